@@ -1,0 +1,1 @@
+"""Thin edges: each parses, calls one app function and renders."""

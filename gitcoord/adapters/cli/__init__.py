@@ -1,0 +1,1 @@
+"""The full command line, on typer."""

@@ -1,0 +1,1 @@
+"""One function a use case: read, decide, commit."""

@@ -1,0 +1,73 @@
+"""What a use case works with: the repository, its store, its settings, and the outside as far as it was handed in."""
+
+import posix
+
+from gitcoord.core.state import View
+from gitcoord.errors import StoreError
+from gitcoord.store.queue import Queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from gitcoord.store.interface import Store
+    from gitcoord.store.repo import Repo, Settings
+
+    class Host(Protocol):
+        """The machine: its clocks and its chance. Handed in, so that rules and tests need none of their own."""
+
+        boot: str
+
+        def wall(self) -> int:
+            """Seconds since 1970, for people and for the skew rule."""
+
+        def mono(self) -> int:
+            """Milliseconds on a clock that never steps and does not count sleep."""
+
+        def random(self) -> str:
+            """32 hex digits nobody has seen before."""
+
+        def pause(self, seconds: float) -> None:
+            """Let others go first."""
+
+        def shield(self, on: bool) -> None:
+            """While on, Ctrl-C waits: a grant that was made is told, and one that was not is withdrawn."""
+
+
+QUEUE_SECONDS = 5.0
+
+
+class Context:
+    """One repository, opened."""
+
+    def __init__(self, repo: "Repo", settings: "Settings", store: "Store", host: "Host") -> None:
+        self.repo = repo
+        self.settings = settings
+        self.store = store
+        self.host = host
+
+    def view(self) -> View:
+        return View(self.host.wall(), self.host.mono(), self.host.boot)
+
+    def scratch(self, name: str) -> str:
+        """A file of local notes; its directory is made on the way."""
+        path = f"{self.repo.scratch}/{name}"
+        directory = path.rpartition("/")[0]
+        try:
+            posix.mkdir(directory)
+        except FileExistsError:
+            pass
+        except FileNotFoundError:
+            posix.mkdir(self.repo.scratch)
+            if directory != self.repo.scratch:
+                posix.mkdir(directory)
+        except OSError as error:
+            raise StoreError(f"cannot write in {directory}: {error.strerror}") from None
+        return path
+
+    def queue(self) -> Queue:
+        return Queue(self.scratch("queue.lock"), QUEUE_SECONDS)
+
+    def authority(self) -> "dict[str, object]":
+        """What names this repository as the one place that decides: its directory, which a copy does not share."""
+        return {"local": posix.stat(self.repo.common_dir).st_ino}

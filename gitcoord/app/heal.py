@@ -1,0 +1,65 @@
+"""Healing: the refs that the last transaction should have left, where a crash tore it."""
+
+from gitcoord.app.ledger import Commit, history, load
+from gitcoord.core.kinds import kind_module
+from gitcoord.core.sessions import Beat, encode_beat
+from gitcoord.names import LEDGER, TIP, Oid, session_ref
+from gitcoord.store.interface import SwapFailed, Verify, move
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.app.ledger import Snapshot
+
+
+def heal(ctx: "Context", snapshot: "Snapshot") -> bool:
+    """Mend the refs of the last transaction. True if something was mended.
+
+    Expected old values come from the refs themselves; the ledger's head is verified in the same swap. A swap that fails
+    is no error: whoever moved something meanwhile has healed, or the caller's own swap will say what is wrong.
+    """
+    commits = _last_transaction(ctx, snapshot)
+    wanted: dict[str, Oid | None] = {}
+    for commit in reversed(commits):
+        event = commit.event
+        for ref, present in kind_module(event.kind).refs(snapshot.state, event).items():
+            wanted[ref] = commit.oid if present else None
+    rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, ctx.store.resolve(list(wanted)))]
+    rows += [(TIP, snapshot.tip, snapshot.head), *_tombstones(ctx, snapshot, commits)]
+    operations = [operation for row in rows if (operation := move(*row)) is not None]
+    if not operations:
+        return False
+    ctx.store.flush()
+    try:
+        ctx.store.swap([Verify(LEDGER, snapshot.head), *operations])
+    except SwapFailed:
+        return False
+    snapshot.tip = snapshot.head
+    return True
+
+
+def _last_transaction(ctx: "Context", snapshot: "Snapshot") -> "list[Commit]":
+    """The commits that came in together with the head, and whatever the recorded tip does not know: newest first."""
+    commits = [snapshot.commit]
+    if snapshot.tip not in (None, snapshot.head):
+        commits = history(ctx, snapshot.head, snapshot.tip)
+    missing = commits[-1].event.part
+    if missing and commits[-1].parents:
+        commits += history(ctx, commits[-1].parents[0], limit=missing)
+    return commits
+
+
+def _tombstones(ctx: "Context", snapshot: "Snapshot", commits: "list[Commit]") -> "list[tuple[str, Oid | None, Oid]]":
+    rows = []
+    for commit in commits:
+        if commit.event.kind != "kill":
+            continue
+        agent, session = kind_module("kill").tombstone(commit.event)
+        view = ctx.view()
+        load(ctx, snapshot, view, ("beat", agent))
+        beat = view.beats[agent]
+        if beat is None or (beat.session <= session and not beat.killed):
+            tomb = Beat("", agent, view.boot, session, view.mono, view.wall, 1, killed=commit.event.seq)
+            rows.append((session_ref(agent), snapshot.session_oids[agent], ctx.store.write("blob", encode_beat(tomb))))
+    return rows
+

@@ -1,0 +1,119 @@
+"""Setting up: the first event, the ledger's refs, and what this clone notes about them."""
+
+from gitcoord.app.ledger import REPAIR, read_snapshot
+from gitcoord.app.transact import commit_bytes, transact
+from gitcoord.core.codec import encode_file
+from gitcoord.core.events import effects
+from gitcoord.core.kinds import kind_module
+from gitcoord.core.state import State
+from gitcoord.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
+from gitcoord.names import LEDGER, TIP
+from gitcoord.store.interface import Create, SwapFailed
+from gitcoord.store.process import run
+from gitcoord.store.tree import TreeEditor, Trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.core.sessions import Actor
+
+
+def init(ctx: "Context", actor: "Actor", *, sync: str = "", fold: "bool | None" = None, adopt: bool = False) -> "dict[str, object]":
+    """Make the ledger, once. Running it again changes nothing; `adopt` makes a copied one this repository's own."""
+    found = ctx.store.resolve([LEDGER, TIP])
+    if found[0] is not None:
+        return _again(ctx, actor, adopt=adopt)
+    if found[1] is not None or ctx.settings.get("gitcoord.root"):
+        raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
+    _nothing_in_the_way(ctx, adopt=adopt)
+    sync = sync or _sync_branch(ctx)
+    folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
+    event = kind_module("init").first_event(
+        actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=ctx.authority()
+    )
+    store = ctx.store
+    blobs = {key: store.write("blob", encode_file(key, r)) for key, r in effects(State(complete=True), event).items() if r}
+    tree = TreeEditor(store, Trees(store)).edit(None, dict(blobs))
+    assert tree is not None
+    root = store.write("commit", commit_bytes(event, tree, None))
+    store.flush()
+    try:
+        store.swap([Create(LEDGER, root), Create(TIP, root)])
+    except SwapFailed as failure:
+        if store.resolve([LEDGER])[0] is None:
+            raise StoreError(f"git could not make the ledger: {failure.message}", hints=("nothing was changed",)) from None
+        return _again(ctx, actor, adopt=False)
+    _note(ctx, root, event.nonce)
+    return {"created": True, "ledger": event.nonce, "root": root, "sync": sync}
+
+
+def _again(ctx: "Context", actor: "Actor", *, adopt: bool) -> "dict[str, object]":
+    if adopt:
+        return _adopt(ctx, actor)
+    snapshot = read_snapshot(ctx)
+    record = snapshot.state.get("format")
+    assert record is not None
+    if not ctx.settings.get("gitcoord.root") or not ctx.settings.get("gitcoord.ledger"):
+        _note(ctx, _root(ctx), record["ledger"])
+    return {"created": False, "ledger": record["ledger"], "root": _root(ctx), "sync": record["sync"]}
+
+
+def _adopt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
+    """The one event that a copy may write: that it is its own authority from now on."""
+    kind = kind_module("adopt")
+    result = transact(ctx, kind.decide, kind.Adopt(actor, ctx.authority()), copied=True)
+    snapshot = read_snapshot(ctx)
+    record = snapshot.state.get("format")
+    assert record is not None
+    _note(ctx, _root(ctx), record["ledger"])
+    return {"created": False, **result, "ledger": record["ledger"], "root": _root(ctx), "sync": record["sync"]}
+
+
+def _nothing_in_the_way(ctx: "Context", *, adopt: bool) -> None:
+    below = ctx.store.list_refs(LEDGER + "/")
+    if below:
+        raise UsageError(
+            f"the branch '{next(iter(below)).removeprefix('refs/heads/')}' is in the way of the ledger's branch 'gitcoord'",
+            hints=("rename it: git branch -m <old> <new>",),
+        )
+    remote = [ref for ref in ctx.store.list_refs("refs/remotes/") if ref.count("/") == 3 and ref.endswith("/gitcoord")]
+    if remote and not adopt:
+        name = remote[0].split("/")[2]
+        raise Refused(
+            Refusal(
+                "remote-ledger",
+                f"'{name}' already has a ledger",
+                hints=(
+                    f"use that one: git coord init --remote {name}",
+                    "or begin one that is this clone's alone: git coord init --adopt",
+                ),
+            )
+        )
+
+
+def _sync_branch(ctx: "Context") -> str:
+    """The branch that everybody's work lands on: the remote's default, else the current one."""
+    for argv in (["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"], ["git", "symbolic-ref", "--quiet", "HEAD"]):
+        code, out, _ = run(argv, ctx.repo.env)
+        if not code:
+            name = out.decode("utf-8", "surrogateescape").strip()
+            return name.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")
+    return "main"
+
+
+def _root(ctx: "Context") -> str:
+    code, out, complaint = run(["git", "--no-replace-objects", "rev-list", "--max-parents=0", LEDGER], ctx.repo.env)
+    if code:
+        raise StoreError(f"git cannot walk the ledger: {complaint}")
+    return out.decode().split()[-1]
+
+
+def _note(ctx: "Context", root: str, ledger: str) -> None:
+    """So that a ledger which goes missing is missed. Written after the ledger: a crash between is made good by `init`."""
+    for key, value in (("gitcoord.root", root), ("gitcoord.ledger", ledger)):
+        if ctx.settings.get(key) == value:
+            continue
+        code, _, complaint = run(["git", "config", "--local", key, value], ctx.repo.env)
+        if code:
+            raise StoreError(f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",))
+

@@ -1,0 +1,126 @@
+"""Looking without changing: which claims there are, who stands on a path, may I write here."""
+
+from gitcoord.app.ledger import read_snapshot, settle
+from gitcoord.core.claims import WRITE, Item, all_claims, covers_item, describe, overlapping
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import agent_record, dead, is_torn_kill, silence
+from gitcoord.errors import CouldNotJudge, NotInitialised
+from gitcoord.store.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.app.ledger import Snapshot
+    from gitcoord.core.codec import Record
+    from gitcoord.core.state import State, View
+
+
+def listing(ctx: "Context", *, agent: str = "", silent: bool = False) -> "dict[str, object]":
+    """All live claims, or one agent's; with `silent` also those whose holders fell silent."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "claims": []}
+    view = ctx.view()
+
+    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+        return [_shown(state, view, claim) for claim in all_claims(state, agent)]
+
+    rows = settle(ctx, snapshot, view, rule)
+    live = [row for row in rows if not row["silent"]]
+    result: dict[str, object] = {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live}
+    result["hidden"] = 0 if silent else len(rows) - len(live)
+    return result
+
+
+def _shown(state: "State", view: "View", claim: "Record") -> "dict[str, object]":
+    verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
+    return {**describe(claim, verdict.expires_in), "silent": verdict.silent}
+
+
+def around(ctx: "Context", item: Item) -> "dict[str, object]":
+    """Every claim on the item, above it and below it."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "claims": []}
+
+    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+        return [_shown(state, view, claim) for claim in overlapping(state, item)]
+
+    return {"initialised": True, "claims": settle(ctx, snapshot, ctx.view(), rule)}
+
+
+def check(ctx: "Context", agent: str, items: tuple[Item, ...]) -> "dict[str, object]":
+    """May this agent write here now? Three answers: yes, no and by whom, or CouldNotJudge."""
+    try:
+        snapshot = read_snapshot(ctx)
+    except NotInitialised:
+        return {"initialised": False, "allowed": True, "paths": []}
+    view = ctx.view()
+    refusal = settle(ctx, snapshot, view, lambda state, view: halted(state) or dead(state, view, agent))
+    if refusal is not None:
+        return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
+
+    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+        return [_verdict(state, view, agent, item) for item in items]
+
+    rows = settle(ctx, snapshot, view, rule)
+    free = [str(row["path"]) for row in rows if row["verdict"] == "free" and row["kind"] == "path"]
+    shared = _shared(ctx, free) if free else set()
+    for row in rows:
+        if row["verdict"] == "free" and row["path"] in shared:
+            row["verdict"] = "unclaimed"
+    allowed = all(row["verdict"] in ("mine", "free") for row in rows)
+    return {"initialised": True, "allowed": allowed, "paths": rows}
+
+
+def _verdict(state: "State", view: "View", agent: str, item: Item) -> "dict[str, object]":
+    """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
+    claims = [_shown(state, view, claim) for claim in overlapping(state, item)]
+    others = [c for c in claims if c["agent"] != agent and not c["silent"]]
+    mine = [c for c in claims if c["agent"] == agent and c["mode"] == WRITE and covers_item(state, c, item)]
+    row: dict[str, object] = {"path": item.name, "kind": item.space, "verdict": "free", "held": []}
+    if mine and not others:
+        row["verdict"] = "mine"
+    elif others:
+        row.update(verdict="held", held=others)
+    return row
+
+
+def _shared(ctx: "Context", paths: list[str]) -> set[str]:
+    """Those of the paths that the project marks as shared: a write claim is needed there."""
+    if not ctx.repo.worktree:
+        return set()
+    argv = ["git", "-C", ctx.repo.worktree, "check-attr", "-z", "gitcoord-claim", "--", *paths]
+    code, out, complaint = run(argv, ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot read the attributes: {complaint}")
+    words = out.decode("utf-8", "surrogateescape").split("\0")
+    rows = zip(words[::3], words[2::3])
+    return {path for path, value in rows if value not in ("unspecified", "unset", "false")}
+
+
+def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str, object]]":
+    """Every agent known here, its session and whether it is heard of."""
+
+    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+        return [_agent(state, view, name) for name in state.names("agents")]
+
+    return settle(ctx, snapshot, view, rule)
+
+
+def _agent(state: "State", view: "View", name: str) -> "dict[str, object]":
+    record = agent_record(state, name)
+    assert record is not None
+    beat = view.beat(name)
+    verdict = silence(state, view, name, record["session"], 30 * 60)
+    heard = max(0, view.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == view.boot else None
+    shown = record["state"]
+    if is_torn_kill(record, beat):
+        shown = "killed"
+    return {
+        "agent": name, "session": record["session"], "state": shown, "live": shown == "open" and not verdict.silent,
+        "silent_seconds": heard, "since": record["since"], "instance": record["instance"], "parent": record["parent"],
+        "lost": record["lost"],
+    }  # fmt: skip

@@ -1,0 +1,143 @@
+"""Claims: modes, overlap and who stands in whose way."""
+
+from gitcoord.core.codec import Malformed, check
+from gitcoord.core.sessions import silence
+from gitcoord.names import ancestors, claim_dir, claim_file, covers, fold
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.sessions import Silence
+    from gitcoord.core.state import State, View
+
+READ, INTENT, WRITE = "read", "intent", "write"
+MODES = (READ, INTENT, WRITE)
+DEFAULT_TTL = 30 * 60
+MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
+FORMAT_MAJOR, FORMAT_MINOR = 1, 0
+
+_CLAIM = {
+    "path": str, "space": str, "agent": str, "session": int, "mode": str, "token": int, "ttl": int, "expected": int,
+    "reason": str, "task": str, "base": str, "nonce": str, "at": int, "units": int,
+}  # fmt: skip
+
+
+_FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": dict, "ledger": str}
+
+
+class Item(NamedTuple):
+    """One thing asked for: a path or a resource."""
+
+    space: str
+    name: str
+
+
+def compatible(held: str, asked: str) -> bool:
+    """The matrix: only where neither side writes may two agents hold the same path."""
+    return held != WRITE and asked != WRITE
+
+
+def check_claim(record: "Record", where: str) -> "Record":
+    return check(record, _CLAIM, where)
+
+
+def item_of(record: "Record") -> Item:
+    return Item(record["space"], record["path"])
+
+
+def format_record(state: "State") -> "Record":
+    record = state.get("format")
+    if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
+        raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
+    return check(record, _FORMAT, "format")
+
+
+def key_of(state: "State", item: Item) -> str:
+    """The conflict key of an item in this ledger."""
+    return fold(item.name, case=format_record(state)["case"] == "fold")
+
+
+def file_of(state: "State", item: Item, agent: str) -> str:
+    return claim_file(item.space, key_of(state, item), agent)
+
+
+def own_claim(state: "State", item: Item, agent: str) -> "Record | None":
+    """This agent's claim on exactly this item."""
+    key = file_of(state, item, agent)
+    record = state.get(key)
+    return None if record is None else check_claim(record, key)
+
+
+def overlapping(state: "State", item: Item) -> "list[Record]":
+    """Every claim on the item, on something above it or below it, in a fixed order."""
+    key = key_of(state, item)
+    found: dict[str, Record] = {}
+    for above in ancestors(key):
+        found.update(state.leaves(claim_dir(item.space, above)))
+    found.update(state.below(claim_dir(item.space, key)))
+    return [check_claim(found[file], file) for file in sorted(found)]
+
+
+def all_claims(state: "State", agent: str = "") -> "list[Record]":
+    """Every claim there is, or every claim of one agent."""
+    claims = [check_claim(record, file) for file, record in sorted(state.below("claims").items())]
+    return [c for c in claims if c["agent"] == agent] if agent else claims
+
+
+class Standing(NamedTuple):
+    """Claims in the way of a request: those that bind, and those whose holders fell silent."""
+
+    binding: "list[tuple[Record, Silence]]"
+    silent: "list[tuple[Record, Silence]]"
+
+
+def in_the_way(state: "State", view: "View", item: Item, agent: str, mode: str, units: int) -> Standing:
+    """What others hold that this request may not stand beside."""
+    others = [c for c in overlapping(state, item) if c["agent"] != agent]
+    capacity = view.resource(item.name).capacity if item.space == "resource" else 1
+    shared = [c for c in others if capacity > 1 and c["path"] == item.name]
+    rivals = [c for c in others if c not in shared and not compatible(c["mode"], mode)]
+    if shared:
+        # A resource with several units: the live claims count, and all of them are named if they leave too few.
+        judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in shared]
+        if sum(c["units"] for c, s in judged) + units > capacity:
+            rivals += shared
+    standing = Standing([], [])
+    for claim in rivals:
+        verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
+        (standing.silent if verdict.silent else standing.binding).append((claim, verdict))
+    if shared and standing.binding and all(c in shared for c, _ in standing.binding):
+        if sum(c["units"] for c, _ in standing.binding) + units <= capacity:
+            standing.binding.clear()
+    return standing
+
+
+def describe(claim: "Record", expires_in: "int | None") -> "dict[str, object]":
+    """A claim as every `--json` shows it."""
+    return {
+        "path": claim["path"] if claim["space"] == "path" else "@" + claim["path"],
+        "kind": claim["space"],
+        "agent": claim["agent"],
+        "mode": claim["mode"],
+        "token": claim["token"],
+        "session": claim["session"],
+        "ttl_seconds": claim["ttl"],
+        "expires_in_seconds": expires_in,
+        "since": claim["at"],
+        "expected_seconds": claim["expected"],
+        "reason": claim["reason"],
+        "task": claim["task"],
+        "base": claim["base"],
+        "units": claim["units"],
+    }
+
+
+def shown(name: str, space: str) -> str:
+    return name if space == "path" else "@" + name
+
+
+def covers_item(state: "State", claim: "Record", item: Item) -> bool:
+    """Does a claim (as shown) cover all of the item?"""
+    above = Item(item.space, str(claim["path"]).removeprefix("@") if item.space == "resource" else str(claim["path"]))
+    return covers(key_of(state, above), key_of(state, item))

@@ -1,0 +1,134 @@
+"""The strict codec: one canonical line of ASCII JSON out, and nothing lenient in.
+
+Refused: duplicate keys, NaN and infinities, fractions, numbers beyond 15 digits, nesting beyond 8, more than a
+megabyte, anything after the value, and (by `check`) unknown versions, unknown or missing keys and wrong types.
+"""
+
+from _json import encode_basestring_ascii, make_scanner
+
+from gitcoord.errors import CouldNotJudge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Record = dict[str, Any]
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 8
+MAX_DIGITS = 15
+VERSION = 1
+
+
+class Malformed(CouldNotJudge):
+    """Bytes that are no record of ours."""
+
+    code = "malformed"
+
+
+def dumps(value: object) -> str:
+    """`value` as canonical JSON: sorted keys, no spaces, ASCII only."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, dict):
+        items = [f"{encode_basestring_ascii(key)}:{dumps(value[key])}" for key in sorted(value)]
+        return "{" + ",".join(items) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join([dumps(item) for item in value]) + "]"
+    raise TypeError(f"not for a record: {type(value).__name__}")
+
+
+def _pairs(pairs: "list[tuple[str, Any]]") -> "Record":
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise Malformed("a key stands twice in a record")
+    return record
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise Malformed("a number has too many digits")
+    return int(digits)
+
+
+def _no_number(text: str) -> None:
+    raise Malformed(f"a number is not an integer: {text[:20]}")
+
+
+class _Settings:
+    strict = True
+    object_hook = None
+    object_pairs_hook = staticmethod(_pairs)
+    parse_float = staticmethod(_no_number)
+    parse_int = staticmethod(_integer)
+    parse_constant = staticmethod(_no_number)
+    memo: "dict[str, str]" = {}
+
+
+_scan = make_scanner(_Settings())
+
+
+def loads(data: bytes) -> "Any":
+    """The value in `data`, or `Malformed`."""
+    if len(data) > MAX_BYTES:
+        raise Malformed("a record is too large")
+    try:
+        text = data.decode("ascii").rstrip("\n")
+        value, end = _scan(text, 0)
+    except (StopIteration, ValueError, RecursionError):
+        raise Malformed("a record is not the JSON it should be") from None
+    if end != len(text):
+        raise Malformed("something stands after a record")
+    _depth(value, MAX_DEPTH)
+    return value
+
+
+def encode_file(key: str, record: "Record") -> bytes:
+    """The bytes of a file of the ledger's tree: text where its name ends in '.md', else a record in one line."""
+    text = record["text"] if key.endswith(".md") else dumps(record) + "\n"
+    return str(text).encode()
+
+
+def decode_file(key: str, data: bytes) -> "Record":
+    if not key.endswith(".md"):
+        record: Record = loads(data)
+        return record
+    try:
+        return {"text": data.decode()}
+    except UnicodeDecodeError:
+        raise Malformed(f"{key} is not text") from None
+
+
+def _depth(value: object, left: int) -> None:
+    if isinstance(value, (dict, list)):
+        if not left:
+            raise Malformed("a record is nested too deep")
+        for item in value.values() if isinstance(value, dict) else value:
+            if isinstance(item, (dict, list)):
+                _depth(item, left - 1)
+
+
+def check(record: object, fields: "dict[str, type]", what: str, optional: "dict[str, type] | None" = None) -> "Record":
+    """`record` if it is of this version and has exactly these keys with values of these types."""
+    if not isinstance(record, dict):
+        raise Malformed(f"{what}: not a record")
+    version = record.get("v")
+    if version != VERSION or version is True:
+        raise Malformed(f"{what}: version {version!r} is not known here", hints=("upgrade gitcoord on this side",))
+    rest = optional or {}
+    for key, value in record.items():
+        kind = fields.get(key) or rest.get(key)
+        if key != "v" and (kind is None or type(value) is not kind):
+            raise Malformed(f"{what}: {key!r} is unknown or of the wrong type")
+    for key in fields:
+        if key not in record:
+            raise Malformed(f"{what}: {key!r} is missing")
+    return record

@@ -1,0 +1,27 @@
+"""The registry of event kinds: one file a kind, loaded when first met.
+
+A kind's module has
+    FIELDS                    the event's own keys and their types
+    subject(event)            the first line of the commit, for people
+    apply(state, event)       the changes to the tree, or Illegal
+    refs(state, event)        claim refs: name -> True (points at this event's commit) or False (gone)
+and, where a command makes it, `decide...(state, command, view) -> Decision | Refusal`.
+"""
+
+from gitcoord.core.codec import Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+KINDS = (
+    "init", "adopt", "claim", "release", "expire", "takeover", "disown",
+    "start", "stop", "kill", "revive", "halt", "unhalt", "repair", "epoch",
+)  # fmt: skip
+
+
+def kind_module(kind: str) -> "Any":
+    """The module of a kind; an unknown one is refused, never skipped."""
+    if kind not in KINDS:
+        raise Malformed(f"events of kind {kind[:40]!r} are not known here", hints=("upgrade gitcoord on this side",))
+    return __import__(f"gitcoord.core.kinds.{kind}", fromlist=("FIELDS",))

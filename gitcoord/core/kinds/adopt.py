@@ -1,0 +1,41 @@
+"""adopt: a copied repository becomes an authority of its own, on record."""
+
+from gitcoord.core.claims import format_record
+from gitcoord.core.events import Chain, Decision
+from gitcoord.core.sessions import Actor
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"authority": dict}
+
+
+class Adopt(NamedTuple):
+    actor: Actor
+    authority: "Record"
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Adopt, view: "View") -> Decision:
+    if format_record(state)["authority"] == command.authority:
+        return Decision([], [], {"adopted": False})
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("adopt", {"authority": command.authority})
+    return Decision(chain.events, [], {"adopted": True})
+
+
+def subject(event: "Event") -> str:
+    return f"adopt by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    return {"format": {**format_record(state), "authority": event.body["authority"]}}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

@@ -1,0 +1,55 @@
+"""disown: the lineage of a path is cleared, on record: the released work was abandoned or rewritten."""
+
+from gitcoord.core.claims import Item, key_of
+from gitcoord.core.events import Chain, Decision
+from gitcoord.core.kinds.release import lineage_file
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import Actor, dead
+from gitcoord.errors import Refusal, UsageError
+from gitcoord.names import encode_path, printable
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"path": str, "reason": str, "entries": list}
+
+
+class Disown(NamedTuple):
+    actor: Actor
+    path: str
+    reason: str
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Disown, view: "View") -> "Decision | Refusal":
+    if not command.reason:
+        raise UsageError("disowning needs a reason", hints=("git claim disown <path> --reason '...'",))
+    refusal = halted(state) or dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    encoded = encode_path(key_of(state, Item("path", command.path)))
+    found = state.below(f"lineage/{encoded}" if encoded else "lineage")
+    entries = [[record["path"], record["seq"]] for _, record in sorted(found.items())]
+    result: dict[str, object] = {"path": command.path, "disowned": entries}
+    if not entries:
+        return Refusal("no-lineage", f"no released work is on record below '{printable(command.path)}'")
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
+    return Decision(chain.events, [], result)
+
+
+def subject(event: "Event") -> str:
+    return f"disown {event.body['path']} by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    return {lineage_file(state, path, seq): None for path, seq in event.body["entries"]}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

@@ -1,0 +1,92 @@
+"""expire: claims of silent holders end, by whoever wants the path or by a sweep. The holder's session goes on."""
+
+from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim, shown
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, silence
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.sessions import Beat, Silence
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"claims": list}
+
+
+class Sweep(NamedTuple):
+    """The command: expire whatever may be expired."""
+
+    actor: Actor
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal":
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in all_claims(state)]
+    silent = [(c, s) for c, s in judged if s.silent]
+    result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent]}
+    if not silent:
+        return Decision([], [], result)
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    event = chain.add("expire", expire_body(view, silent))
+    return Decision(chain.events, judged_beats(view, silent, event.seq), result)
+
+
+def expire_body(view: "View", silent: "list[tuple[Record, Silence]]") -> "Record":
+    """The event with its evidence: which heartbeat was judged, by which rule."""
+    claims = []
+    for claim, verdict in silent:
+        beat = view.beat(claim["agent"])
+        evidence = {key: claim[key] for key in ("space", "path", "agent", "session", "token", "ttl")}
+        claims.append({**evidence, "beat": beat.oid if beat is not None else "", "rule": verdict.rule})
+    return {"claims": claims}
+
+
+def judged_beats(view: "View", silent: "list[tuple[Record, Silence]]", seq: int) -> "list[Beat]":
+    """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
+    beats = {}
+    for claim, _ in silent:
+        beat = view.beat(claim["agent"])
+        if beat is not None and not beat.killed:
+            beats[claim["agent"]] = beat._replace(judged=seq)
+    return list(beats.values())
+
+
+def subject(event: "Event") -> str:
+    claims = event.body["claims"]
+    more = f" and {len(claims) - 1} more" if len(claims) > 1 else ""
+    return f"expire {shown(claims[0]['path'], claims[0]['space'])} of {claims[0]['agent']}{more}, for {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    changes: Changes = {}
+    for entry in event.body["claims"]:
+        lose(state, event, entry, changes)
+    return changes
+
+
+def lose(state: "State", event: "Event", entry: "Record", changes: "Changes") -> None:
+    """One claim ends without its holder's doing; the holder will be told."""
+    item, holder = Item(entry["space"], entry["path"]), entry["agent"]
+    claim = own_claim(state, item, holder)
+    if claim is None or claim["token"] != entry["token"]:
+        raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
+    changes[file_of(state, item, holder)] = None
+    file = agent_file(holder)
+    record = changes.get(file) or agent_record(state, holder)
+    if record is not None:
+        lost = {"space": item.space, "path": item.name, "token": entry["token"], "by": event.agent, "seq": event.seq}
+        kept = [pair for pair in record["kept"] if pair != [item.space, item.name]]
+        changes[file] = {**record, "lost": [*record["lost"], lost][-MAX_LOST:], "kept": kept}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    claims = event.body["claims"]
+    return {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in claims}

@@ -1,0 +1,45 @@
+"""halt: nothing is granted to anybody until `unhalt`. Releases, kills and heartbeats go on; nobody expires."""
+
+from gitcoord.core.codec import VERSION
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.rules import halt_record
+from gitcoord.core.sessions import Actor
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"reason": str}
+
+
+class Halt(NamedTuple):
+    actor: Actor
+    reason: str = ""
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Halt, view: "View") -> "Decision | Refusal":
+    if halt_record(state) is not None:
+        return Decision([], [], {"halted": True, "changed": False})
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("halt", {"reason": command.reason})
+    return Decision(chain.events, [], {"halted": True, "changed": True})
+
+
+def subject(event: "Event") -> str:
+    return f"halt by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    if halt_record(state) is not None:
+        raise Illegal(f"event {event.seq} halts what is halted")
+    return {"halt": {"v": VERSION, "by": event.agent, "reason": event.body["reason"], "seq": event.seq, "at": event.at}}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

@@ -1,0 +1,162 @@
+"""release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
+
+from gitcoord.core.claims import WRITE, Item, all_claims, file_of, key_of, own_claim, shown
+from gitcoord.core.codec import VERSION
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.sessions import Actor, agent_file, agent_record, dead, next_beat
+from gitcoord.errors import Refusal
+from gitcoord.names import encode_path, printable
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"released": list}
+
+
+class Release(NamedTuple):
+    """The command. No items: everything this agent holds. `commit` '' means HEAD where the path changed."""
+
+    actor: Actor
+    items: tuple[Item, ...] = ()
+    commit: str = ""
+    dirty: bool = False
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Release, view: "View") -> "Decision | Refusal":
+    """Release all that is named or nothing. Allowed while halted."""
+    agent = command.actor.agent
+    refusal = dead(state, view, agent)
+    if refusal is not None:
+        return refusal
+    if command.items:
+        owns = [(item, own_claim(state, item, agent)) for item in command.items]
+        missing = [shown(item.name, item.space) for item, own in owns if own is None]
+        if missing:
+            return _not_held(state, agent, missing)
+        claims = [own for _, own in owns if own is not None]
+    else:
+        claims = all_claims(state, agent)
+    if not claims:
+        return Decision([], [], {"released": []})
+    paths = [c["path"] for c in claims if c["space"] == "path"]
+    unclean = dirty_paths(view, paths) if paths and not command.dirty else []
+    if unclean:
+        return Refusal(
+            "dirty",
+            f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
+            hints=("commit them first, or release all the same with --dirty",),
+        )
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    add_release(chain, view, claims, command.commit)
+    beat = next_beat(view.beat(agent), agent, claims[0]["session"], view) if _is_open(state, agent) else None
+    return Decision(chain.events, [beat] if beat else [], {"released": chain.events[-1].body["released"]})
+
+
+def _is_open(state: "State", agent: str) -> bool:
+    record = agent_record(state, agent)
+    return record is not None and record["state"] == "open"
+
+
+def _not_held(state: "State", agent: str, missing: list[str]) -> Refusal:
+    record = agent_record(state, agent)
+    lost = {shown(entry["path"], entry["space"]): entry for entry in record["lost"]} if record is not None else {}
+    words = [f"{m} (lost to {lost[m]['by']})" if m in lost else m for m in missing]
+    return Refusal(
+        "not-held",
+        f"'{agent}' does not hold {printable(', '.join(words))}: nothing was released",
+        hints=("see what you hold: git claim list --mine",),
+    )
+
+
+def dirty_paths(view: "View", paths: list[str]) -> list[str]:
+    """Those of the claimed paths below which something is not committed."""
+    found = view.fact("dirty", *paths)
+    assert isinstance(found, list)
+    return found
+
+
+def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str) -> None:
+    """One event for all these claims, each judged from its own base."""
+    work = commit or str(view.fact("head"))
+    bases: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim["space"] == "path" and claim["mode"] == WRITE and work and claim["base"] != work:
+            bases.setdefault(claim["base"], []).append(claim["path"])
+    changed: dict[str, list[list[str]]] = {}
+    for base, paths in bases.items():
+        found = view.fact("changed", base, work, *paths)
+        assert isinstance(found, dict)
+        changed.update(found)
+    released = []
+    for claim in claims:
+        files = changed.get(claim["path"], []) if claim["space"] == "path" else []
+        landed = _landed(chain.state, view, files)
+        released.append(
+            {
+                "space": claim["space"], "path": claim["path"], "token": claim["token"],
+                "commit": work if files else commit, "base": claim["base"], "files": files, "landed": landed,
+            }
+        )  # fmt: skip
+    chain.add("release", {"released": released})
+
+
+def _landed(state: "State", view: "View", files: "list[list[str]]") -> "list[list[object]]":
+    """Earlier lineage of these files that the sync branch contains by now: no longer needed."""
+    found: list[list[object]] = []
+    for path, _, _ in files:
+        for record in state.leaves(_lineage_dir(state, path)).values():
+            if view.fact("landed", record["commit"]):
+                found.append([path, record["seq"]])
+    return found
+
+
+def _lineage_dir(state: "State", path: str) -> str:
+    return f"lineage/{encode_path(key_of(state, Item('path', path)))}"
+
+
+def lineage_file(state: "State", path: str, seq: int) -> str:
+    return f"{_lineage_dir(state, path)}/@{seq}"
+
+
+def subject(event: "Event") -> str:
+    released = event.body["released"]
+    more = f" and {len(released) - 1} more" if len(released) > 1 else ""
+    return f"release {shown(released[0]['path'], released[0]['space'])}{more} by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    changes: Changes = {}
+    for entry in event.body["released"]:
+        item = Item(entry["space"], entry["path"])
+        claim = own_claim(state, item, event.agent)
+        if claim is None or claim["token"] != entry["token"]:
+            raise Illegal(f"event {event.seq} releases '{printable(item.name)}', which {event.agent} does not hold")
+        changes[file_of(state, item, event.agent)] = None
+        for path, seq in entry["landed"]:
+            changes[lineage_file(state, path, seq)] = None
+        for path, mode, blob in entry["files"]:
+            changes[lineage_file(state, path, event.seq)] = {
+                "v": VERSION, "path": path, "commit": entry["commit"], "mode": mode, "blob": blob,
+                "seq": event.seq, "agent": event.agent, "token": entry["token"], "base": entry["base"],
+            }  # fmt: skip
+    _forget_kept(state, event, changes)
+    return changes
+
+
+def _forget_kept(state: "State", event: "Event", changes: "Changes") -> None:
+    record = agent_record(state, event.agent)
+    if record is not None and record["kept"]:
+        gone = [[e["space"], e["path"]] for e in event.body["released"]]
+        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if k not in gone]}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    released = event.body["released"]
+    return {"refs/" + file_of(state, Item(e["space"], e["path"]), event.agent): False for e in released}
+

@@ -1,0 +1,25 @@
+"""repair: the ledger goes on over commits that are no legal events; they are named and have no effect."""
+
+from gitcoord.core.events import Illegal
+from gitcoord.names import is_oid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State
+
+FIELDS = {"skipped": list, "reason": str}
+
+
+def subject(event: "Event") -> str:
+    return f"repair over {len(event.body['skipped'])} commit(s) by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    if not all(isinstance(oid, str) and is_oid(oid) for oid in event.body["skipped"]):
+        raise Illegal(f"event {event.seq} skips something that is no commit")
+    return {}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

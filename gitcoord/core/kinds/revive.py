@@ -1,0 +1,53 @@
+"""revive: the name of a killed agent may open sessions again. The killed session stays dead."""
+
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import ENDED, KILLED, Actor, agent_file, agent_record
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"target": str}
+
+
+class Revive(NamedTuple):
+    actor: Actor
+    target: str
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Revive, view: "View") -> "Decision | Refusal":
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    record = agent_record(state, command.target)
+    if record is None:
+        return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
+    if command.actor.agent == command.target:
+        return Refusal("self", f"'{command.target}' cannot revive itself", hints=("ask a person",))
+    if record["state"] != KILLED:
+        return Decision([], [], {"agent": command.target, "revived": False})
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("revive", {"target": command.target})
+    return Decision(chain.events, [], {"agent": command.target, "revived": True})
+
+
+def subject(event: "Event") -> str:
+    return f"revive {event.body['target']} by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    record = agent_record(state, event.body["target"])
+    if record is None or record["state"] != KILLED:
+        raise Illegal(f"event {event.seq} revives '{event.body['target']}', which was not killed")
+    return {agent_file(event.body["target"]): {**record, "state": ENDED}}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

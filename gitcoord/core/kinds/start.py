@@ -1,0 +1,88 @@
+"""start: a session of an agent opens."""
+
+from gitcoord.core.claims import all_claims, describe
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.rules import halted, open_session
+from gitcoord.core.sessions import (
+    KILLED,
+    OPEN,
+    Actor,
+    admit,
+    agent_file,
+    agent_record,
+    alive,
+    new_agent,
+    next_beat,
+    silence,
+)
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"session": int, "instance": str, "parent": str}
+
+
+class Start(NamedTuple):
+    """The command. `fresh`: the caller must get a session of its own, not join one that lives."""
+
+    actor: Actor
+    fresh: bool = False
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal":
+    """Open a session, or go on with the open one."""
+    agent = command.actor.agent
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    admitted = admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    if command.fresh and not admitted.opens and _alive(state, view, agent):
+        return Refusal(
+            "instance",
+            f"'{agent}' is already at work (session {admitted.session})",
+            hints=("take a name of your own: git coord run --as <name> -- <command>",),
+        )
+    if command.fresh and not admitted.opens:
+        admitted = admitted._replace(opens=True, session=admitted.session + 1)
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    open_session(chain, command.actor, view, admitted)
+    beat = next_beat(view.beat(agent), agent, admitted.session, view)
+    held = all_claims(chain.state, agent)
+    result = {
+        "agent": agent,
+        "session": admitted.session,
+        "opened": admitted.opens,
+        "claims": [describe(c, silence(state, view, agent, c["session"], c["ttl"]).expires_in) for c in held],
+    }
+    return Decision(chain.events, [beat] if beat else [], result)
+
+
+def _alive(state: "State", view: "View", agent: str) -> bool:
+    record = agent_record(state, agent)
+    return record is not None and alive(state, view, record)
+
+
+def subject(event: "Event") -> str:
+    return f"start session {event.body['session']} of {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    record = agent_record(state, event.agent)
+    last = record["session"] if record is not None else 0
+    if event.body["session"] != last + 1 or (record is not None and record["state"] in (OPEN, KILLED)):
+        raise Illegal(f"event {event.seq} opens session {event.body['session']} of '{event.agent}', which may not open")
+    new = new_agent(event.agent, last + 1, event.body["instance"], event.body["parent"], event.at)
+    return {agent_file(event.agent): new}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

@@ -1,0 +1,98 @@
+"""stop: a session ends. What it held is released first; claims with uncommitted work may stay until their ttl."""
+
+from gitcoord.core.claims import Item, all_claims, file_of, own_claim
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.kinds.release import add_release, dirty_paths
+from gitcoord.core.sessions import ENDED, OPEN, Actor, agent_file, agent_record, dead
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"target": str, "session": int, "cause": str, "freed": list, "kept": list}
+
+
+class Stop(NamedTuple):
+    """The command. `keep`: claims with uncommitted work stay until their ttl instead of refusing the end."""
+
+    actor: Actor
+    keep: bool = False
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
+    """End the actor's session and those of the agents it launched. Allowed while halted: it only gives back."""
+    agent = command.actor.agent
+    refusal = dead(state, view, agent)
+    if refusal is not None:
+        return refusal
+    record = agent_record(state, agent)
+    wrong = record is not None and command.actor.session not in (0, record["session"])
+    if record is None or record["state"] != OPEN or wrong:
+        return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": []})
+    claims = all_claims(state, agent)
+    paths = [c["path"] for c in claims if c["space"] == "path"]
+    unclean = set(dirty_paths(view, paths)) if paths else set()
+    dirty = [c for c in claims if c["space"] == "path" and c["path"] in unclean]
+    if dirty and not command.keep:
+        return Refusal(
+            "dirty",
+            f"uncommitted work in {', '.join(sorted(unclean))} would be stranded",
+            hints=("commit it and stop again, or leave the claims to their ttl: git coord stop --keep",),
+        )
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    clean = [c for c in claims if c not in dirty]
+    if clean:
+        add_release(chain, view, clean, "")
+    end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in dirty])
+    end_children(chain, agent)
+    result: dict[str, object] = {
+        "agent": agent, "stopped": True, "session": record["session"],
+        "released": [c["path"] for c in clean], "kept": [c["path"] for c in dirty],
+    }  # fmt: skip
+    return Decision(chain.events, [], result)
+
+
+def end_session(chain: Chain, record: "Record", cause: str, freed: "list[list[str]]", kept: "list[list[str]]") -> None:
+    body = {"target": record["agent"], "session": record["session"], "cause": cause, "freed": freed, "kept": kept}
+    chain.add("stop", body)
+
+
+def end_children(chain: Chain, parent: str) -> None:
+    """A session that was launched inside another one ends with it."""
+    for name in chain.state.names("agents"):
+        record = agent_record(chain.state, name)
+        if record is not None and record["parent"] == parent and record["state"] == OPEN and name != parent:
+            freed = [[c["space"], c["path"]] for c in all_claims(chain.state, name)]
+            end_session(chain, record, f"ended with {parent}", freed, [])
+            end_children(chain, name)
+
+
+def subject(event: "Event") -> str:
+    return f"stop session {event.body['session']} of {event.body['target']}: {event.body['cause']}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    body = event.body
+    record = agent_record(state, body["target"])
+    if record is None or record["state"] != OPEN or record["session"] != body["session"]:
+        raise Illegal(f"event {event.seq} ends session {body['session']} of '{body['target']}', which is not open")
+    changes: Changes = {agent_file(body["target"]): {**record, "state": ENDED, "kept": body["kept"]}}
+    free(state, body["target"], body["freed"], changes)
+    return changes
+
+
+def free(state: "State", agent: str, freed: "list[list[str]]", changes: "Changes") -> None:
+    for pair in freed:
+        if own_claim(state, Item(*pair), agent) is None:
+            raise Illegal(f"'{agent}' does not hold what is freed")
+        changes[file_of(state, Item(*pair), agent)] = None
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {"refs/" + file_of(state, Item(*pair), event.body["target"]): False for pair in event.body["freed"]}

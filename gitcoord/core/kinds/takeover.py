@@ -1,0 +1,85 @@
+"""takeover: a person takes a live claim away, naming its token and why. Agents cannot; what has expired needs none."""
+
+from gitcoord.core.claims import Item, describe, file_of, overlapping, shown
+from gitcoord.core.events import Chain, Decision
+from gitcoord.core.kinds.claim import Take
+from gitcoord.core.kinds.claim import decide as decide_take
+from gitcoord.core.kinds.expire import lose
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import Actor, silence
+from gitcoord.errors import Refusal, UsageError
+from gitcoord.names import printable
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"space": str, "path": str, "holder": str, "token": int, "reason": str}
+
+
+class Takeover(NamedTuple):
+    actor: Actor
+    item: Item
+    token: int
+    reason: str
+    base: str = ""
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refusal":
+    if not command.reason:
+        raise UsageError("a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",))
+    refusal = halted(state) or _not_a_person(command, view)
+    if refusal is not None:
+        return refusal
+    what = shown(command.item.name, command.item.space)
+    rivals = [c for c in overlapping(state, command.item) if c["agent"] != command.actor.agent]
+    claim = next((c for c in rivals if c["token"] == command.token and c["path"] == command.item.name), None)
+    if claim is None:
+        held = tuple(describe(c, None) for c in rivals)
+        return Refusal("token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",))
+    if silence(state, view, claim["agent"], claim["session"], claim["ttl"]).silent:
+        return Refusal("expired", f"the claim on '{printable(what)}' has expired: just ask for it", (), (f"git claim {printable(what)}",))
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    body = {"space": claim["space"], "path": claim["path"], "holder": claim["agent"], "token": claim["token"], "reason": command.reason}
+    chain.add("takeover", body)
+    take = Take(command.actor, (command.item,), claim["mode"], reason=command.reason, base=command.base, nonce=command.nonce)
+    granted = decide_take(chain.state, take, view)
+    if isinstance(granted, Refusal):
+        return granted
+    events = [event._replace(part=event.part + 1) for event in granted.events]
+    return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
+
+
+def _not_a_person(command: Takeover, view: "View") -> "Refusal | None":
+    approvers = view.fact("approvers")
+    assert isinstance(approvers, list)
+    if command.actor.person and (not approvers or command.actor.agent in approvers):
+        return None
+    return Refusal(
+        "person",
+        "only a person at a terminal may take a live claim away" + (" whom the settings list as approver" if approvers else ""),
+        hints=("ask the holder to release it, or wait: git claim --wait 10m <path>",),
+    )
+
+
+def subject(event: "Event") -> str:
+    body = event.body
+    return f"takeover {shown(body['path'], body['space'])} from {body['holder']} by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    body = event.body
+    changes: Changes = {}
+    entry = {"space": body["space"], "path": body["path"], "agent": body["holder"], "token": body["token"]}
+    lose(state, event, entry, changes)
+    return changes
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    item = Item(event.body["space"], event.body["path"])
+    return {"refs/" + file_of(state, item, event.body["holder"]): False}

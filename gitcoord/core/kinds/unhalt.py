@@ -1,0 +1,46 @@
+"""unhalt: after a halt, grants go on. A killed agent cannot lift a halt."""
+
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.rules import halt_record
+from gitcoord.core.sessions import Actor, dead
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS: "dict[str, type]" = {}
+
+
+class Unhalt(NamedTuple):
+    actor: Actor
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Unhalt, view: "View") -> "Decision | Refusal":
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    if halt_record(state) is None:
+        return Decision([], [], {"halted": False, "changed": False})
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("unhalt", {})
+    return Decision(chain.events, [], {"halted": False, "changed": True})
+
+
+def subject(event: "Event") -> str:
+    return f"unhalt by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    if halt_record(state) is None:
+        raise Illegal(f"event {event.seq} lifts a halt that is not there")
+    return {"halt": None}
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

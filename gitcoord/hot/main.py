@@ -1,0 +1,48 @@
+"""The entry of `git claim`. What it cannot parse at once (help, mistakes) goes to the full command line."""
+
+import posix
+import sys
+
+from gitcoord.hot.open import environ, open_repository
+from gitcoord.hot.options import VERBS, NotQuick, parse
+
+
+def main(argv: list[str]) -> int:
+    try:
+        verb, values, words = parse(argv)
+    except NotQuick:
+        from gitcoord.adapters.cli.claim import main as full
+
+        return full(argv)
+    return call_verb(verb, values, words)
+
+
+def call_verb(verb: str, values: "dict[str, str | bool]", words: list[str]) -> int:
+    """Open the repository, run the verb, tell its errors. Both command lines end here."""
+    env = environ()
+    from gitcoord.errors import GitcoordError
+    from gitcoord.hot.render import Screen
+
+    screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
+    try:
+        ctx = open_repository(env, writing=VERBS[verb].writes)
+        screen.use_settings(ctx.settings)
+        from gitcoord.hot.verbs import Call, run
+
+        return run(verb, Call(ctx, screen, env), values, words)
+    except GitcoordError as error:
+        return screen.fail(error)
+    except KeyboardInterrupt:
+        screen.note("interrupted: nothing was claimed")
+        return 130
+    except OSError as error:
+        from gitcoord.errors import StoreError
+
+        return screen.fail(StoreError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ")))
+
+
+def entry() -> None:
+    """Leave at once when done: the git children see the end of their input and go."""
+    code = main(sys.argv[1:])
+    posix._exit(code)
+

@@ -1,0 +1,99 @@
+"""Words of the command line into items: paths below the top of the work tree, globs by git's own pathspec, @resources."""
+
+import posix
+
+from gitcoord.core.claims import Item
+from gitcoord.errors import UsageError
+from gitcoord.names import ROOT, check_path, check_resource, quote
+from gitcoord.store.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.store.repo import Repo
+
+
+def items(repo: "Repo", words: list[str]) -> tuple[Item, ...]:
+    """Each thing once, in the order given."""
+    found: dict[Item, None] = {}
+    for word in words:
+        for item in _expand(repo, word):
+            found[item] = None
+    return tuple(found)
+
+
+def one(repo: "Repo", word: str) -> Item:
+    found = _expand(repo, word)
+    if len(found) != 1:
+        raise UsageError(f"{quote(word[:80])} stands for {len(found)} paths, one is needed")
+    return found[0]
+
+
+def _expand(repo: "Repo", word: str) -> list[Item]:
+    if not word:
+        raise UsageError("a path is empty", hints=("the whole repository is '.'",))
+    if word[0] == "@":
+        return [Item("resource", check_resource(word[1:]))]
+    if (word.startswith(":") or not {"*", "?", "["}.isdisjoint(word)) and repo.worktree and not _exists(word):
+        return _glob(repo, word)
+    path = check_path(_below_top(repo, word))
+    _refuse_beyond_symlink(repo, path)
+    return [Item("path", path)]
+
+
+def _exists(word: str) -> bool:
+    try:
+        posix.lstat(word)
+        return True
+    except (OSError, ValueError):
+        return False
+
+
+def _below_top(repo: "Repo", word: str) -> str:
+    if not word.startswith("/"):
+        return repo.prefix + word
+    top = repo.worktree
+    if not top:
+        raise UsageError(f"{quote(word[:80])} is absolute, and this repository has no work tree")
+    for base in (top, _real(top)):
+        if word == base:
+            return ROOT
+        if word.startswith(base.rstrip("/") + "/"):
+            return word[len(base.rstrip("/")) + 1 :]
+    raise UsageError(f"{quote(word[:80])} is outside the repository")
+
+
+def _real(top: str) -> str:
+    try:
+        fd = posix.open(top, posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+            return posix.readlink(f"/proc/self/fd/{fd}")
+        finally:
+            posix.close(fd)
+    except OSError:
+        return top
+
+
+def _refuse_beyond_symlink(repo: "Repo", path: str) -> None:
+    """git tracks nothing below a symbolic link, so a claim there would guard nothing."""
+    parts = path.split("/")
+    if not repo.worktree:
+        return
+    here = repo.worktree
+    for part in parts[:-1]:
+        here += "/" + part
+        try:
+            mode = posix.lstat(here).st_mode
+        except (OSError, ValueError):
+            return
+        if mode & 0o170000 == 0o120000:
+            raise UsageError(f"{quote(path[:80])} is beyond a symbolic link", hints=("claim what the link points at",))
+
+
+def _glob(repo: "Repo", word: str) -> list[Item]:
+    code, out, complaint = run(["git", "ls-files", "-z", "--full-name", "--", word], repo.env)
+    if code:
+        raise UsageError(complaint)
+    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    if not names:
+        raise UsageError(f"no tracked file matches {quote(word[:80])}", hints=("quote a glob, or name a new file in full",))
+    return [Item("path", check_path(name)) for name in names]

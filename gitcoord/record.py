@@ -1,0 +1,49 @@
+"""A NamedTuple that costs nothing at start-up.
+
+`typing.NamedTuple` and `collections.namedtuple` load more modules than a whole hook may. Checkers see the real
+NamedTuple; at run time a class gets the same constructor, attributes, equality and `_replace` from the C getter.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple as NamedTuple
+else:
+    from _collections import _tuplegetter
+
+    class NamedTuple(tuple):
+        __slots__ = ()
+        _fields = ()
+        _defaults = {}
+
+        def __init_subclass__(cls):
+            fields = tuple(cls.__annotations__)
+            cls._fields = fields
+            cls._defaults = {f: cls.__dict__[f] for f in fields if f in cls.__dict__}
+            for index, name in enumerate(fields):
+                setattr(cls, name, _tuplegetter(index, ""))
+
+        def __new__(cls, *args, **named):
+            fields = cls._fields
+            if len(args) == len(fields) and not named:
+                return tuple.__new__(cls, args)
+            values = list(args)
+            for name in fields[len(args) :]:
+                if name in named:
+                    values.append(named.pop(name))
+                elif name in cls._defaults:
+                    values.append(cls._defaults[name])
+                else:
+                    raise TypeError(f"{cls.__name__}: '{name}' is missing")
+            if named or len(values) > len(fields):
+                raise TypeError(f"{cls.__name__}: too many values: {[*named] or values[len(fields) :]}")
+            return tuple.__new__(cls, values)
+
+        def _replace(self, **named):
+            return type(self)(**{**self._asdict(), **named})
+
+        def _asdict(self):
+            return dict(zip(self._fields, self))
+
+        def __repr__(self):
+            inner = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
+            return f"{type(self).__name__}({inner})"

@@ -1,0 +1,1 @@
+"""Git as storage: objects, refs, trees, locks. Nothing here knows what a claim is."""

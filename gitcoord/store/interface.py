@@ -1,0 +1,102 @@
+"""The small storage interface: read by name, write objects, swap refs.
+
+Calling order of a writer: `read`/`resolve` what the decision needs, `write` the objects, `flush`, `swap` once, `read` back.
+There is no blind write: every ref operation says what it expects to find.
+"""
+
+from gitcoord.errors import StoreError
+from gitcoord.names import Oid, RefName
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+
+class Create(NamedTuple):
+    """The ref must not exist."""
+
+    ref: RefName
+    new: Oid
+
+
+class Update(NamedTuple):
+    """The ref must be at `expected`."""
+
+    ref: RefName
+    expected: Oid
+    new: Oid
+
+
+class Delete(NamedTuple):
+    """The ref must be at `expected`."""
+
+    ref: RefName
+    expected: Oid
+
+
+class Verify(NamedTuple):
+    """The ref must be at `expected`, '' meaning that it must not exist; it is not changed."""
+
+    ref: RefName
+    expected: Oid
+
+
+Operation = Create | Update | Delete | Verify
+
+
+def move(ref: RefName, expected: "Oid | None", new: "Oid | None") -> "Operation | None":
+    """The operation that takes a ref from what was read to what it should be; None where nothing is to do."""
+    if expected == new:
+        return None
+    if expected is None:
+        return Create(ref, new or "")
+    return Delete(ref, expected) if new is None else Update(ref, expected, new)
+
+
+class Object(NamedTuple):
+    oid: Oid
+    kind: str
+    data: bytes
+
+
+class SwapFailed(StoreError):
+    """The swap did not happen as a whole, as far as git told. Only reading again tells why, and whether it did."""
+
+    code = "swap"
+
+
+if TYPE_CHECKING:
+
+    class Reader(Protocol):
+        """What reading needs. Repeating any of it is harmless."""
+
+        oid_length: int
+
+        def read(self, names: "Sequence[str]") -> "list[Object | None]":
+            """Objects by id or full ref name, in the order asked; None for what is missing. StoreError if git fails."""
+
+        def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+            """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
+
+        def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+            """All refs below a prefix that ends in '/'."""
+
+    class Store(Reader, Protocol):
+        """What writing needs besides."""
+
+        def write(self, kind: str, data: bytes) -> Oid:
+            """Store an object; harmless to repeat. It may be pending until `flush`."""
+
+        def flush(self) -> None:
+            """Make every object written so far readable for all, and durable."""
+
+        def swap(self, operations: "Sequence[Operation]") -> None:
+            """All operations or none, in this order where a crash could part them. SwapFailed if git said no."""
+
+        def discard(self, oid: Oid) -> None:
+            """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""
+
+        def close(self) -> None:
+            """Let go of processes. The store is not used afterwards."""

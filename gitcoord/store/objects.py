@@ -1,0 +1,117 @@
+"""Loose objects: git's own format, written by rename, durable before any ref names them."""
+
+import posix
+from zlib import compress
+
+from gitcoord.errors import StoreError
+from gitcoord.names import Oid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def hasher(oid_length: int) -> "Callable[[bytes], Any]":
+    """The hash of this repository, from C, without hashlib's search for OpenSSL."""
+    if oid_length == 40:
+        from _sha1 import sha1
+
+        return sha1
+    try:
+        from _sha2 import sha256  # Python 3.12 and newer
+    except ImportError:
+        from _sha256 import sha256
+    return sha256
+
+
+def framed(kind: str, data: bytes) -> bytes:
+    return f"{kind} {len(data)}\0".encode() + data
+
+
+class LooseObjects:
+    """Writes below one `objects` directory. Files are pending, under git's name for temporary objects, until `flush`."""
+
+    def __init__(self, directory: str, oid_length: int, *, durable: bool, shared: bool) -> None:
+        self._directory = directory
+        self._hash = hasher(oid_length)
+        self._durable = durable
+        self._shared = shared
+        self._pending: list[tuple[int, str, str]] = []
+        self._written: set[Oid] = set()
+        self._count = 0
+
+    def write(self, kind: str, data: bytes) -> Oid:
+        full = framed(kind, data)
+        oid: Oid = self._hash(full).hexdigest()
+        if oid in self._written:
+            return oid
+        folder = f"{self._directory}/{oid[:2]}"
+        final = f"{folder}/{oid[2:]}"
+        try:
+            posix.utime(final)  # it is there: keep it from being pruned as old
+        except FileNotFoundError:
+            self._write_new(folder, final, compress(full, 1))
+        except OSError as error:
+            raise StoreError(f"cannot touch {final}: {error.strerror}") from None
+        self._written.add(oid)
+        return oid
+
+    def _write_new(self, folder: str, final: str, packed: bytes) -> None:
+        self._count += 1
+        temporary = f"{folder}/tmp_obj_{posix.getpid()}_{self._count}"
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
+        try:
+            try:
+                fd = posix.open(temporary, flags, 0o444)
+            except FileNotFoundError:
+                self._make(folder)
+                fd = posix.open(temporary, flags, 0o444)
+            self._pending.append((fd, temporary, final))
+            view = memoryview(packed)
+            while view:
+                view = view[posix.write(fd, view) :]
+        except OSError as error:
+            self.abandon()
+            raise StoreError(f"cannot write an object in {folder}: {error.strerror}") from None
+
+    def _make(self, folder: str) -> None:
+        try:
+            posix.mkdir(folder)
+            if self._shared:
+                posix.chmod(folder, 0o2775)
+        except FileExistsError:
+            pass
+
+    def flush(self) -> None:
+        """The objects of one transaction become visible together, after their bytes are safe."""
+        try:
+            if self._durable:
+                for fd, _, _ in self._pending:
+                    posix.fsync(fd)
+            while self._pending:
+                fd, temporary, final = self._pending[-1]
+                posix.rename(temporary, final)
+                self._pending.pop()
+                posix.close(fd)
+        except OSError as error:
+            self.abandon()
+            raise StoreError(f"cannot store an object: {error.strerror}") from None
+        self._written.clear()
+
+    def abandon(self) -> None:
+        """Remove what is pending, after a failure."""
+        for fd, temporary, _ in self._pending:
+            posix.close(fd)
+            try:
+                posix.unlink(temporary)
+            except OSError:
+                pass  # git prunes tmp_obj_* by itself
+        self._pending.clear()
+        self._written.clear()
+
+    def discard(self, oid: Oid) -> None:
+        try:
+            posix.unlink(f"{self._directory}/{oid[:2]}/{oid[2:]}")
+        except OSError:
+            pass  # packed, or gone already

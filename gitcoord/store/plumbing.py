@@ -1,0 +1,155 @@
+"""The default store: git's own plumbing, two children at most.
+
+`cat-file --batch-command` reads, `update-ref --stdin` swaps; objects are written loose by this process. Only git moves
+refs: libraries that do so lose updates or bring deleted refs back.
+"""
+
+from gitcoord.errors import StoreError
+from gitcoord.names import Oid, RefName
+from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
+from gitcoord.store.process import Child, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitcoord.store.interface import Operation
+    from gitcoord.store.locks import LockNotes
+    from gitcoord.store.objects import LooseObjects
+    from gitcoord.store.repo import Repo
+
+_CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
+# gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them.
+_UPDATE = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsync=reference", "update-ref", "--no-deref", "--stdin"]
+
+
+class PlumbingStore:
+    """Implements Store on a repository on disk. One thread at a time."""
+
+    def __init__(self, repo: "Repo", oid_length: int) -> None:
+        self.oid_length = oid_length
+        self._repo = repo
+        self._cat: Child | None = None
+        self._update: Child | None = None
+        self._objects: LooseObjects | None = None
+        self._notes: LockNotes | None = None
+
+    def open(self, *, writing: bool) -> None:
+        """Start the children now, so that they get ready while this process imports the rest."""
+        self._reader()
+        if writing:
+            self._writer()
+
+    def writes_to(self, objects: "LooseObjects", notes: "LockNotes") -> None:
+        """What only a writer needs."""
+        self._objects = objects
+        self._notes = notes
+
+    def _reader(self) -> Child:
+        if self._cat is None:
+            self._cat = Child(_CAT, self._repo.env)
+        return self._cat
+
+    def _writer(self) -> Child:
+        if self._update is None:
+            self._update = Child(_UPDATE, self._repo.env)
+        return self._update
+
+    # --- reading
+
+    def read(self, names: "Sequence[str]") -> "list[Object | None]":
+        return [self._object(child) for child in self._asked("contents", names)]
+
+    def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+        return [self._header(child)[0] for child in self._asked("info", names)]
+
+    def _asked(self, verb: str, names: "Sequence[str]") -> "list[Child]":
+        """Send all questions at once; the answers come in the same order."""
+        if not names:
+            return []
+        child = self._reader()
+        lines = [f"{verb} {name}\n" for name in names]
+        child.send(("".join(lines) + "flush\n").encode("utf-8", "surrogateescape"))
+        return [child] * len(names)
+
+    def _header(self, child: Child) -> "tuple[Oid | None, str, int]":
+        line = child.line()
+        if line is None:
+            complaint = child.complaint()
+            self._cat = None
+            raise StoreError(f"git cannot read this repository: {complaint or 'cat-file ended'}")
+        words = line.decode("utf-8", "surrogateescape").split(" ")
+        if len(words) != 3 or words[-1] in ("missing", "ambiguous"):
+            return None, "", 0
+        return words[0], words[1], int(words[2])
+
+    def _object(self, child: Child) -> "Object | None":
+        oid, kind, size = self._header(child)
+        if oid is None:
+            return None
+        data = child.exactly(size + 1)
+        if data is None:
+            complaint = child.complaint()
+            self._cat = None
+            raise StoreError(f"git cannot read object {oid}: {complaint}")
+        return Object(oid, kind, data[:-1])
+
+    def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+        argv = ["git", "for-each-ref", "--format=%(objectname) %(refname)", prefix]
+        code, out, complaint = run(argv, self._repo.env)
+        if code:
+            raise StoreError(f"git cannot list refs: {complaint}")
+        lines = out.decode("utf-8", "surrogateescape").splitlines()
+        return {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
+
+    # --- writing
+
+    def write(self, kind: str, data: bytes) -> Oid:
+        assert self._objects is not None
+        return self._objects.write(kind, data)
+
+    def flush(self) -> None:
+        assert self._objects is not None
+        self._objects.flush()
+
+    def discard(self, oid: Oid) -> None:
+        assert self._objects is not None
+        self._objects.discard(oid)
+
+    def swap(self, operations: "Sequence[Operation]") -> None:
+        child = self._writer()
+        assert self._notes is not None
+        note = self._notes.note(child.pid, [operation.ref for operation in operations])
+        lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare", "commit"]
+        child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+        answers = [child.line(), child.line(), child.line()]
+        if answers != [b"start: ok", b"prepare: ok", b"commit: ok"]:
+            complaint = child.complaint()
+            child.close()
+            self._update = None
+            if child.code is not None and child.code >= 0:
+                self._notes.forget(note)
+            raise SwapFailed(complaint or f"git update-ref ended with {child.code}")
+        self._notes.forget(note)
+
+    def recover_locks(self, operations: "Sequence[Operation]") -> bool:
+        """After a failed swap: remove stale locks in its way. True if trying again makes sense."""
+        assert self._notes is not None
+        return self._notes.recover([operation.ref for operation in operations])
+
+    def close(self) -> None:
+        for child in (self._cat, self._update):
+            if child is not None:
+                child.close()
+        self._cat = self._update = None
+
+
+def _line(operation: "Operation", oid_length: int) -> str:
+    if isinstance(operation, Create):
+        return f"create {operation.ref} {operation.new}"
+    if isinstance(operation, Update):
+        return f"update {operation.ref} {operation.new} {operation.expected}"
+    if isinstance(operation, Delete):
+        return f"delete {operation.ref} {operation.expected}"
+    assert isinstance(operation, Verify)
+    return f"verify {operation.ref} {operation.expected or '0' * oid_length}"

@@ -1,0 +1,152 @@
+"""Child processes without `subprocess`, whose import costs more than a whole claim may.
+
+Children get a clean environment (no `GIT_*` that points elsewhere, messages in English), their own process group (Ctrl-C
+in the terminal must not tear a transaction) and a stderr that can never block them.
+"""
+
+import posix
+from _signal import SIGINT, SIGPIPE, SIGTERM
+
+from gitcoord.errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Environ = Mapping[bytes, bytes]
+
+# What would make a child look at another repository, index, namespace or object than the one that was asked for.
+_STRIPPED = (
+    b"GIT_INDEX_FILE", b"GIT_OBJECT_DIRECTORY", b"GIT_ALTERNATE_OBJECT_DIRECTORIES", b"GIT_NAMESPACE",
+    b"GIT_REPLACE_REF_BASE", b"GIT_GRAFT_FILE", b"GIT_SHALLOW_FILE", b"GIT_QUARANTINE_PATH", b"GIT_PREFIX",
+    b"GIT_TRACE", b"GIT_LITERAL_PATHSPECS", b"GIT_GLOB_PATHSPECS", b"GIT_NOGLOB_PATHSPECS", b"GIT_ICASE_PATHSPECS",
+)  # fmt: skip
+
+
+def clean_environ(environ: "Environ") -> "dict[bytes, bytes]":
+    env = dict(environ)
+    for name in _STRIPPED:
+        env.pop(name, None)
+    env[b"LC_ALL"] = b"C"
+    env[b"GIT_OPTIONAL_LOCKS"] = b"0"
+    env[b"GIT_TERMINAL_PROMPT"] = b"0"
+    return env
+
+
+def _sink() -> int:
+    """Where a child's stderr goes: memory, so that it never fills up; a file descriptor to read back from."""
+    if hasattr(posix, "memfd_create"):
+        return posix.memfd_create("stderr", getattr(posix, "MFD_CLOEXEC", 1))
+    return posix.open("/dev/null", posix.O_RDWR | posix.O_CLOEXEC)
+
+
+class Child:
+    """A running child with pipes. Not for sharing between threads."""
+
+    def __init__(self, argv: "Sequence[str]", env: "dict[bytes, bytes]") -> None:
+        fds: list[int] = []
+        try:
+            fds += posix.pipe()
+            fds += posix.pipe()
+            fds.append(_sink())
+            child_in, self._in, self._out, child_out, self._err = fds
+            actions = [
+                (posix.POSIX_SPAWN_DUP2, child_in, 0),
+                (posix.POSIX_SPAWN_DUP2, child_out, 1),
+                (posix.POSIX_SPAWN_DUP2, self._err, 2),
+            ]
+            self.pid = posix.posix_spawnp(
+                argv[0], argv, env, file_actions=actions, setpgroup=0, setsigdef=[SIGINT, SIGPIPE, SIGTERM], setsigmask=[]
+            )
+        except OSError as error:
+            for fd in fds:
+                posix.close(fd)
+            raise StoreError(f"cannot start {argv[0]}: {error.strerror}") from None
+        posix.close(child_in)
+        posix.close(child_out)
+        self._buffer = b""
+        self.code: int | None = None
+
+    def send(self, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[posix.write(self._in, view) :]
+        except BrokenPipeError:
+            pass  # the child is gone; whoever reads its answer finds out why
+
+    def _fill(self) -> bool:
+        chunk = posix.read(self._out, 65536)
+        self._buffer += chunk
+        return bool(chunk)
+
+    def line(self) -> "bytes | None":
+        """The next line without its end; None where the child closed its output."""
+        while (end := self._buffer.find(b"\n")) < 0:
+            if not self._fill():
+                return None
+        line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
+        return line
+
+    def exactly(self, size: int) -> "bytes | None":
+        if len(self._buffer) < size:
+            parts, have = [self._buffer], len(self._buffer)
+            while have < size:
+                chunk = posix.read(self._out, max(65536, size - have))
+                if not chunk:
+                    return None
+                parts.append(chunk)
+                have += len(chunk)
+            self._buffer = b"".join(parts)
+        data, self._buffer = self._buffer[:size], self._buffer[size:]
+        return data
+
+    def rest(self) -> bytes:
+        parts = [self._buffer]
+        while chunk := posix.read(self._out, 65536):
+            parts.append(chunk)
+        self._buffer = b""
+        return b"".join(parts)
+
+    def close_input(self) -> None:
+        if self._in >= 0:
+            posix.close(self._in)
+            self._in = -1
+
+    def wait(self) -> int:
+        """Close the input, wait for the end, give the exit code (negative: the signal)."""
+        self.close_input()
+        if self.code is None:
+            try:
+                _, status = posix.waitpid(self.pid, 0)
+                self.code = posix.waitstatus_to_exitcode(status)
+            except ChildProcessError:
+                self.code = 0  # somebody else collected it
+        return self.code
+
+    def complaint(self) -> str:
+        """What the child wrote to stderr, after its end."""
+        self.wait()
+        posix.lseek(self._err, 0, 0)
+        text = posix.read(self._err, 65536).decode("utf-8", "replace").strip()
+        for prefix in ("fatal: ", "error: "):
+            text = text.removeprefix(prefix)
+        return text
+
+    def close(self) -> None:
+        self.wait()
+        for fd in (self._out, self._err):
+            if fd >= 0:
+                posix.close(fd)
+        self._out = self._err = -1
+
+
+def run(argv: "Sequence[str]", env: "dict[bytes, bytes]", data: bytes = b"") -> "tuple[int, bytes, str]":
+    """Run to the end: exit code, stdout, stderr. `data` must be small or read before the child writes much."""
+    child = Child(argv, env)
+    child.send(data)
+    child.close_input()
+    out = child.rest()
+    code, complaint = child.wait(), child.complaint()
+    child.close()
+    return code, out, complaint

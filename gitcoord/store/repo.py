@@ -1,0 +1,158 @@
+"""Which repository: git directory, common directory, work tree, prefix and settings.
+
+The usual layouts are found by looking, as git does; everything unusual is left to `git rev-parse`. No GIT_DIR is set for
+children: they find the same repository by themselves and make git's own safe.directory check on the way.
+"""
+
+import posix
+
+from gitcoord.errors import StoreError, UsageError
+from gitcoord.record import NamedTuple
+from gitcoord.store.process import clean_environ, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.store.process import Environ
+
+_UNUSUAL = (
+    b"GIT_DIR", b"GIT_COMMON_DIR", b"GIT_WORK_TREE", b"GIT_CEILING_DIRECTORIES", b"GIT_DISCOVERY_ACROSS_FILESYSTEM",
+)  # fmt: skip
+
+
+class Repo(NamedTuple):
+    git_dir: str
+    common_dir: str
+    worktree: str  # '' in a bare repository
+    prefix: str  # the current directory below the work tree, '' at its top, else ending in '/'
+    env: "dict[bytes, bytes]"
+
+    @property
+    def scratch(self) -> str:
+        """Local notes: nothing that matters if deleted."""
+        return self.common_dir + "/gitcoord"
+
+    @property
+    def objects(self) -> str:
+        return self.common_dir + "/objects"
+
+
+def discover(environ: "Environ") -> Repo:
+    env = clean_environ(environ)
+    if not any(name in environ for name in _UNUSUAL):
+        found = _look(env)
+        if found is not None:
+            return found
+    return _ask(env)
+
+
+def _look(env: "dict[bytes, bytes]") -> "Repo | None":
+    try:
+        here = posix.getcwd()
+    except FileNotFoundError:
+        raise UsageError("the current directory no longer exists") from None
+    top = here
+    while True:
+        dot_git = top + "/.git" if top != "/" else "/.git"
+        try:
+            mode = posix.stat(dot_git).st_mode
+        except OSError:
+            if _is_git_dir(top):
+                return None  # bare, or inside a git directory: git knows the finer rules
+            if top == "/":
+                return None
+            top = top.rpartition("/")[0] or "/"
+            continue
+        git_dir = dot_git if mode & 0o170000 == 0o040000 else _follow(dot_git, top)
+        if git_dir is None or not _is_git_dir(git_dir):
+            return None
+        prefix = here[len(top) :].lstrip("/")
+        common = _common(git_dir)
+        return Repo(git_dir, common, top, prefix + "/" if prefix else "", env)
+
+
+def _is_git_dir(path: str) -> bool:
+    try:
+        posix.lstat(path + "/HEAD")
+        if _read(path + "/commondir") is None:
+            posix.stat(path + "/objects")
+            posix.stat(path + "/refs")
+        return True
+    except OSError:
+        return False
+
+
+def _read(path: str) -> "str | None":
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return posix.read(fd, 8192).decode("utf-8", "surrogateescape").rstrip("\n")
+    except OSError:
+        return None
+    finally:
+        posix.close(fd)
+
+
+def _follow(dot_git: str, top: str) -> "str | None":
+    text = _read(dot_git)
+    if text is None or not text.startswith("gitdir: "):
+        return None
+    target = text[len("gitdir: ") :]
+    return target if target.startswith("/") else f"{top}/{target}"
+
+
+def _common(git_dir: str) -> str:
+    text = _read(git_dir + "/commondir")
+    if not text:
+        return git_dir
+    return text if text.startswith("/") else f"{git_dir}/{text}"
+
+
+def _ask(env: "dict[bytes, bytes]") -> Repo:
+    argv = ["git", "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository"]
+    code, out, complaint = run(argv, env)
+    if code:
+        raise UsageError(complaint or "not a git repository", hints=("run this inside a repository",))
+    git_dir, common, bare = out.decode("utf-8", "surrogateescape").splitlines()
+    if bare == "true":
+        return Repo(git_dir, common, "", "", env)
+    code, out, _ = run(["git", "rev-parse", "--show-toplevel", "--show-prefix"], env)
+    if code:
+        return Repo(git_dir, common, "", "", env)  # inside a git directory: no work tree here
+    lines = out.decode("utf-8", "surrogateescape").split("\n")
+    return Repo(git_dir, common, lines[0], lines[1], env)
+
+
+class Settings:
+    """git's own configuration, as git reads it. Keys are lower case as `git config --list` prints them."""
+
+    def __init__(self, pairs: "list[tuple[str, str]]") -> None:
+        self._last = dict(pairs)
+
+    def get(self, key: str, default: str = "") -> str:
+        return self._last.get(key, default)
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        value = self._last.get(key)
+        return default if value is None else value.lower() not in ("false", "no", "off", "0", "")
+
+    @property
+    def oid_length(self) -> int:
+        return 64 if self.get("extensions.objectformat").lower() == "sha256" else 40
+
+
+def read_settings(repo: Repo) -> Settings:
+    code, out, complaint = run(["git", "config", "--list", "-z"], repo.env)
+    if code:
+        raise StoreError(f"git's settings cannot be read: {complaint}")
+    return Settings(parse_settings(out))
+
+
+def parse_settings(data: bytes) -> "list[tuple[str, str]]":
+    pairs = []
+    for entry in data.decode("utf-8", "surrogateescape").split("\0"):
+        if entry:
+            key, _, value = entry.partition("\n")
+            pairs.append((key, value))
+    return pairs
