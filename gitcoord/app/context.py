@@ -4,6 +4,7 @@ import posix
 
 from gitcoord.core.state import View
 from gitcoord.errors import StoreError
+from gitcoord.store.files import make_directory
 from gitcoord.store.queue import Queue
 
 TYPE_CHECKING = False
@@ -54,13 +55,7 @@ class Context:
         path = f"{self.repo.scratch}/{name}"
         directory = path.rpartition("/")[0]
         try:
-            posix.mkdir(directory)
-        except FileExistsError:
-            pass
-        except FileNotFoundError:
-            posix.mkdir(self.repo.scratch)
-            if directory != self.repo.scratch:
-                posix.mkdir(directory)
+            make_directory(directory)
         except OSError as error:
             raise StoreError(f"cannot write in {directory}: {error.strerror}") from None
         return path

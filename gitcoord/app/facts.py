@@ -4,7 +4,7 @@ from gitcoord.core.sessions import Seen
 from gitcoord.core.state import Policy
 from gitcoord.errors import CouldNotJudge, StoreError
 from gitcoord.names import check_agent, is_oid
-from gitcoord.store.locks import read_file, write_file
+from gitcoord.store.files import read_file, write_file
 from gitcoord.store.process import run
 from gitcoord.store.repo import parse_settings
 

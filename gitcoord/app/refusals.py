@@ -2,7 +2,7 @@
 
 import posix
 
-from gitcoord.store.locks import read_file
+from gitcoord.store.files import read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

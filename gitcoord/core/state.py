@@ -9,6 +9,8 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Beat, Seen
 
@@ -26,89 +28,153 @@ class NotLoaded(Exception):
 
 
 class State:
-    """An immutable-by-convention partial map of the tree. `complete=True` knows everything (replay, simulation)."""
+    """A partial map of the tree. `complete=True` knows everything (replay, simulation).
 
-    __slots__ = ("complete", "files", "leaves_of", "below_of", "names_of", "seq")
+    Rules call `get`, `leaves`, `below`, `names` and `patched`; only a reader calls `load_...`, only replay calls `patch`.
+    """
+
+    __slots__ = ("_base", "_children", "_known", "complete", "files", "names_of", "seq")
 
     def __init__(self, files: "dict[str, Record | None] | None" = None, *, seq: int = 0, complete: bool = False) -> None:
         self.seq = seq  # of the event that made this state
         self.complete = complete
-        self.files: dict[str, Record | None] = files if files is not None else {}
-        self.leaves_of: set[str] = set()
-        self.below_of: set[str] = set()
+        self.files: dict[str, Record | None] = {}
         self.names_of: dict[str, list[str]] = {}
+        self._base: State | None = None
+        self._known: set[str] = set()  # "dir/" is known whole, "dir/@" has its leaves known
+        self._children: dict[str, set[str]] = {}
+        for key, record in (files or {}).items():
+            self.load_file(key, record)
 
-    # What a reader may add; never what a rule calls.
+    # --- for readers
 
     def load_file(self, key: str, record: "Record | None") -> None:
         self.files[key] = record
+        if record is None:
+            return
+        while key:
+            key, _, name = key.rpartition("/")
+            siblings = self._children.get(key)
+            if siblings is None:
+                self._children[key] = {name}
+            elif name in siblings:
+                return
+            else:
+                siblings.add(name)
 
     def load_leaves(self, directory: str, records: "dict[str, Record]") -> None:
-        self.files.update(records)
-        self.leaves_of.add(directory)
+        for key, record in records.items():
+            self.load_file(key, record)
+        self._known.add(directory + "/@")
 
     def load_below(self, directory: str, records: "dict[str, Record]") -> None:
-        self.files.update(records)
-        self.below_of.add(directory)
+        for key, record in records.items():
+            self.load_file(key, record)
+        self._known.add(directory + "/")
 
     def load_names(self, directory: str, names: list[str]) -> None:
         self.names_of[directory] = names
 
-    # What rules call.
+    # --- for rules
 
     def get(self, key: str) -> "Record | None":
         """The record in this file, None where there is none."""
-        try:
+        if key in self.files:
             return self.files[key]
-        except KeyError:
-            if self.complete or self._known(key):
-                return None
-            raise NotLoaded("file", key) from None
+        if self._base is not None:
+            return self._base.get(key)
+        if self.complete or self._is_known(key):
+            return None
+        raise NotLoaded("file", key)
 
     def leaves(self, directory: str) -> "dict[str, Record]":
         """The `@...` files that lie directly in this directory."""
-        if not (self.complete or directory in self.leaves_of or self._known(directory + "/")):
+        if self._base is not None:
+            found = self._base.leaves(directory)
+            return self._over(found, lambda key: key.startswith(directory + "/@") and key.count("/") == directory.count("/") + 1)
+        if not (self.complete or directory + "/@" in self._known or self._is_known(directory + "/")):
             raise NotLoaded("leaves", directory)
-        prefix = directory + "/@"
-        return {k: r for k, r in self.files.items() if r is not None and k.startswith(prefix) and "/" not in k[len(prefix) :]}
+        keys = [f"{directory}/{name}" for name in self._children.get(directory, ()) if name[0] == "@"]
+        return {key: record for key in keys if (record := self.files.get(key)) is not None}
 
     def below(self, directory: str) -> "dict[str, Record]":
         """All files below this directory."""
-        if not (self.complete or self._known(directory + "/")):
+        if self._base is not None:
+            found = self._base.below(directory)
+            return self._over(found, lambda key: key.startswith(directory + "/"))
+        if not (self.complete or self._is_known(directory + "/")):
             raise NotLoaded("below", directory)
-        prefix = directory + "/"
-        return {k: r for k, r in self.files.items() if r is not None and k.startswith(prefix)}
+        found, todo = {}, [directory]
+        while todo:
+            here = todo.pop()
+            for name in self._children.get(here, ()):
+                key = f"{here}/{name}"
+                record = self.files.get(key)
+                if record is not None:
+                    found[key] = record
+                else:
+                    todo.append(key)
+        return found
 
     def names(self, directory: str) -> list[str]:
         """The names of what lies directly in this directory."""
+        if self._base is not None:
+            mine = {key[len(directory) + 1 :].split("/", 1)[0] for key, r in self.files.items() if r is not None and key.startswith(directory + "/")}
+            return sorted({*self._base.names(directory), *mine})
         if directory in self.names_of:
             return self.names_of[directory]
-        if not (self.complete or self._known(directory + "/")):
+        if not (self.complete or self._is_known(directory + "/")):
             raise NotLoaded("names", directory)
-        prefix = directory + "/"
-        return sorted({k[len(prefix) :].split("/", 1)[0] for k, r in self.files.items() if r is not None and k.startswith(prefix)})
+        return sorted(self._children.get(directory, ()))
 
-    def _known(self, key: str) -> bool:
-        return any(key.startswith(directory + "/") for directory in self.below_of)
+    def _over(self, found: "dict[str, Record]", belongs: "Callable[[str], bool]") -> "dict[str, Record]":
+        """What the state below says, with this one's changes on top."""
+        found = dict(found)
+        for key, record in self.files.items():
+            if belongs(key):
+                if record is None:
+                    found.pop(key, None)
+                else:
+                    found[key] = record
+        return found
+
+    def _is_known(self, key: str) -> bool:
+        return any(key.startswith(directory) for directory in self._known if directory[-1] == "/")
 
     def patched(self, changes: "Changes") -> "State":
-        """The state after these changes."""
-        new = State(dict(self.files), seq=self.seq, complete=self.complete)
-        new.leaves_of, new.below_of, new.names_of = set(self.leaves_of), set(self.below_of), dict(self.names_of)
-        new.patch(changes)
-        return new
-
-    def patch(self, changes: "Changes") -> None:
-        """The same in place, for replay."""
+        """The state after these changes, on top of this one, which stays as it is."""
+        new = State(seq=self.seq, complete=self.complete)
+        new._base = self
         for key, record in changes.items():
             if key.endswith("/"):
-                for file in [file for file in self.files if file.startswith(key)]:
-                    del self.files[file]
-                self.names_of.pop(key.rstrip("/").rpartition("/")[0], None)
-            elif record is None and self.complete:
-                self.files.pop(key, None)
+                for file in self.below(key[:-1]):
+                    new.files[file] = None
             else:
-                self.files[key] = record
+                new.files[key] = record
+        return new
+
+    # --- for replay
+
+    def patch(self, changes: "Changes") -> None:
+        """The same in place; only on a complete state."""
+        for key, record in changes.items():
+            if key.endswith("/"):
+                for file in list(self.below(key[:-1])):
+                    self._remove(file)
+            elif record is None:
+                self._remove(key)
+            else:
+                self.load_file(key, record)
+
+    def _remove(self, key: str) -> None:
+        if self.files.pop(key, None) is None:
+            return
+        while key:
+            key, _, name = key.rpartition("/")
+            self._children[key].discard(name)
+            if self._children[key]:
+                return
+            del self._children[key]
 
 
 class Policy(NamedTuple):

@@ -4,7 +4,7 @@ import posix
 import time
 from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, pthread_sigmask
 
-from gitcoord.store.locks import read_file
+from gitcoord.store.files import read_file
 
 # Linux's CLOCK_MONOTONIC does not count sleep; on macOS that is CLOCK_UPTIME_RAW.
 _CLOCK = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)

@@ -10,7 +10,8 @@ import posix
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
 from gitcoord.names import agent_from_email, check_agent
-from gitcoord.store.locks import read_file, start_time
+from gitcoord.store.files import read_file
+from gitcoord.store.locks import start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

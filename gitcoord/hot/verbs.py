@@ -3,6 +3,7 @@
 import posix
 
 from gitcoord.core.durations import format_duration, parse_duration
+from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
 from gitcoord.hot import paths
 from gitcoord.hot.identity import resolve, resolve_or_none
@@ -12,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.core.kinds.claim import Take
-    from gitcoord.core.sessions import Actor
     from gitcoord.hot.render import Row, Screen
     from gitcoord.store.process import Environ
 
@@ -31,6 +31,10 @@ class Call:
 
     def actor(self) -> "Actor":
         return resolve(self.ctx, self.environ, terminal=at_terminal())
+
+    def repairer(self) -> "Actor":
+        """Mending asks for no agent: whoever has no name yet is 'fsck'."""
+        return resolve_or_none(self.ctx, self.environ, terminal=at_terminal()) or Actor("fsck")
 
     def beat(self) -> None:
         """Every command of an agent is a sign of life, also one that only looks."""

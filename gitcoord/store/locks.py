@@ -10,6 +10,7 @@ import posix
 from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
+from gitcoord.store.files import make_directory, read_file, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,31 +40,6 @@ def process_state(pid: int) -> str:
     return stat.rpartition(b") ")[2][:1].decode() if stat else ""
 
 
-def read_file(path: str, limit: int = 65536) -> bytes:
-    """A small file's bytes; empty where it cannot be read."""
-    try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return posix.read(fd, limit)
-    except OSError:
-        return b""
-    finally:
-        posix.close(fd)
-
-
-def write_file(path: str, data: bytes) -> None:
-    """Replace a small file at once, so that a reader never sees half of it."""
-    temporary = f"{path}.{posix.getpid()}.tmp"
-    fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
-    try:
-        posix.write(fd, data)
-    finally:
-        posix.close(fd)
-    posix.rename(temporary, path)
-
-
 def _namespace() -> str:
     try:
         return posix.readlink("/proc/self/ns/pid")
@@ -87,7 +63,7 @@ class LockNotes:
         try:
             write_file(path, data)
         except FileNotFoundError:
-            posix.mkdir(self._directory)
+            make_directory(self._directory)
             write_file(path, data)
         return path
 

@@ -1,0 +1,56 @@
+"""`git coord fsck`: the reader for volume, a progress line, the differences."""
+
+import sys
+
+from gitcoord.app import fsck as app_fsck
+from gitcoord.errors import NotInitialised, StoreError
+from gitcoord.hot.verbs import Call
+from gitcoord.names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.store.interface import Reader
+
+
+def run_fsck(call: Call, *, repair: bool) -> int:
+    """0 clean (or mended), 1 differences are left."""
+    reader = _reader(call)
+    try:
+        if repair:
+            result = app_fsck.repair(call.ctx, call.repairer(), reader)
+        else:
+            result = app_fsck.fsck(call.ctx, reader, _progress(call))
+    except NotInitialised:
+        call.screen.answer({"initialised": False, "clean": True, "differences": []})
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    call.screen.answer(result, ok=bool(result["clean"]))
+    call.screen.say(*(f"repaired: {printable(line)}" for line in result.get("repaired", ())))  # type: ignore[attr-defined]
+    call.screen.say(*(f"difference: {printable(line)}" for line in result["differences"]))  # type: ignore[attr-defined]
+    if result["clean"]:
+        call.screen.say(f"clean: {result['events']} events")
+        return 0
+    if not repair:
+        call.screen.hint("mend it: git coord fsck --repair")
+    return 1
+
+
+def _reader(call: Call) -> "Reader":
+    """libgit2 reads at volume; where it refuses the repository (sha256, reftable), git itself does."""
+    from gitcoord.store.libgit2 import Pygit2Reader
+
+    try:
+        return Pygit2Reader(call.ctx.repo.common_dir)
+    except StoreError:
+        return call.ctx.store
+
+
+def _progress(call: Call) -> "app_fsck.Progress | None":
+    if call.screen.quiet or call.screen.json or not sys.stderr.isatty():
+        return None
+
+    def show(count: int) -> None:
+        sys.stderr.write(f"\r\x1b[Kreplaying: {count} events")
+        sys.stderr.flush()
+
+    return show

@@ -1,0 +1,73 @@
+"""The ledger as a story: events newest first, filtered by path, agent and kind."""
+
+from gitcoord.app.ledger import Commit
+from gitcoord.core.codec import Malformed
+from gitcoord.errors import NotInitialised
+from gitcoord.names import LEDGER, covers
+from gitcoord.store.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitcoord.app.context import Context
+    from gitcoord.core.events import Event
+    from gitcoord.store.interface import Reader
+
+_BATCH = 500
+
+
+def commits(ctx: "Context", reader: "Reader", *, oldest_first: bool = False) -> "Iterator[Commit]":
+    """Every commit of the ledger, read in batches."""
+    argv = ["git", "--no-replace-objects", "rev-list", *(["--reverse"] if oldest_first else []), LEDGER, "--"]
+    code, out, _ = run(argv, ctx.repo.env)
+    if code:
+        raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+    oids = out.decode().split()
+    for start in range(0, len(oids), _BATCH):
+        batch = oids[start : start + _BATCH]
+        for oid, found in zip(batch, reader.read(batch)):
+            yield Commit(found, oid)
+
+
+def events(
+    ctx: "Context", *, path: str = "", agent: str = "", kind: str = "", since: int = 0, limit: int = 0
+) -> "Iterator[dict[str, object]]":
+    """Events newest first. A commit that is no event is shown as what it is."""
+    shown = 0
+    for commit in commits(ctx, ctx.store):
+        try:
+            event = commit.event
+        except Malformed as error:
+            yield {"commit": commit.oid, "kind": "?", "error": error.message, "seq": 0, "agent": "", "at": 0, "subject": ""}
+            continue
+        if event.seq < since:
+            return
+        if (kind and event.kind != kind) or (agent and agent not in agents_of(event)):
+            continue
+        if path and not any(covers(path, p) or covers(p, path) for p in paths_of(event)):
+            continue
+        subject = commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")
+        yield {
+            "commit": commit.oid, "seq": event.seq, "kind": event.kind, "agent": event.agent, "at": event.at,
+            "subject": subject, "event": {**event.body, "refused": list(event.refused)},
+        }  # fmt: skip
+        shown += 1
+        if limit and shown >= limit:
+            return
+
+
+def paths_of(event: "Event") -> list[str]:
+    """Every path that an event speaks of."""
+    body = event.body
+    found = [body["path"]] if isinstance(body.get("path"), str) else []
+    found += [pair[1] for key in ("items", "freed", "kept") for pair in body.get(key, ())]
+    found += [entry["path"] for key in ("claims", "released") for entry in body.get(key, ())]
+    return found + [row["path"] for row in event.refused]
+
+
+def agents_of(event: "Event") -> set[str]:
+    """Who acted, and to whom it was done."""
+    body = event.body
+    found = {event.agent, *(str(body[key]) for key in ("target", "holder") if key in body)}
+    return found | {entry["agent"] for entry in body.get("claims", ())}

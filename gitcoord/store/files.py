@@ -1,0 +1,39 @@
+"""Small local files: read whole, replaced at once. Notes only; nothing that matters if deleted."""
+
+import posix
+
+
+def read_file(path: str, limit: int = 65536) -> bytes:
+    """A small file's bytes; empty where it cannot be read."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return posix.read(fd, limit)
+    except OSError:
+        return b""
+    finally:
+        posix.close(fd)
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Replace a small file at once, so that a reader never sees half of it."""
+    temporary = f"{path}.{posix.getpid()}.tmp"
+    fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
+    try:
+        posix.write(fd, data)
+    finally:
+        posix.close(fd)
+    posix.rename(temporary, path)
+
+
+def make_directory(path: str) -> None:
+    """The directory and, if need be, the one above it. Harmless to repeat."""
+    try:
+        posix.mkdir(path)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        make_directory(path.rpartition("/")[0])
+        make_directory(path)
