@@ -1,36 +1,39 @@
 """The use cases of `git claim`: take, release, renew, disown, takeover."""
 
-from gitcoord.app.ledger import read_snapshot, settle
+from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.app.transact import transact
-from gitcoord.core.claims import Item, all_claims
+from gitcoord.core.claims import Item, all_claims, item_of
 from gitcoord.core.kinds import kind_module
 from gitcoord.errors import Refusal, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
-    from gitcoord.core.codec import Record
     from gitcoord.core.events import Decision
     from gitcoord.core.kinds.claim import Take
+    from gitcoord.core.kinds.takeover import Takeover
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View
 
 
 def take(ctx: "Context", command: "Take") -> "dict[str, object]":
     """Grant all that is asked for, or raise Refused with every holder. Harmless to repeat."""
-    head = ctx.store.resolve(["HEAD"])[0] or ""
-    return transact(ctx, kind_module("claim").decide, command._replace(base=head))
+    return transact(ctx, _decide_take, command, ahead=ahead_of(command.actor.agent, command.items))
+
+
+def _decide_take(state: "State", command: "Take", view: "View") -> "Decision | Refusal":
+    """The claim's base is the commit that the claimant stands on."""
+    answer: Decision | Refusal = kind_module("claim").decide(state, command._replace(base=str(view.fact("head"))), view)
+    return answer
 
 
 def would_take(ctx: "Context", command: "Take") -> "dict[str, object]":
     """The answer that `take` would give now; nothing is changed."""
     snapshot = read_snapshot(ctx)
-    decide = kind_module("claim").decide
-    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: decide(state, command, view))
+    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: _decide_take(state, command, view))
     if isinstance(answer, Refusal):
         raise Refused(answer)
-    result: dict[str, object] = answer.result
-    return result
+    return answer.result
 
 
 def release(
@@ -38,7 +41,7 @@ def release(
 ) -> "dict[str, object]":
     """Give back what is named (nothing named: everything), with the commit that carries the work."""
     kind = kind_module("release")
-    return transact(ctx, kind.decide, kind.Release(actor, items, commit, dirty))
+    return transact(ctx, kind.decide, kind.Release(actor, items, commit, dirty), ahead=ahead_of(actor.agent, items))
 
 
 def renew(ctx: "Context", actor: "Actor", items: tuple[Item, ...], ttl: int) -> "dict[str, object]":
@@ -46,23 +49,19 @@ def renew(ctx: "Context", actor: "Actor", items: tuple[Item, ...], ttl: int) -> 
     kind = kind_module("claim")
 
     def decide(state: "State", command: "Take", view: "View") -> "Decision | Refusal":
-        mine = {Item(c["space"], c["path"]): c for c in all_claims(state, actor.agent)}
+        mine = {item_of(c): c for c in all_claims(state, actor.agent)}
         missing = [item.name for item in items if item not in mine]
         if missing or not mine:
             what = ", ".join(missing) or "anything"
             return Refusal("not-held", f"'{actor.agent}' does not hold {what}", hints=("git claim list --mine",))
-        chosen = items or tuple(mine)
-        same = {(mine[i]["mode"], mine[i]["units"], mine[i]["ttl"] if not ttl else 0) for i in chosen}
-        if len(same) > 1 and ttl:
-            return Refusal("mixed", "these claims differ in mode: renew them one by one with --ttl")
-        first: Record = mine[chosen[0]]
-        if not ttl:
-            # One heartbeat keeps every claim of the session alive.
-            return kind.decide(state, command._replace(items=chosen[:1], mode=first["mode"], units=first["units"]), view)  # type: ignore[no-any-return]
-        return kind.decide(state, command._replace(items=chosen, mode=first["mode"], units=first["units"]), view)  # type: ignore[no-any-return]
+        # One heartbeat keeps every claim of the session alive, so without a ttl any one of them will do.
+        chosen = (items or tuple(mine)) if ttl else (items or tuple(mine))[:1]
+        if len({(mine[item]["mode"], mine[item]["units"]) for item in chosen}) > 1:
+            return Refusal("mixed", "these claims differ in mode or units", hints=("renew them one by one",))
+        first = mine[chosen[0]]
+        return _decide_take(state, command._replace(items=chosen, mode=first["mode"], units=first["units"]), view)
 
-    head = ctx.store.resolve(["HEAD"])[0] or ""
-    return transact(ctx, decide, kind.Take(actor, (), ttl=ttl, base=head))
+    return transact(ctx, decide, kind.Take(actor, (), ttl=ttl))
 
 
 def disown(ctx: "Context", actor: "Actor", path: str, reason: str) -> "dict[str, object]":
@@ -74,7 +73,12 @@ def disown(ctx: "Context", actor: "Actor", path: str, reason: str) -> "dict[str,
 def takeover(ctx: "Context", actor: "Actor", item: Item, token: int, reason: str) -> "dict[str, object]":
     """A person takes a live claim away, naming its token."""
     kind = kind_module("takeover")
-    head = ctx.store.resolve(["HEAD"])[0] or ""
-    return transact(ctx, kind.decide, kind.Takeover(actor, item, token, reason, head))
+    ahead = ahead_of(actor.agent, (item,))
+
+    def decide(state: "State", command: "Takeover", view: "View") -> "Decision | Refusal":
+        answer: Decision | Refusal = kind.decide(state, command._replace(base=str(view.fact("head"))), view)
+        return answer
+
+    return transact(ctx, decide, kind.Takeover(actor, item, token, reason), ahead=ahead)
 
 

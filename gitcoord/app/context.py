@@ -5,13 +5,13 @@ import posix
 from gitcoord.core.state import View
 from gitcoord.errors import StoreError
 from gitcoord.store.files import make_directory
-from gitcoord.store.queue import Queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
     from gitcoord.store.interface import Store
+    from gitcoord.store.queue import Queue
     from gitcoord.store.repo import Repo, Settings
 
     class Host(Protocol):
@@ -60,7 +60,9 @@ class Context:
             raise StoreError(f"cannot write in {directory}: {error.strerror}") from None
         return path
 
-    def queue(self) -> Queue:
+    def queue(self) -> "Queue":
+        from gitcoord.store.queue import Queue
+
         return Queue(self.scratch("queue.lock"), QUEUE_SECONDS)
 
     def authority(self) -> "dict[str, object]":

@@ -143,7 +143,7 @@ def _tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
     if shape == outcome.last.tree:
         return []
     try:
-        files = dict(Trees(ctx.store).files(outcome.last.tree))
+        files = dict(Trees(ctx.store).files(("", outcome.last.tree)))
     except StoreError as error:
         return [error.message]
     found = [f"{key} is missing from the ledger's tree" for key in sorted(wanted.keys() - files.keys())]

@@ -7,23 +7,28 @@ from gitcoord.core.events import decode_event
 from gitcoord.core.sessions import decode_beat
 from gitcoord.core.state import NotLoaded, State
 from gitcoord.errors import CouldNotJudge, NotInitialised
-from gitcoord.names import LEDGER, TIP, Oid, is_oid, session_ref
+from gitcoord.names import LEDGER, TIP, Oid, ancestors, claim_dir, fold, is_oid, session_ref
 from gitcoord.store.tree import Trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import TypeVar
 
     from gitcoord.app.context import Context
+    from gitcoord.core.claims import Item
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event
     from gitcoord.core.state import View
     from gitcoord.store.interface import Object, Reader
 
+    from gitcoord.store.tree import Entry
+
     T = TypeVar("T")
+    What = tuple[str, ...]
 
 _WALK = 10_000
+_IN_TREE = ("file", "leaves", "below", "names")
 REPAIR = ("look at it: git coord fsck; mend it: git coord fsck --repair",)
 
 
@@ -54,7 +59,7 @@ class Commit:
 class Snapshot:
     """The ledger at one moment. `tip` is where `refs/gitcoord/tip` pointed just before."""
 
-    __slots__ = ("tip", "head", "commit", "event", "state", "trees", "blobs", "session_oids", "git_head")
+    __slots__ = ("commit", "event", "git_head", "head", "session_oids", "sessions", "state", "tip", "trees")
 
     def __init__(self, reader: "Reader", tip: "Oid | None", git_head: "Oid | None", commit: Commit) -> None:
         self.tip = tip
@@ -64,29 +69,49 @@ class Snapshot:
         self.event = commit.event
         self.state = State(seq=self.event.seq)
         self.trees = Trees(reader)
+        self.sessions: dict[str, Object | None] = {}  # heartbeats read on the way, not yet asked for
         self.session_oids: dict[str, Oid | None] = {}
 
 
-def read_snapshot(ctx: "Context", *, trusting: bool = False, copied: bool = False) -> Snapshot:
+def read_snapshot(
+    ctx: "Context", *, agent: str = "", ahead: "tuple[What, ...]" = (), trusting: bool = False, copied: bool = False
+) -> Snapshot:
     """The ledger now. The tip is read first: read the other way round, the two would differ under every writer.
 
-    NotInitialised if there never was one here; CouldNotJudge if it is missing, rewound, foreign or no event stands on
-    top. `trusting` skips what only matters for a verdict, so that people can look at a ledger that may not be used.
+    `agent`'s heartbeat and the parts named `ahead` are read on the way, because the rule will ask for them.
+    NotInitialised if there never was a ledger here; CouldNotJudge if it is missing, rewound, foreign or no event stands
+    on top. `trusting` skips what only matters for a verdict, so that people can look at a ledger that may not be used.
     """
-    tip, git_head = ctx.store.resolve([TIP, "HEAD"])
-    (found,) = ctx.store.read([LEDGER])
+    names = [TIP, "HEAD", LEDGER, *([session_ref(agent)] if agent else ())]
+    tip, git_head, found, *sessions = ctx.store.read(names)
     if found is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
             raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
         raise CouldNotJudge(f"the ledger ({LEDGER}) is missing", hints=REPAIR)
     try:
-        snapshot = Snapshot(ctx.store, tip, git_head, Commit(found, LEDGER))
+        heads = [o.oid if o is not None else None for o in (tip, git_head)]
+        snapshot = Snapshot(ctx.store, heads[0], heads[1], Commit(found, LEDGER))
     except Malformed as error:
         raise CouldNotJudge(f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR) from None
+    if agent and sessions[0] is not None:
+        snapshot.sessions[agent] = sessions[0]
     if not trusting:
         _require_ancestor(ctx, snapshot)
+    load(ctx, snapshot, ctx.view(), ("file", "format"), *ahead)
+    if not trusting:
         _require_authority(ctx, snapshot, copied=copied)
     return snapshot
+
+
+def ahead_of(agent: str, items: "Iterable[Item]") -> "tuple[What, ...]":
+    """What a rule about these items will ask for, as far as that can be known before reading."""
+    whats: dict[What, None] = {("file", "halt"): None, ("file", f"agents/{agent}"): None}
+    for space, name in items:
+        key = fold(name, case=False)
+        for above in ancestors(key):
+            whats["leaves", claim_dir(space, above)] = None
+        whats["below", claim_dir(space, key)] = None
+    return tuple(whats)
 
 
 def _require_ancestor(ctx: "Context", snapshot: Snapshot) -> None:
@@ -104,7 +129,6 @@ def _require_ancestor(ctx: "Context", snapshot: Snapshot) -> None:
 
 
 def _require_authority(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> None:
-    load(ctx, snapshot, ctx.view(), ("file", "format"))
     record = format_record(snapshot.state)
     known = ctx.settings.get("gitcoord.ledger")
     if known and known != record["ledger"]:
@@ -118,7 +142,7 @@ def _require_authority(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> N
 
 def settle(ctx: "Context", snapshot: Snapshot, view: "View", rule: "Callable[[State, View], T]") -> "T":
     """Run a pure rule, reading whatever it finds missing and starting it again, until it has an answer."""
-    asked: set[tuple[str, ...]] = set()
+    asked: set[What] = set()
     while True:
         try:
             return rule(snapshot.state, view)
@@ -129,28 +153,48 @@ def settle(ctx: "Context", snapshot: Snapshot, view: "View", rule: "Callable[[St
             load(ctx, snapshot, view, need.what)
 
 
-def load(ctx: "Context", snapshot: Snapshot, view: "View", what: "tuple[str, ...]") -> None:
-    """Read one part into the state or the view."""
-    kind, state, trees = what[0], snapshot.state, snapshot.trees
-    if kind == "beat":
-        _load_beat(ctx, snapshot, view, what[1])
-    elif kind == "file":
-        entry = trees.find(snapshot.commit.tree, what[1])
-        found = _records(ctx, {what[1]: entry.oid}) if entry is not None and not entry.is_tree else {}
-        state.load_file(what[1], found.get(what[1]))
-    elif kind in ("leaves", "below", "names"):
-        entry = trees.find(snapshot.commit.tree, what[1])
-        root = entry.oid if entry is not None and entry.is_tree else None
-        if kind == "names":
-            state.load_names(what[1], sorted(trees.children(root)))
-        elif kind == "leaves":
-            leaves = {f"{what[1]}/{name}": e.oid for name, e in trees.leaves(root).items()}
-            state.load_leaves(what[1], _records(ctx, leaves))
+def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> None:
+    """Read parts into the state or the view: all trees on the way together, then all files together."""
+    entries = snapshot.trees.walk(snapshot.commit.tree, [what[1] for what in whats if what[0] in _IN_TREE])
+    snapshot.trees.load([e.oid for e in entries.values() if e is not None and e.is_tree])
+    wanted: dict[What, dict[str, Oid]] = {}
+    for what in whats:
+        if what[0] == "beat":
+            _load_beat(ctx, snapshot, view, what[1])
+        elif what[0] not in _IN_TREE:
+            read_fact(ctx, snapshot, view, what)
         else:
-            files = {f"{what[1]}/{path}": oid for path, oid in trees.files(root)}
-            state.load_below(what[1], _records(ctx, files))
+            wanted[what] = _files(snapshot, what, entries[what[1]])
+    records = _records(ctx, {key: oid for files in wanted.values() for key, oid in files.items()})
+    for what, files in wanted.items():
+        _enter(snapshot, what, {key: records[key] for key in files}, entries[what[1]])
+
+
+def _files(snapshot: Snapshot, what: "What", entry: "Entry | None") -> "dict[str, Oid]":
+    """The files that one part consists of."""
+    kind, path = what
+    if entry is None or kind == "names":
+        return {}
+    if kind == "file":
+        return {} if entry.is_tree else {path: entry.oid}
+    if not entry.is_tree:
+        return {}
+    if kind == "leaves":
+        return {f"{path}/{name}": leaf.oid for name, leaf in snapshot.trees.leaves(entry.oid).items()}
+    return dict(snapshot.trees.files((path + "/", entry.oid)))
+
+
+def _enter(snapshot: Snapshot, what: "What", records: "dict[str, Record]", entry: "Entry | None") -> None:
+    kind, path = what
+    if kind == "file":
+        snapshot.state.load_file(path, records.get(path))
+    elif kind == "leaves":
+        snapshot.state.load_leaves(path, records)
+    elif kind == "below":
+        snapshot.state.load_below(path, records)
     else:
-        read_fact(ctx, snapshot, view, what)
+        tree = entry.oid if entry is not None and entry.is_tree else None
+        snapshot.state.load_names(path, sorted(snapshot.trees.children(tree)))
 
 
 def _records(ctx: "Context", files: "dict[str, Oid]") -> "dict[str, Record]":
@@ -167,7 +211,7 @@ def _records(ctx: "Context", files: "dict[str, Oid]") -> "dict[str, Record]":
 
 def _load_beat(ctx: "Context", snapshot: Snapshot, view: "View", agent: str) -> None:
     """An unreadable heartbeat is none: it counts as seen for the first time, which expires nobody early."""
-    (found,) = ctx.store.read([session_ref(agent)])
+    found = snapshot.sessions.pop(agent, None) or ctx.store.read([session_ref(agent)])[0]
     snapshot.session_oids[agent] = found.oid if found is not None else ctx.store.resolve([session_ref(agent)])[0]
     view.beats[agent] = None
     if found is not None and found.kind == "blob":

@@ -1,9 +1,9 @@
 """Looking without changing: which claims there are, who stands on a path, may I write here."""
 
-from gitcoord.app.ledger import read_snapshot, settle
+from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.core.claims import WRITE, Item, all_claims, covers_item, describe, overlapping
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import agent_record, dead, is_torn_kill, silence
+from gitcoord.core.sessions import OPEN, SESSION_TTL, admit_or_none, agent_record, is_torn_kill, next_beat, silence
 from gitcoord.errors import CouldNotJudge, NotInitialised
 from gitcoord.store.process import run
 
@@ -12,25 +12,45 @@ if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.app.ledger import Snapshot
     from gitcoord.core.codec import Record
+    from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View
 
 
-def listing(ctx: "Context", *, agent: str = "", silent: bool = False) -> "dict[str, object]":
-    """All live claims, or one agent's; with `silent` also those whose holders fell silent."""
+def listing(ctx: "Context", actor: "Actor | None", *, mine: bool = False, silent: bool = False) -> "dict[str, object]":
+    """All live claims, or the actor's own; with `silent` also those whose holders fell silent."""
+    agent = actor.agent if actor is not None else ""
     try:
-        snapshot = read_snapshot(ctx, trusting=True)
+        snapshot = read_snapshot(ctx, agent=agent, ahead=(("below", "claims"),), trusting=True)
     except NotInitialised:
         return {"initialised": False, "claims": []}
     view = ctx.view()
 
     def rule(state: "State", view: "View") -> "list[dict[str, object]]":
-        return [_shown(state, view, claim) for claim in all_claims(state, agent)]
+        return [_shown(state, view, claim) for claim in all_claims(state, agent if mine else "")]
 
     rows = settle(ctx, snapshot, view, rule)
     live = [row for row in rows if not row["silent"]]
-    result: dict[str, object] = {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live}
-    result["hidden"] = 0 if silent else len(rows) - len(live)
-    return result
+    _sign_of_life(ctx, snapshot, view, actor)
+    hidden = 0 if silent else len(rows) - len(live)
+    return {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden}
+
+
+def _sign_of_life(ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor | None") -> None:
+    """Every command of an agent is a heartbeat, also one that only looks; it is sent only where one is due."""
+    if actor is None:
+        return
+    name = actor.agent
+
+    def due(state: "State", view: "View") -> bool:
+        record = agent_record(state, name)
+        if record is None or record["state"] != OPEN or actor.session not in (0, record["session"]):
+            return False
+        return next_beat(view.beat(name), name, record["session"], view) is not None
+
+    if settle(ctx, snapshot, view, due):
+        from gitcoord.app.sessions import beat_quietly
+
+        beat_quietly(ctx, actor)
 
 
 def _shown(state: "State", view: "View", claim: "Record") -> "dict[str, object]":
@@ -38,27 +58,33 @@ def _shown(state: "State", view: "View", claim: "Record") -> "dict[str, object]"
     return {**describe(claim, verdict.expires_in), "silent": verdict.silent}
 
 
-def around(ctx: "Context", item: Item) -> "dict[str, object]":
+def around(ctx: "Context", actor: "Actor | None", item: Item) -> "dict[str, object]":
     """Every claim on the item, above it and below it."""
+    agent = actor.agent if actor is not None else ""
     try:
-        snapshot = read_snapshot(ctx, trusting=True)
+        snapshot = read_snapshot(ctx, agent=agent, ahead=ahead_of(agent, (item,)), trusting=True)
     except NotInitialised:
         return {"initialised": False, "claims": []}
+    view = ctx.view()
 
     def rule(state: "State", view: "View") -> "list[dict[str, object]]":
         return [_shown(state, view, claim) for claim in overlapping(state, item)]
 
-    return {"initialised": True, "claims": settle(ctx, snapshot, ctx.view(), rule)}
+    rows = settle(ctx, snapshot, view, rule)
+    _sign_of_life(ctx, snapshot, view, actor)
+    return {"initialised": True, "claims": rows}
 
 
-def check(ctx: "Context", agent: str, items: tuple[Item, ...]) -> "dict[str, object]":
+def check(ctx: "Context", actor: "Actor", items: tuple[Item, ...]) -> "dict[str, object]":
     """May this agent write here now? Three answers: yes, no and by whom, or CouldNotJudge."""
+    agent = actor.agent
     try:
-        snapshot = read_snapshot(ctx)
+        snapshot = read_snapshot(ctx, agent=agent, ahead=ahead_of(agent, items))
     except NotInitialised:
         return {"initialised": False, "allowed": True, "paths": []}
     view = ctx.view()
-    refusal = settle(ctx, snapshot, view, lambda state, view: halted(state) or dead(state, view, agent))
+    _sign_of_life(ctx, snapshot, view, actor)
+    refusal = settle(ctx, snapshot, view, lambda state, view: halted(state) or admit_or_none(state, actor, view))
     if refusal is not None:
         return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
 
@@ -114,7 +140,7 @@ def _agent(state: "State", view: "View", name: str) -> "dict[str, object]":
     record = agent_record(state, name)
     assert record is not None
     beat = view.beat(name)
-    verdict = silence(state, view, name, record["session"], 30 * 60)
+    verdict = silence(state, view, name, record["session"], SESSION_TTL)
     heard = max(0, view.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == view.boot else None
     shown = record["state"]
     if is_torn_kill(record, beat):

@@ -10,9 +10,10 @@ from gitcoord.errors import CouldNotJudge, NotInitialised
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.core.sessions import Actor
 
 
-def status(ctx: "Context") -> "dict[str, object]":
+def status(ctx: "Context", actor: "Actor | None") -> "dict[str, object]":
     """What everybody needs to know now. A ledger that may not be used is shown all the same, with what is wrong."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
@@ -31,7 +32,7 @@ def status(ctx: "Context") -> "dict[str, object]":
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
         "halted": {key: halt[key] for key in ("by", "reason", "at")} if halt is not None else None,
-        "claims": listing(ctx, silent=True)["claims"],
+        "claims": listing(ctx, actor, silent=True)["claims"],
         "agents": agents(ctx, snapshot, view),
         "warnings": warnings,
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitcoord.app.context import Context
-    from gitcoord.app.ledger import Snapshot
+    from gitcoord.app.ledger import Snapshot, What
     from gitcoord.core.events import Event
     from gitcoord.core.state import State, View
     from gitcoord.store.interface import Operation
@@ -34,7 +34,8 @@ _GC_EVERY = 128
 
 
 def transact(
-    ctx: "Context", decide: "Callable[[State, Any, View], Decision | Refusal]", command: "Any", *, copied: bool = False
+    ctx: "Context", decide: "Callable[[State, Any, View], Decision | Refusal]", command: "Any", *,
+    ahead: "tuple[What, ...]" = (), copied: bool = False,
 ) -> "dict[str, object]":
     """Make a command happen, and give what it has to tell.
 
@@ -46,7 +47,7 @@ def transact(
         command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
         stubborn = 0
         for attempt in range(ATTEMPTS):
-            snapshot = read_snapshot(ctx, copied=copied)
+            snapshot = read_snapshot(ctx, agent=actor, ahead=ahead, copied=copied)
             heal(ctx, snapshot)
             view = ctx.view()
             answer = settle(ctx, snapshot, view, lambda state, view: decide(state, command, view))
@@ -90,7 +91,7 @@ def _prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decis
             wanted[ref] = head if present else None
         state = state.patched(changes)
         state.seq = event.seq
-    operations = [] if head == snapshot.head else [Update(LEDGER, snapshot.head, head)]
+    operations: list[Operation] = [] if head == snapshot.head else [Update(LEDGER, snapshot.head, head)]
     rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, store.resolve(list(wanted)))]
     for beat in decision.beats:
         if beat.agent not in snapshot.session_oids:

@@ -10,6 +10,7 @@ from gitcoord.errors import CouldNotJudge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     Record = dict[str, Any]
@@ -73,7 +74,7 @@ class _Settings:
     memo: "dict[str, str]" = {}
 
 
-_scan = make_scanner(_Settings())
+_scan = make_scanner(_Settings())  # type: ignore[arg-type]
 
 
 def loads(data: bytes) -> "Any":
@@ -116,7 +117,7 @@ def _depth(value: object, left: int) -> None:
                 _depth(item, left - 1)
 
 
-def check(record: object, fields: "dict[str, type]", what: str, optional: "dict[str, type] | None" = None) -> "Record":
+def check(record: object, fields: "Mapping[str, type]", what: str, optional: "Mapping[str, type] | None" = None) -> "Record":
     """`record` if it is of this version and has exactly these keys with values of these types."""
     if not isinstance(record, dict):
         raise Malformed(f"{what}: not a record")

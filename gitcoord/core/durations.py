@@ -31,7 +31,7 @@ def parse_duration(text: str) -> int:
 
 def format_duration(seconds: int) -> str:
     """The two largest units: 1d4h, 29m30s, 12s."""
-    parts = []
+    parts: list[str] = []
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
         amount, seconds = divmod(seconds, size)
         if amount or parts:

@@ -87,8 +87,8 @@ def decode_event(message: bytes) -> Event:
     if parts[2] != f"Seq: {record['seq']}\nKind: {record['kind']}\n".encode():
         raise Malformed("the trailers do not match the event")
     body = {key: value for key, value in record.items() if key in kind.FIELDS}
-    common = [record[key] for key in _COMMON]
-    return Event(*common, body, record.get("keep"), tuple(record.get("refused", ())))
+    common = {key: record[key] for key in _COMMON}
+    return Event(**common, body=body, keep=record.get("keep"), refused=tuple(record.get("refused", ())))
 
 
 def effects(state: "State", event: Event) -> "Changes":

@@ -53,9 +53,10 @@ def _resume(chain: Chain, view: "View", agent: str, session: int, kept: "list[li
         claim = own_claim(chain.state, Item(*pair), agent)
         if claim is None:
             continue
-        body = {key: claim[key] for key in ("mode", "ttl", "expected", "reason", "task", "base", "units")}
+        body = {key: claim[key] for key in ("mode", "ttl", "expected", "reason", "task", "units")}
         capacity = {claim["path"]: view.resource(claim["path"]).capacity} if claim["space"] == "resource" else {}
-        chain.add("claim", {**body, "session": session, "items": [pair], "capacity": capacity})
+        grant = {"session": session, "items": [pair], "bases": [claim["base"]], "capacity": capacity}
+        chain.add("claim", {**body, **grant})
 
 
 def require_open(state: "State", agent: str, session: int) -> None:

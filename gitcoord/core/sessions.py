@@ -154,6 +154,12 @@ def dead(state: "State", view: "View", agent: str) -> "Refusal | None":
     return None
 
 
+def admit_or_none(state: "State", actor: Actor, view: "View") -> "Refusal | None":
+    """Only the refusal of `admit`."""
+    answer = admit(state, actor, view)
+    return answer if isinstance(answer, Refusal) else None
+
+
 class Admission(NamedTuple):
     """The session in which an actor may act, and whether it must be opened first."""
 

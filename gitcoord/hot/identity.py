@@ -11,7 +11,7 @@ from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
 from gitcoord.names import agent_from_email, check_agent
 from gitcoord.store.files import read_file
-from gitcoord.store.locks import start_time
+from gitcoord.store.process import start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

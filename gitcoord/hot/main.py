@@ -20,25 +20,18 @@ def main(argv: list[str]) -> int:
 def call_verb(verb: str, values: "dict[str, str | bool]", words: list[str]) -> int:
     """Open the repository, run the verb, tell its errors. Both command lines end here."""
     env = environ()
-    from gitcoord.errors import GitcoordError
-    from gitcoord.hot.render import Screen
+    from gitcoord.hot.render import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
-    try:
+
+    def body() -> int:
         ctx = open_repository(env, writing=VERBS[verb].writes)
         screen.use_settings(ctx.settings)
         from gitcoord.hot.verbs import Call, run
 
         return run(verb, Call(ctx, screen, env), values, words)
-    except GitcoordError as error:
-        return screen.fail(error)
-    except KeyboardInterrupt:
-        screen.note("interrupted: nothing was claimed")
-        return 130
-    except OSError as error:
-        from gitcoord.errors import StoreError
 
-        return screen.fail(StoreError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ")))
+    return guarded(screen, body)
 
 
 def entry() -> None:

@@ -9,20 +9,20 @@ from gitcoord.store.repo import Settings, discover, parse_settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.store.locks import LockNotes
+    from gitcoord.store.objects import LooseObjects
     from gitcoord.store.process import Environ
 
 
 def open_repository(environ: "Environ", *, writing: bool) -> "Context":
     repo = discover(environ)
     config = Child(["git", "config", "--list", "-z"], repo.env)
-    store = PlumbingStore(repo, 40)
+    store = PlumbingStore(repo)
     store.open(writing=writing)
 
     from gitcoord.app.context import Context
     from gitcoord.errors import StoreError
     from gitcoord.hot.host import Host
-    from gitcoord.store.locks import LockNotes
-    from gitcoord.store.objects import LooseObjects
 
     host = Host()
     listed = config.rest()
@@ -30,13 +30,18 @@ def open_repository(environ: "Environ", *, writing: bool) -> "Context":
         raise StoreError(f"git's settings cannot be read: {config.complaint()}")
     config.close()
     settings = Settings(parse_settings(listed))
-    store.oid_length = settings.oid_length
-    ctx = Context(repo, settings, store, host)
-    shared = settings.get("core.sharedrepository").lower() not in ("", "umask", "false", "0")
-    durable = settings.flag("gitcoord.fsync", default=True)
-    objects = LooseObjects(repo.objects, store.oid_length, durable=durable, shared=shared)
-    store.writes_to(objects, LockNotes(repo.common_dir, repo.scratch, host.boot))
-    return ctx
+
+    def write_parts() -> "tuple[LooseObjects, LockNotes]":
+        from gitcoord.store.locks import LockNotes
+        from gitcoord.store.objects import LooseObjects
+
+        shared = settings.get("core.sharedrepository").lower() not in ("", "umask", "false", "0")
+        durable = settings.flag("gitcoord.fsync", default=True)
+        objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared)
+        return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
+
+    store.configure(settings.oid_length, write_parts)
+    return Context(repo, settings, store, host)
 
 
 def environ() -> "dict[bytes, bytes]":

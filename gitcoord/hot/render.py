@@ -5,11 +5,13 @@ import time
 
 from gitcoord.core.codec import dumps
 from gitcoord.core.durations import format_duration
+from gitcoord.errors import GitcoordError, StoreError
 from gitcoord.names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.errors import GitcoordError
+    from collections.abc import Callable
+
     from gitcoord.store.process import Environ
     from gitcoord.store.repo import Settings
 
@@ -113,3 +115,22 @@ def put(fd: int, text: str) -> None:
             data = data[posix.write(fd, data) :]
     except BrokenPipeError:
         posix._exit(141)
+
+
+def guarded(screen: Screen, body: "Callable[[], int]") -> int:
+    """Run a command; whatever goes wrong ends as one error with its exit code, never as a traceback."""
+    try:
+        return body()
+    except GitcoordError as error:
+        return screen.fail(error)
+    except KeyboardInterrupt:
+        screen.note("interrupted: nothing was changed")
+        return 130
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        return screen.fail(StoreError(f"{error.strerror or error}{where}"))
+    except Exception as error:
+        if posix.environ.get(b"GITCOORD_TRACE"):
+            raise
+        message = f"gitcoord failed: {type(error).__name__}: {error}"
+        return screen.fail(GitcoordError(message, hints=("this is a bug; GITCOORD_TRACE=1 shows where",)))

@@ -34,15 +34,11 @@ class Call:
 
     def repairer(self) -> "Actor":
         """Mending asks for no agent: whoever has no name yet is 'fsck'."""
-        return resolve_or_none(self.ctx, self.environ, terminal=at_terminal()) or Actor("fsck")
+        return self.onlooker() or Actor("fsck")
 
-    def beat(self) -> None:
-        """Every command of an agent is a sign of life, also one that only looks."""
-        from gitcoord.app.sessions import beat_quietly
-
-        actor = resolve_or_none(self.ctx, self.environ, terminal=at_terminal())
-        if actor is not None:
-            beat_quietly(self.ctx, actor)
+    def onlooker(self) -> "Actor | None":
+        """Nobody in particular may look too."""
+        return resolve_or_none(self.ctx, self.environ, terminal=at_terminal())
 
 
 def at_terminal() -> bool:
@@ -212,8 +208,8 @@ def _lost(call: Call, result: "Row") -> None:
 def list_(call: Call, values: "Values", words: list[str]) -> int:
     from gitcoord.app.look import listing
 
-    agent = call.actor().agent if values.get("mine") else ""
-    result = listing(call.ctx, agent=agent, silent=bool(values.get("all")))
+    mine = bool(values.get("mine"))
+    result = listing(call.ctx, call.actor() if mine else call.onlooker(), mine=mine, silent=bool(values.get("all")))
     call.screen.answer(result)
     if not result["initialised"]:
         call.screen.note("note: gitcoord is not set up in this repository")
@@ -225,7 +221,6 @@ def list_(call: Call, values: "Values", words: list[str]) -> int:
             call.screen.note("no claims")
         if result["hidden"]:
             call.screen.hint(f"{result['hidden']} more of agents that fell silent: git claim list --all")
-    call.beat()
     return 0
 
 
@@ -233,7 +228,7 @@ def show(call: Call, values: "Values", words: list[str]) -> int:
     from gitcoord.app.look import around
 
     item = paths.one(call.ctx.repo, words[0])
-    result = around(call.ctx, item)
+    result = around(call.ctx, call.onlooker(), item)
     call.screen.answer(result)
     if not result["initialised"]:
         call.screen.note("note: gitcoord is not set up in this repository")
@@ -243,7 +238,6 @@ def show(call: Call, values: "Values", words: list[str]) -> int:
         call.screen.say(*_details(call, claim))
     if not claims and not call.screen.json:
         call.screen.note(f"no claim on, above or below {printable(words[0])}")
-    call.beat()
     return 0
 
 
@@ -267,7 +261,7 @@ def _details(call: Call, claim: "Row") -> list[str]:
 def check(call: Call, values: "Values", words: list[str]) -> int:
     from gitcoord.app.look import check as app_check
 
-    result = app_check(call.ctx, call.actor().agent, paths.items(call.ctx.repo, words))
+    result = app_check(call.ctx, call.actor(), paths.items(call.ctx.repo, words))
     allowed = bool(result["allowed"])
     call.screen.answer(result, ok=allowed)
     if not result["initialised"]:
@@ -278,7 +272,6 @@ def check(call: Call, values: "Values", words: list[str]) -> int:
     rows: list[Row] = result["paths"]  # type: ignore[assignment]
     for row in rows:
         _say_verdict(call, row)
-    call.beat()
     return 0 if allowed else 1
 
 

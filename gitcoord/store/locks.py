@@ -11,6 +11,7 @@ from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import make_directory, read_file, write_file
+from gitcoord.store.process import process_state, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,17 +28,6 @@ class Note(NamedTuple):
     boot: str
     namespace: str
     refs: tuple[str, ...]
-
-
-def start_time(pid: int) -> str:
-    """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
-    stat = read_file(f"/proc/{pid}/stat")
-    return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
-
-
-def process_state(pid: int) -> str:
-    stat = read_file(f"/proc/{pid}/stat")
-    return stat.rpartition(b") ")[2][:1].decode() if stat else ""
 
 
 def _namespace() -> str:
@@ -107,7 +97,7 @@ class LockNotes:
             first, *refs = read_file(path, 1 << 22).decode("utf-8", "surrogateescape").split("\n")
             words = first.split(" ")
             if len(words) == 4 and words[0].isdecimal():
-                notes.append((path, Note(int(words[0]), *words[1:], refs=tuple(refs))))
+                notes.append((path, Note(int(words[0]), words[1], words[2], words[3], tuple(refs))))
         return notes
 
     def _remove(self, name: str, notes: "list[tuple[str, Note]]") -> None:

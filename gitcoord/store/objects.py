@@ -8,21 +8,23 @@ from gitcoord.names import Oid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
     from collections.abc import Callable
     from typing import Any
 
 
 def hasher(oid_length: int) -> "Callable[[bytes], Any]":
     """The hash of this repository, from C, without hashlib's search for OpenSSL."""
+    name: Any
     if oid_length == 40:
-        from _sha1 import sha1
-
-        return sha1
-    try:
-        from _sha2 import sha256  # Python 3.12 and newer
-    except ImportError:
-        from _sha256 import sha256
-    return sha256
+        from _sha1 import sha1 as name
+    else:
+        try:
+            from _sha2 import sha256 as name  # Python 3.12 and newer
+        except ImportError:
+            from _sha256 import sha256 as name
+    chosen: Callable[[bytes], Any] = name
+    return chosen
 
 
 def framed(kind: str, data: bytes) -> bytes:
@@ -87,8 +89,7 @@ class LooseObjects:
         """The objects of one transaction become visible together, after their bytes are safe."""
         try:
             if self._durable:
-                for fd, _, _ in self._pending:
-                    posix.fsync(fd)
+                _sync_all([fd for fd, _, _ in self._pending])
             while self._pending:
                 fd, temporary, final = self._pending[-1]
                 posix.rename(temporary, final)
@@ -115,3 +116,35 @@ class LooseObjects:
             posix.unlink(f"{self._directory}/{oid[:2]}/{oid[2:]}")
         except OSError:
             pass  # packed, or gone already
+
+
+def _sync_all(fds: list[int]) -> None:
+    """Flush all files at the same time: the file system commits them together, which takes half as long as in turn."""
+    from _thread import allocate_lock, start_new_thread
+
+    failures: list[OSError] = []
+
+    def sync(fd: int, done: "LockType | None") -> None:
+        try:
+            posix.fsync(fd)
+        except OSError as error:
+            failures.append(error)
+        finally:
+            if done is not None:
+                done.release()
+
+    waiting = []
+    for fd in fds[1:]:
+        done = allocate_lock()
+        done.acquire()
+        try:
+            start_new_thread(sync, (fd, done))
+        except RuntimeError:  # no thread to be had
+            sync(fd, done)
+        waiting.append(done)
+    if fds:
+        sync(fds[0], None)
+    for done in waiting:
+        done.acquire()
+    if failures:
+        raise failures[0]

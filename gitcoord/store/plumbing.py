@@ -11,7 +11,7 @@ from gitcoord.store.process import Child, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gitcoord.store.interface import Operation
     from gitcoord.store.locks import LockNotes
@@ -26,11 +26,12 @@ _UPDATE = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsync=reference"
 class PlumbingStore:
     """Implements Store on a repository on disk. One thread at a time."""
 
-    def __init__(self, repo: "Repo", oid_length: int) -> None:
-        self.oid_length = oid_length
+    def __init__(self, repo: "Repo") -> None:
+        self.oid_length = 40
         self._repo = repo
         self._cat: Child | None = None
         self._update: Child | None = None
+        self._writing: Callable[[], tuple[LooseObjects, LockNotes]] | None = None
         self._objects: LooseObjects | None = None
         self._notes: LockNotes | None = None
 
@@ -40,10 +41,16 @@ class PlumbingStore:
         if writing:
             self._writer()
 
-    def writes_to(self, objects: "LooseObjects", notes: "LockNotes") -> None:
-        """What only a writer needs."""
-        self._objects = objects
-        self._notes = notes
+    def configure(self, oid_length: int, writing: "Callable[[], tuple[LooseObjects, LockNotes]]") -> None:
+        """What the settings say; `writing` makes what only a writer needs."""
+        self.oid_length = oid_length
+        self._writing = writing
+
+    def _write_parts(self) -> "tuple[LooseObjects, LockNotes]":
+        if self._objects is None or self._notes is None:
+            assert self._writing is not None
+            self._objects, self._notes = self._writing()
+        return self._objects, self._notes
 
     def _reader(self) -> Child:
         if self._cat is None:
@@ -105,21 +112,19 @@ class PlumbingStore:
     # --- writing
 
     def write(self, kind: str, data: bytes) -> Oid:
-        assert self._objects is not None
-        return self._objects.write(kind, data)
+        return self._write_parts()[0].write(kind, data)
 
     def flush(self) -> None:
-        assert self._objects is not None
-        self._objects.flush()
+        if self._objects is not None:
+            self._objects.flush()
 
     def discard(self, oid: Oid) -> None:
-        assert self._objects is not None
-        self._objects.discard(oid)
+        self._write_parts()[0].discard(oid)
 
     def swap(self, operations: "Sequence[Operation]") -> None:
         child = self._writer()
-        assert self._notes is not None
-        note = self._notes.note(child.pid, [operation.ref for operation in operations])
+        notes = self._write_parts()[1]
+        note = notes.note(child.pid, [operation.ref for operation in operations])
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare", "commit"]
         child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
         answers = [child.line(), child.line(), child.line()]
@@ -128,14 +133,13 @@ class PlumbingStore:
             child.close()
             self._update = None
             if child.code is not None and child.code >= 0:
-                self._notes.forget(note)
+                notes.forget(note)
             raise SwapFailed(complaint or f"git update-ref ended with {child.code}")
-        self._notes.forget(note)
+        notes.forget(note)
 
     def recover_locks(self, operations: "Sequence[Operation]") -> bool:
         """After a failed swap: remove stale locks in its way. True if trying again makes sense."""
-        assert self._notes is not None
-        return self._notes.recover([operation.ref for operation in operations])
+        return self._write_parts()[1].recover([operation.ref for operation in operations])
 
     def close(self) -> None:
         for child in (self._cat, self._update):

@@ -8,10 +8,11 @@ import posix
 from _signal import SIGINT, SIGPIPE, SIGTERM
 
 from gitcoord.errors import StoreError
+from gitcoord.store.files import read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     Environ = Mapping[bytes, bytes]
 
@@ -43,7 +44,7 @@ def _sink() -> int:
 class Child:
     """A running child with pipes. Not for sharing between threads."""
 
-    def __init__(self, argv: "Sequence[str]", env: "dict[bytes, bytes]") -> None:
+    def __init__(self, argv: list[str], env: "dict[bytes, bytes]") -> None:
         fds: list[int] = []
         try:
             fds += posix.pipe()
@@ -141,7 +142,7 @@ class Child:
         self._out = self._err = -1
 
 
-def run(argv: "Sequence[str]", env: "dict[bytes, bytes]", data: bytes = b"") -> "tuple[int, bytes, str]":
+def run(argv: list[str], env: "dict[bytes, bytes]", data: bytes = b"") -> "tuple[int, bytes, str]":
     """Run to the end: exit code, stdout, stderr. `data` must be small or read before the child writes much."""
     child = Child(argv, env)
     child.send(data)
@@ -150,3 +151,14 @@ def run(argv: "Sequence[str]", env: "dict[bytes, bytes]", data: bytes = b"") -> 
     code, complaint = child.wait(), child.complaint()
     child.close()
     return code, out, complaint
+
+
+def start_time(pid: int) -> str:
+    """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
+    stat = read_file(f"/proc/{pid}/stat")
+    return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
+
+
+def process_state(pid: int) -> str:
+    stat = read_file(f"/proc/{pid}/stat")
+    return stat.rpartition(b") ")[2][:1].decode() if stat else ""

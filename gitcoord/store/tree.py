@@ -6,15 +6,13 @@ again split by the same rule. Names that begin with '@' stay where they are, so 
 without looking into its buckets. An encoded name never looks like a bucket's: after '%' it has two hex digits or '+'.
 """
 
-from zlib import crc32
-
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import Oid
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from gitcoord.store.interface import Reader, Store
@@ -61,6 +59,8 @@ def is_bucket(name: str) -> bool:
 
 
 def _bucket(name: str, level: int) -> str:
+    from zlib import crc32  # only where a directory is wide
+
     return "%" + _HEX[crc32(name.encode("utf-8", "surrogateescape")) >> (28 - 4 * level) & 15]
 
 
@@ -89,25 +89,30 @@ class Trees:
             except ValueError:
                 raise CouldNotJudge(f"the ledger's tree {oid} is damaged") from None
 
+    def walk(self, root: "Oid | None", paths: "Iterable[str]") -> "dict[str, Entry | None]":
+        """The entries at several paths, a level of the tree for each read: few round trips instead of many."""
+        found: dict[str, Entry | None] = {}
+        cursors = [(path, path.split("/") if path else [], Entry("40000", root) if root else None, 0) for path in paths]
+        while cursors:
+            self.load([entry.oid for _, names, entry, _ in cursors if entry is not None and entry.is_tree and names])
+            onward: list[tuple[str, list[str], Entry | None, int]] = []
+            for path, names, entry, level in cursors:
+                if entry is None or not names or not entry.is_tree:
+                    found[path] = entry if not names else None
+                    continue
+                here = self.get(entry.oid)
+                if names[0] in here:
+                    onward.append((path, names[1:], here[names[0]], 0))
+                elif level < _LEVELS and any(is_bucket(name) for name in here):
+                    onward.append((path, names, here.get(_bucket(names[0], level)), level + 1))
+                else:
+                    found[path] = None
+            cursors = onward
+        return found
+
     def find(self, root: "Oid | None", path: str) -> "Entry | None":
         """The entry at a path of encoded components."""
-        entry = Entry("40000", root) if root else None
-        for name in path.split("/") if path else ():
-            if entry is None or not entry.is_tree:
-                return None
-            entry = self._child(entry.oid, name)
-        return entry
-
-    def _child(self, oid: Oid, name: str) -> "Entry | None":
-        for level in range(_LEVELS + 1):
-            entries = self.get(oid)
-            if name in entries:
-                return entries[name]
-            bucket = entries.get(_bucket(name, level)) if level < _LEVELS else None
-            if bucket is None:
-                return None
-            oid = bucket.oid
-        return None
+        return self.walk(root, [path])[path]
 
     def children(self, oid: "Oid | None") -> Entries:
         """Everything directly in a directory, out of its buckets."""
@@ -125,9 +130,9 @@ class Trees:
         """The '@' files directly in a directory, without looking into buckets."""
         return {name: e for name, e in self.get(oid).items() if name[0] == "@" and not e.is_tree}
 
-    def files(self, oid: "Oid | None", prefix: str = "") -> "Iterator[tuple[str, Oid]]":
-        """All files below a directory, a level of the tree at a time."""
-        level = [(prefix, oid)] if oid else []
+    def files(self, *roots: "tuple[str, Oid]") -> "Iterator[tuple[str, Oid]]":
+        """All files below these (prefix, tree) pairs, a level of the trees at a time."""
+        level = list(roots)
         while level:
             self.load([o for _, o in level if o])
             below = []

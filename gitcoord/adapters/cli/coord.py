@@ -129,7 +129,7 @@ def status(json: Json = False) -> int:
     def body(call: Call) -> int:
         from gitcoord.app.status import status as app_status
 
-        result = app_status(call.ctx)
+        result = app_status(call.ctx, call.onlooker())
         call.screen.answer(result)
         if not_set_up(call, result):
             return 0
@@ -143,7 +143,6 @@ def status(json: Json = False) -> int:
         agents: list[Any] = [a for a in result["agents"] if a["state"] != "ended"]  # type: ignore[attr-defined]
         call.screen.say(f"agents: {len(agents) or 'none'}", *("  " + line for line in _agent_lines(call, agents)))
         call.screen.say(f"ledger: {result['seq']} events")
-        call.beat()
         return 0
 
     return act(body, json=json)
@@ -175,7 +174,6 @@ def agents(json: Json = False) -> int:
         call.screen.answer(result)
         if not not_set_up(call, result):
             call.screen.say(*_agent_lines(call, result["agents"]))  # type: ignore[arg-type]
-            call.beat()
         return 0
 
     return act(body, json=json)
@@ -282,7 +280,6 @@ def log(
             return 0
         call.screen.answer({"initialised": True, "events": rows})
         call.screen.say(*call.screen.table([_log_row(row) for row in rows], ["dim", "yellow", ""]))
-        call.beat()
         return 0
 
     return act(body, json=json, writing=False)

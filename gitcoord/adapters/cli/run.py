@@ -16,7 +16,7 @@ from gitcoord.hot.verbs import Call
 from gitcoord.hot.wait import Bell
 from gitcoord.names import SESSIONS, check_agent, printable, session_ref
 from gitcoord.store.files import read_file
-from gitcoord.store.locks import start_time
+from gitcoord.store.process import start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

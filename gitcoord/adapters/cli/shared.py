@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gitcoord.errors import GitcoordError, StoreError
 from gitcoord.hot.open import environ, open_repository
-from gitcoord.hot.render import Screen
+from gitcoord.hot.render import Screen, guarded
 from gitcoord.hot.verbs import Call
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
@@ -46,17 +45,16 @@ def act(body: Callable[[Call], int], *, json: bool, quiet: bool = False, writing
     """Open the repository, run one use case, tell its errors."""
     env = environ()
     screen = Screen(env, json=json, quiet=quiet)
-    try:
+
+    def opened() -> int:
         ctx = open_repository(env, writing=writing)
         screen.use_settings(ctx.settings)
         try:
             return body(Call(ctx, screen, env))
         finally:
             ctx.store.close()
-    except GitcoordError as error:
-        return screen.fail(error)
-    except OSError as error:
-        return screen.fail(StoreError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ")))
+
+    return guarded(screen, opened)
 
 
 def not_set_up(call: Call, result: dict[str, object]) -> bool:

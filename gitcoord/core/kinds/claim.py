@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FIELDS = {
     "session": int, "items": list, "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
-    "base": str, "units": int, "capacity": dict,
+    "bases": list, "units": int, "capacity": dict,
 }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def _grant(
         "expected": command.expected,
         "reason": command.reason or _kept(owns, "reason"),
         "task": command.task or _kept(owns, "task"),
-        "base": command.base,
+        "bases": [_base(own, command) for own in owns],
         "units": command.units,
         "capacity": {
             item.name: view.resource(item.name).capacity for item in command.items if item.space == "resource"
@@ -151,6 +151,11 @@ def _same(own: "Record | None", command: Take, session: int, view: "View") -> bo
         and command.task in ("", own["task"])
         and command.expected in (0, own["expected"])
     )
+
+
+def _base(own: "Record | None", command: Take) -> str:
+    """Work is judged from where the write claim began, also after its ttl or reason changed."""
+    return str(own["base"]) if own is not None and own["mode"] == WRITE else command.base
 
 
 def _kept(owns: "list[Record | None]", field: str) -> str:
@@ -215,9 +220,10 @@ def _held(state: "State", command: Take, binding: "list[tuple[Record, Silence]]"
     names = sorted({claim["agent"] for claim, _ in binding})
     first = binding[0][0]
     asked = shown(command.items[0].name, command.items[0].space)
+    again = " ".join(shown(item.name, item.space) for item in command.items[:4]) + (" ..." if len(command.items) > 4 else "")
     what = f"'{printable(asked)}'" if len(command.items) == 1 else f"{len(command.items)} paths: nothing was claimed;"
     message = f"{what} held by {', '.join(names)}"
-    hints: tuple[str, ...] = (f"wait for it: git claim --wait 10m {'-- ' if asked[0] == '-' else ''}{printable(asked)}",)
+    hints: tuple[str, ...] = (f"wait for it: git claim --wait 10m {'-- ' if asked[0] == '-' else ''}{printable(again)}",)
     mine = [own for own in (own_claim(state, i, command.actor.agent) for i in command.items) if own is not None]
     if mine and mine[0]["mode"] == INTENT and command.mode == WRITE and first["mode"] == INTENT:
         if mine[0]["token"] < first["token"]:
@@ -237,12 +243,12 @@ def subject(event: "Event") -> str:
     return f"claim {shown(items[0][1], items[0][0])}{more}{mode} by {event.agent}"
 
 
-def record_of(event: "Event", item: Item) -> "Record":
+def record_of(event: "Event", item: Item, base: str) -> "Record":
     body = event.body
     return {
         "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": body["session"],
         "mode": body["mode"], "token": event.seq, "ttl": body["ttl"], "expected": body["expected"],
-        "reason": body["reason"], "task": body["task"], "base": body["base"], "nonce": event.nonce, "at": event.at,
+        "reason": body["reason"], "task": body["task"], "base": base, "nonce": event.nonce, "at": event.at,
         "units": body["units"],
     }  # fmt: skip
 
@@ -252,11 +258,11 @@ def apply(state: "State", event: "Event") -> "Changes":
     if event.body["mode"] not in MODES or event.body["units"] < 1 or not MIN_TTL <= event.body["ttl"] <= MAX_TTL:
         raise Illegal(f"event {event.seq} grants in a mode, number or ttl that does not exist")
     changes: Changes = {}
-    for pair in event.body["items"]:
+    for pair, base in zip(event.body["items"], event.body["bases"], strict=True):
         item = Item(*pair)
         _require_free(state, event, item)
         file = file_of(state, item, event.agent)
-        changes[file] = check_claim(record_of(event, item), file)
+        changes[file] = check_claim(record_of(event, item, base), file)
     return changes
 
 
