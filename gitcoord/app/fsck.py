@@ -214,8 +214,7 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
 
 
 def _clear_locks(ctx: "Context", done: list[str]) -> None:
-    recover = getattr(ctx.store, "recover_locks", None)
-    if recover is not None and recover([Verify(LEDGER, ""), Verify(TIP, "")]):
+    if ctx.store.recover([Verify(LEDGER, ""), Verify(TIP, "")]):
         done.append("removed lock files of a dead git process")
 
 

@@ -131,7 +131,7 @@ def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str
     """Every agent known here, its session and whether it is heard of."""
 
     def rule(state: "State", view: "View") -> "list[dict[str, object]]":
-        return [_agent(state, view, name) for name in state.names("agents")]
+        return [_agent(state, view, record["agent"]) for _, record in sorted(state.below("agents").items())]
 
     return settle(ctx, snapshot, view, rule)
 

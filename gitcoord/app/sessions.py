@@ -1,6 +1,7 @@
 """The use cases of sessions: start, stop, the heartbeat; and of those who watch over them: kill, revive, halt, sweep."""
 
 from gitcoord.app.ledger import read_snapshot, settle
+from gitcoord.app.retired import retire
 from gitcoord.app.transact import transact
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import OPEN, agent_record, dead, encode_beat, next_beat
@@ -79,8 +80,7 @@ def beat(ctx: "Context", actor: "Actor") -> bool:
     except SwapFailed:
         pass
     else:
-        if old is not None:
-            ctx.store.discard(old)
+        retire(ctx, actor.agent, old)
     # It counts only if the ledger, read after the swap, still shows what it keeps alive.
     after = read_snapshot(ctx)
     now = settle(ctx, after, ctx.view(), lambda state, view: agent_record(state, actor.agent))

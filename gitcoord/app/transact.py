@@ -7,14 +7,15 @@ the new one with claim refs behind it, which the next writer mends before its ow
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import Commit, load, read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals, settle_refusals
+from gitcoord.app.retired import retire
 from gitcoord.core.codec import encode_file
 from gitcoord.core.events import Decision, effects, encode_event
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import agent_record, encode_beat, is_torn_kill
 from gitcoord.errors import Contention, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.names import LEDGER, TIP, Oid, session_ref
+from gitcoord.record import NamedTuple
 from gitcoord.store.interface import SwapFailed, Update, move
-from gitcoord.store.process import Child
 from gitcoord.store.tree import TreeEditor
 
 TYPE_CHECKING = False
@@ -28,14 +29,15 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State, View
     from gitcoord.store.interface import Operation
 
+    Rule = Callable[[State, Any, View], "Decision | Refusal"]
+
 ATTEMPTS = 60
 _STUBBORN = 6
 _GC_EVERY = 128
 
 
 def transact(
-    ctx: "Context", decide: "Callable[[State, Any, View], Decision | Refusal]", command: "Any", *,
-    ahead: "tuple[What, ...]" = (), copied: bool = False,
+    ctx: "Context", decide: "Rule", command: "Any", *, ahead: "tuple[What, ...]" = (), copied: bool = False
 ) -> "dict[str, object]":
     """Make a command happen, and give what it has to tell.
 
@@ -45,36 +47,57 @@ def transact(
     actor = command.actor.agent
     with ctx.queue() as queue:
         command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
-        stubborn = 0
+        patience = _STUBBORN
         for attempt in range(ATTEMPTS):
             snapshot = read_snapshot(ctx, agent=actor, ahead=ahead, copied=copied)
             heal(ctx, snapshot)
             view = ctx.view()
             answer = settle(ctx, snapshot, view, lambda state, view: decide(state, command, view))
-            answer = _bury(ctx, snapshot, view, command) or answer
-            if isinstance(answer, Refusal):
-                count_refusal(ctx, actor, answer)
-                raise Refused(answer)
-            if not answer.events and not answer.beats:
-                return _told(ctx, snapshot, view, actor, answer)
-            head, operations = _prepare(ctx, snapshot, view, answer)
-            ctx.host.shield(True)
-            try:
-                ctx.store.swap(operations)
-            except SwapFailed as failure:
-                if not _in_ledger(ctx, head, answer):
-                    ctx.host.shield(False)
-                    stubborn += _why(ctx, operations, failure, last=stubborn >= _STUBBORN)
-                    if attempt and not queue.held or stubborn:
-                        ctx.host.pause(0.002 * min(attempt + 1, 16))
-                    continue
-            if not _in_ledger(ctx, head, answer):
-                raise OutcomeUnknown("git said the swap was done, but the ledger does not show it", hints=("run it again",))
-            _afterwards(ctx, snapshot, view, actor, answer)
-            if _is_burial(answer, command):
-                continue
-            return _told(ctx, snapshot, view, actor, answer)
+            burial = _bury(ctx, snapshot, view, command)
+            decision = burial or answer
+            if isinstance(decision, Refusal):
+                count_refusal(ctx, actor, decision)
+                raise Refused(decision)
+            if not decision.events and not decision.beats:
+                return _told(ctx, snapshot, view, actor, decision)
+            obstacle = _commit(ctx, snapshot, view, decision)
+            if obstacle is None:
+                _afterwards(ctx, snapshot, actor, decision)
+                if burial is None:
+                    return _told(ctx, snapshot, view, actor, decision)
+            elif obstacle.lost_race:
+                if not queue.held:
+                    ctx.host.pause(0.002 * min(attempt + 1, 16))
+            elif patience:
+                patience -= 1
+                ctx.host.pause(0.02)
+            else:
+                raise _final(ctx, obstacle)
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
+
+
+class Obstacle(NamedTuple):
+    """Why a swap did not happen: a lost race, or something in the way of these operations."""
+
+    lost_race: bool
+    operations: "list[Operation]"
+    message: str
+
+
+def _commit(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decision) -> "Obstacle | None":
+    """Write, swap, read back. None if it happened."""
+    head, operations = _prepare(ctx, snapshot, view, decision)
+    ctx.host.shield(True)
+    try:
+        ctx.store.swap(operations)
+    except SwapFailed as failure:
+        if decision.events and _in_ledger(ctx, head, decision):
+            return None  # git failed after the ledger had moved; the rest is mended by the next writer
+        ctx.host.shield(False)
+        return _why(ctx, operations, failure)
+    if not _in_ledger(ctx, head, decision):
+        raise OutcomeUnknown("git said the swap was done, but the ledger does not show it", hints=("run it again",))
+    return None
 
 
 def _prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decision) -> "tuple[Oid, list[Operation]]":
@@ -126,22 +149,26 @@ def _in_ledger(ctx: "Context", head: Oid, decision: Decision) -> bool:
     return False
 
 
-def _why(ctx: "Context", operations: "list[Operation]", failure: SwapFailed, *, last: bool) -> int:
-    """After a failed swap: 0 for a lost race, 1 for something in the way that may pass; else the error."""
+def _why(ctx: "Context", operations: "list[Operation]", failure: SwapFailed) -> Obstacle:
+    """After a failed swap: did somebody move one of the refs? Only reading tells; git's words do not."""
     now = ctx.store.resolve([operation.ref for operation in operations])
-    if any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now)):
-        return 0
-    recover = getattr(ctx.store, "recover_locks", None)
-    if last:
-        if recover is not None:
-            recover(operations)
-        raise StoreError(f"git could not move the refs: {failure.message}", hints=("nothing was changed",))
-    if recover is not None and "File exists" in failure.message:
+    moved = any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now))
+    obstacle = Obstacle(moved, operations, failure.message)
+    if not moved:
         try:
-            recover(operations)
+            ctx.store.recover(operations)
         except StoreError:
             pass  # its owner may let go any moment; the last try says whose it is
-    return 1
+    return obstacle
+
+
+def _final(ctx: "Context", obstacle: Obstacle) -> StoreError:
+    """What to say when trying again did not help."""
+    try:
+        ctx.store.recover(obstacle.operations)
+    except StoreError as error:
+        return error
+    return StoreError(f"git could not move the refs: {obstacle.message}", hints=("nothing was changed",))
 
 
 def _bury(ctx: "Context", snapshot: "Snapshot", view: "View", command: "Any") -> "Decision | None":
@@ -158,21 +185,14 @@ def _bury(ctx: "Context", snapshot: "Snapshot", view: "View", command: "Any") ->
     return None
 
 
-def _is_burial(decision: Decision, command: "Any") -> bool:
-    return bool(decision.events) and decision.events[0].kind == "kill" and not hasattr(command, "target")
-
-
-def _afterwards(ctx: "Context", snapshot: "Snapshot", view: "View", actor: str, decision: Decision) -> None:
+def _afterwards(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decision) -> None:
     """Housekeeping that may be lost: old heartbeats, counted refusals, git's own maintenance."""
     for beat in decision.beats:
-        old = snapshot.session_oids.get(beat.agent)
-        if old is not None:
-            ctx.store.discard(old)
+        retire(ctx, beat.agent, snapshot.session_oids.get(beat.agent))
     if decision.events:
         settle_refusals(ctx, actor, decision.events[0])
-        if decision.events[-1].seq % _GC_EVERY == 0 and ctx.settings.flag("gitcoord.gc", default=True) and ctx.repo.objects:
-            # Nothing in update-ref ever packs; a claim leaves about ten loose objects.
-            Child(["git", "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], ctx.repo.env).close_input()
+        if decision.events[-1].seq % _GC_EVERY == 0 and ctx.settings.flag("gitcoord.gc", default=True):
+            ctx.store.maintain()
 
 
 def _told(ctx: "Context", snapshot: "Snapshot", view: "View", actor: str, decision: Decision) -> "dict[str, object]":

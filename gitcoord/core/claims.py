@@ -96,21 +96,24 @@ def in_the_way(state: "State", view: "View", item: Item, agent: str, mode: str, 
     """What others hold that this request may not stand beside."""
     others = [c for c in overlapping(state, item) if c["agent"] != agent]
     capacity = view.resource(item.name).capacity if item.space == "resource" else 1
-    shared = [c for c in others if capacity > 1 and c["path"] == item.name]
-    rivals = [c for c in others if c not in shared and not compatible(c["mode"], mode)]
-    if shared:
-        # A resource with several units: the live claims count, and all of them are named if they leave too few.
-        judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in shared]
-        if sum(c["units"] for c, s in judged) + units > capacity:
-            rivals += shared
+    sharers = [c for c in others if capacity > 1 and c["path"] == item.name]
     standing = Standing([], [])
-    for claim in rivals:
-        verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
-        (standing.silent if verdict.silent else standing.binding).append((claim, verdict))
-    if shared and standing.binding and all(c in shared for c, _ in standing.binding):
-        if sum(c["units"] for c, _ in standing.binding) + units <= capacity:
-            standing.binding.clear()
+    for claim in others:
+        if claim not in sharers and not compatible(claim["mode"], mode):
+            verdict = _judge(state, view, claim)
+            (standing.silent if verdict.silent else standing.binding).append((claim, verdict))
+    if sum(c["units"] for c in sharers) + units > capacity:
+        # Too few units are left: the silent give theirs back, and if that is not enough, all the others are named.
+        judged = [(c, _judge(state, view, c)) for c in sharers]
+        standing.silent.extend(row for row in judged if row[1].silent)
+        alive = [row for row in judged if not row[1].silent]
+        if sum(c["units"] for c, _ in alive) + units > capacity:
+            standing.binding.extend(alive)
     return standing
+
+
+def _judge(state: "State", view: "View", claim: "Record") -> "Silence":
+    return silence(state, view, claim["agent"], claim["session"], claim["ttl"])
 
 
 def describe(claim: "Record", expires_in: "int | None") -> "dict[str, object]":

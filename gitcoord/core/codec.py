@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Record = dict[str, Any]
+    Shape = type | list["Shape"] | tuple["Shape", ...] | dict[str, "Shape"]
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 8
@@ -117,8 +118,8 @@ def _depth(value: object, left: int) -> None:
                 _depth(item, left - 1)
 
 
-def check(record: object, fields: "Mapping[str, type]", what: str, optional: "Mapping[str, type] | None" = None) -> "Record":
-    """`record` if it is of this version and has exactly these keys with values of these types."""
+def check(record: object, fields: "Mapping[str, Shape]", what: str, optional: "Mapping[str, Shape] | None" = None) -> "Record":
+    """`record` if it is of this version and has exactly these keys with values of these shapes."""
     if not isinstance(record, dict):
         raise Malformed(f"{what}: not a record")
     version = record.get("v")
@@ -126,10 +127,21 @@ def check(record: object, fields: "Mapping[str, type]", what: str, optional: "Ma
         raise Malformed(f"{what}: version {version!r} is not known here", hints=("upgrade gitcoord on this side",))
     rest = optional or {}
     for key, value in record.items():
-        kind = fields.get(key) or rest.get(key)
-        if key != "v" and (kind is None or type(value) is not kind):
+        shape = fields.get(key) or rest.get(key)
+        if key != "v" and (shape is None or not _has_shape(value, shape)):
             raise Malformed(f"{what}: {key!r} is unknown or of the wrong type")
     for key in fields:
         if key not in record:
             raise Malformed(f"{what}: {key!r} is missing")
     return record
+
+
+def _has_shape(value: object, shape: "Shape") -> bool:
+    """A shape is a type, [shape] for a list of any length, (shape, ...) for a list of just these, {key: shape}."""
+    if isinstance(shape, type):
+        return type(value) is shape
+    if isinstance(shape, list):
+        return type(value) is list and all(_has_shape(item, shape[0]) for item in value)
+    if isinstance(shape, tuple):
+        return type(value) is list and len(value) == len(shape) and all(map(_has_shape, value, shape))
+    return type(value) is dict and value.keys() == shape.keys() and all(_has_shape(value[k], shape[k]) for k in shape)

@@ -21,12 +21,12 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.core.codec import Record
+    from gitcoord.core.codec import Record, Shape
     from gitcoord.core.sessions import Beat
     from gitcoord.core.state import Changes, State
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
-_COMMON_OPTIONAL = {"keep": dict, "refused": list}
+_COMMON_OPTIONAL: "dict[str, Shape]" = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}
 _SUBJECT = 100
 
 

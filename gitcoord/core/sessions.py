@@ -10,7 +10,7 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.core.codec import Record
+    from gitcoord.core.codec import Record, Shape
     from gitcoord.core.state import State, View
 
 OPEN, ENDED, KILLED = "open", "ended", "killed"
@@ -21,7 +21,10 @@ MAX_LOST = 32
 
 _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
 _BEAT_OPTIONAL = {"judged": int, "killed": int}
-_AGENT = {"agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int, "lost": list, "kept": list}
+_AGENT: "dict[str, Shape]" = {
+    "agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int,
+    "lost": [{"space": str, "path": str, "token": int, "by": str, "seq": int}], "kept": [(str, str)],
+}  # fmt: skip
 
 
 class Actor(NamedTuple):

@@ -98,5 +98,11 @@ if TYPE_CHECKING:
         def discard(self, oid: Oid) -> None:
             """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""
 
+        def recover(self, operations: "Sequence[Operation]") -> bool:
+            """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
+
+        def maintain(self) -> None:
+            """Let the storage tidy up if it thinks it should. Returns at once."""
+
         def close(self) -> None:
             """Let go of processes. The store is not used afterwards."""

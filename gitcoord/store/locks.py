@@ -74,6 +74,7 @@ class LockNotes:
         notes = self._notes()
         for name in in_the_way:
             self._remove(name, notes)
+        self.sweep()
         return True
 
     def _names(self, refs: "Iterable[RefName]") -> list[str]:

@@ -15,16 +15,14 @@ if TYPE_CHECKING:
 
 def hasher(oid_length: int) -> "Callable[[bytes], Any]":
     """The hash of this repository, from C, without hashlib's search for OpenSSL."""
-    name: Any
-    if oid_length == 40:
-        from _sha1 import sha1 as name
-    else:
+    name, modules = ("sha1", ("_sha1", "hashlib")) if oid_length == 40 else ("sha256", ("_sha2", "_sha256", "hashlib"))
+    for module in modules:  # _sha2 is Python 3.12's; hashlib is for builds without their own
         try:
-            from _sha2 import sha256 as name  # Python 3.12 and newer
+            chosen: Callable[[bytes], Any] = getattr(__import__(module), name)
+            return chosen
         except ImportError:
-            from _sha256 import sha256 as name
-    chosen: Callable[[bytes], Any] = name
-    return chosen
+            continue
+    raise StoreError(f"this Python has no {name}")
 
 
 def framed(kind: str, data: bytes) -> bytes:

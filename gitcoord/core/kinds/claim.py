@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {
-    "session": int, "items": list, "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
-    "bases": list, "units": int, "capacity": dict,
+    "session": int, "items": [(str, str)], "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
+    "bases": [str], "units": int, "capacity": dict,
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State, View
 
-FIELDS = {"path": str, "reason": str, "entries": list}
+FIELDS = {"path": str, "reason": str, "entries": [(str, int)]}
 
 
 class Disown(NamedTuple):

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Beat, Silence
     from gitcoord.core.state import Changes, State, View
 
-FIELDS = {"claims": list}
+FIELDS = {
+    "claims": [
+        {
+            "space": str, "path": str, "agent": str, "session": int, "token": int, "ttl": int,
+            "beat": str, "rule": str,
+        }
+    ]
+}  # fmt: skip
 
 
 class Sweep(NamedTuple):

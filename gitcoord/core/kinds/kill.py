@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State, View
 
-FIELDS = {"target": str, "session": int, "reason": str, "freed": list}
+FIELDS = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
 
 
 class Kill(NamedTuple):

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State, View
 
-FIELDS = {"released": list}
+FIELDS = {
+    "released": [
+        {
+            "space": str, "path": str, "token": int, "commit": str, "base": str,
+            "files": [(str, str, str)], "landed": [(str, int)],
+        }
+    ]
+}  # fmt: skip
 
 
 class Release(NamedTuple):

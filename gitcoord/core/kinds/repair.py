@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State
 
-FIELDS = {"skipped": list, "reason": str}
+FIELDS = {"skipped": [str], "reason": str}
 
 
 def subject(event: "Event") -> str:
@@ -16,7 +16,7 @@ def subject(event: "Event") -> str:
 
 
 def apply(state: "State", event: "Event") -> "Changes":
-    if not all(isinstance(oid, str) and is_oid(oid) for oid in event.body["skipped"]):
+    if not all(is_oid(oid) for oid in event.body["skipped"]):
         raise Illegal(f"event {event.seq} skips something that is no commit")
     return {}
 

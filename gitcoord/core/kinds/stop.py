@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State, View
 
-FIELDS = {"target": str, "session": int, "cause": str, "freed": list, "kept": list}
+FIELDS = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
 
 
 class Stop(NamedTuple):
@@ -65,12 +65,11 @@ def end_session(chain: Chain, record: "Record", cause: str, freed: "list[list[st
 
 def end_children(chain: Chain, parent: str) -> None:
     """A session that was launched inside another one ends with it."""
-    for name in chain.state.names("agents"):
-        record = agent_record(chain.state, name)
-        if record is not None and record["parent"] == parent and record["state"] == OPEN and name != parent:
-            freed = [[c["space"], c["path"]] for c in all_claims(chain.state, name)]
+    for _, record in sorted(chain.state.below("agents").items()):
+        if record["parent"] == parent and record["state"] == OPEN and record["agent"] != parent:
+            freed = [[c["space"], c["path"]] for c in all_claims(chain.state, record["agent"])]
             end_session(chain, record, f"ended with {parent}", freed, [])
-            end_children(chain, name)
+            end_children(chain, record["agent"])
 
 
 def subject(event: "Event") -> str:
