@@ -72,7 +72,7 @@ def check_word(name: str, what: str, limit: int = 128) -> str:
 
 
 def agent_from_email(email: str) -> str:
-    """The person's name from an email, one to one: '_' begins an escape, '@' is `_at_`."""
+    """The person's name from an email, one to one: '_' begins an escape, '@' is `_at_`. Over-long ones end in a hash."""
     text = email.strip().lower()
     out = []
     for index, char in enumerate(text):
@@ -101,8 +101,11 @@ def agent_from_email(email: str) -> str:
 
 def check_path(path: str) -> str:
     """`path` as git would name it, below the top of the work tree: no '..', no '.git', ROOT for the top itself."""
-    if "\0" in path:
-        raise UsageError(f"{quote(path[:80])} holds a NUL byte")
+    try:
+        if b"\0" in path.encode("utf-8", "surrogateescape"):
+            raise UsageError(f"{quote(path[:80])} holds a NUL byte")
+    except UnicodeEncodeError:
+        raise UsageError(f"{quote(path[:80])} is not text that could name a file") from None
     parts: list[str] = []
     for part in path.split("/"):
         if part in ("", "."):
@@ -116,18 +119,18 @@ def check_path(path: str) -> str:
     for part in parts:
         if _is_dot_git(part):
             raise UsageError(f"{quote(path[:80])} lies in git's own directory", hints=("claim files of the project",))
-        if len(part.encode("utf-8", "surrogateescape")) > 4096:
-            raise UsageError(f"{quote(path[:80])}... has too long a name in it")
     clean = "/".join(parts) or ROOT
-    if len("/".join(encode(part) for part in parts)) > _MAX_REF:
+    if len("/".join(encode(part) for part in parts).encode()) > _MAX_REF:
         raise UsageError(f"{quote(path[:80])}... is too long for a claim", hints=("claim a directory above it",))
     return clean
 
 
 def _is_dot_git(part: str) -> bool:
     """git's own directory, also as a case-folding, HFS+ or NTFS file system would understand the name."""
-    name = part.translate(_HFS_IGNORED).lower().split(":", 1)[0].rstrip(". ")
-    return name in (".git", "git~1")
+    for name in part.translate(_HFS_IGNORED).lower().split("\\"):
+        if name.split(":", 1)[0].rstrip(". ") in (".git", "git~1"):
+            return True
+    return False
 
 
 def check_resource(name: str) -> str:
@@ -227,7 +230,7 @@ def decode_path(encoded: str) -> str:
             raw.append(data[index])
             index += 1
     path = raw.decode("utf-8", "surrogateescape")
-    if any(part in ("", ".", "..") for part in path.split("/")) or encode_path(path) != encoded:
+    if "\0" in path or any(p in ("", ".", "..") for p in path.split("/")) or encode_path(path) != encoded:
         raise UsageError(f"{quote(encoded[:80])} is not an encoded path")
     return path
 

@@ -80,5 +80,3 @@ def takeover(ctx: "Context", actor: "Actor", item: Item, token: int, reason: str
         return answer
 
     return transact(ctx, decide, kind.Takeover(actor, item, token, reason), ahead=ahead)
-
-

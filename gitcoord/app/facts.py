@@ -114,7 +114,17 @@ def _dirty(ctx: "Context", paths: "list[str]") -> list[str]:
 
 def _changed(ctx: "Context", base: str, commit: str, paths: "list[str]") -> "dict[str, list[list[str]]]":
     """Below each path, the files that differ between `base` (the merge base after a rebase) and `commit`."""
-    argv = ["git", "--no-replace-objects", "diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none"]
+    argv = [
+        "git",
+        "--no-replace-objects",
+        "diff-tree",
+        "-r",
+        "--raw",
+        "-z",
+        "--no-renames",
+        "--no-abbrev",
+        "--ignore-submodules=none",
+    ]
     specs = ["--", *_top_pathspecs(paths)]
     if base:
         code, out, complaint = run([*argv, "--merge-base", base, commit, *specs], ctx.repo.env)
@@ -125,7 +135,8 @@ def _changed(ctx: "Context", base: str, commit: str, paths: "list[str]") -> "dic
         code, out, complaint = run([*argv, empty.decode().strip(), commit, *specs], ctx.repo.env)
     if code:
         raise CouldNotJudge(
-            f"git cannot compare {base[:12]} with {commit[:12]}: {complaint}", hints=("git fetch, if history is missing here",)
+            f"git cannot compare {base[:12]} with {commit[:12]}: {complaint}",
+            hints=("git fetch, if history is missing here",),
         )
     files = _parse_raw(out)
     found: dict[str, list[list[str]]] = {}

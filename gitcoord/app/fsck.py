@@ -99,7 +99,11 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
         differences.append(f"{TIP} is missing")
     elif tip != head:
         behind = _is_ancestor(ctx, tip, head)
-        differences.append(f"{TIP} is behind the ledger" if behind else "the ledger was rewound or replaced: its recorded tip is not in it")
+        differences.append(
+            f"{TIP} is behind the ledger"
+            if behind
+            else "the ledger was rewound or replaced: its recorded tip is not in it"
+        )
     try:
         outcome = replay(ctx, reader, progress)
     except StoreError as error:
@@ -148,12 +152,18 @@ def _tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
         return [error.message]
     found = [f"{key} is missing from the ledger's tree" for key in sorted(wanted.keys() - files.keys())]
     found += [f"{key} is in the ledger's tree but not in its events" for key in sorted(files.keys() - wanted.keys())]
-    found += [f"{key} differs from what the events say" for key in sorted(wanted) if files.get(key, wanted[key]) != wanted[key]]
+    found += [
+        f"{key} differs from what the events say"
+        for key in sorted(wanted)
+        if files.get(key, wanted[key]) != wanted[key]
+    ]
     return found or ["the ledger's tree has another shape than its content asks for"]
 
 
 def _blobs(store: "Store", state: State) -> "dict[str, Oid]":
-    return {key: store.write("blob", encode_file(key, record)) for key, record in state.files.items() if record is not None}
+    return {
+        key: store.write("blob", encode_file(key, record)) for key, record in state.files.items() if record is not None
+    }
 
 
 def _ref_differences(ctx: "Context", outcome: Replay) -> list[str]:
@@ -161,12 +171,20 @@ def _ref_differences(ctx: "Context", outcome: Replay) -> list[str]:
     wanted = outcome.grants
     found = [f"{ref} is missing" for ref in sorted(wanted.keys() - there.keys())]
     found += [f"{ref} stands for no claim" for ref in sorted(there.keys() - wanted.keys())]
-    found += [f"{ref} does not point at its grant" for ref in sorted(wanted.keys() & there.keys()) if wanted[ref] != there[ref]]
+    found += [
+        f"{ref} does not point at its grant"
+        for ref in sorted(wanted.keys() & there.keys())
+        if wanted[ref] != there[ref]
+    ]
     return found
 
 
 def _agents(state: State) -> "dict[str, Record]":
-    return {record["agent"]: record for key, record in state.files.items() if record is not None and key.startswith("agents/")}
+    return {
+        record["agent"]: record
+        for key, record in state.files.items()
+        if record is not None and key.startswith("agents/")
+    }
 
 
 def _session_differences(ctx: "Context", state: State) -> list[str]:
@@ -187,7 +205,11 @@ def _session_differences(ctx: "Context", state: State) -> list[str]:
             found.append(f"{ref} should be a tombstone: '{agent}' was killed")
         elif record["state"] == OPEN and beat is not None and beat.killed and beat.session == record["session"]:
             found.append(f"{ref} is a tombstone, but the ledger has no kill of '{agent}'")
-    found += [f"{session_ref(a)} is missing" for a, r in sorted(known.items()) if r["state"] in (OPEN, KILLED) and session_ref(a) not in there]
+    found += [
+        f"{session_ref(a)} is missing"
+        for a, r in sorted(known.items())
+        if r["state"] in (OPEN, KILLED) and session_ref(a) not in there
+    ]
     return found
 
 
@@ -224,7 +246,9 @@ def _swap(ctx: "Context", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
         try:
             ctx.store.swap(operations)
         except SwapFailed as failure:
-            raise StoreError(f"the repair could not move the refs: {failure.message}", hints=("run it again",)) from None
+            raise StoreError(
+                f"the repair could not move the refs: {failure.message}", hints=("run it again",)
+            ) from None
 
 
 def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
@@ -243,9 +267,19 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
         return  # only the tip is missing: it is set again below
     newest = _newest_grant(ctx)
     if newest is None:
-        raise CouldNotJudge("no trace of the ledger is left in this repository", hints=("restore it from a backup or a clone",))
+        raise CouldNotJudge(
+            "no trace of the ledger is left in this repository", hints=("restore it from a backup or a clone",)
+        )
     # Events after this one may be lost: leap, so that none of their tokens is ever given again.
-    event = Event("epoch", newest.event.seq + LEAP, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": "the ledger was lost"})
+    event = Event(
+        "epoch",
+        newest.event.seq + LEAP,
+        actor.agent,
+        ctx.host.wall(),
+        ctx.host.random(),
+        0,
+        {"reason": "the ledger was lost"},
+    )
     commit = ctx.store.write("commit", commit_bytes(event, newest.tree, newest.oid))
     ctx.store.flush()
     _swap(ctx, (LEDGER, None, commit), (TIP, None, commit))
@@ -312,4 +346,3 @@ def _session_row(ctx: "Context", agent: str, record: "Record") -> "list[tuple[st
         fresh = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), 30_000)
         return [(session_ref(agent), old, ctx.store.write("blob", encode_beat(fresh)))]
     return []
-

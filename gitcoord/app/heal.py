@@ -62,4 +62,3 @@ def _tombstones(ctx: "Context", snapshot: "Snapshot", commits: "list[Commit]") -
             tomb = Beat("", agent, view.boot, session, view.mono, view.wall, 1, killed=commit.event.seq)
             rows.append((session_ref(agent), snapshot.session_oids[agent], ctx.store.write("blob", encode_beat(tomb))))
     return rows
-

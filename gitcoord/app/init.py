@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Actor
 
 
-def init(ctx: "Context", actor: "Actor", *, sync: str = "", fold: "bool | None" = None, adopt: bool = False) -> "dict[str, object]":
+def init(
+    ctx: "Context", actor: "Actor", *, sync: str = "", fold: "bool | None" = None, adopt: bool = False
+) -> "dict[str, object]":
     """Make the ledger, once. Running it again changes nothing; `adopt` makes a copied one this repository's own."""
     found = ctx.store.resolve([LEDGER, TIP])
     if found[0] is not None:
@@ -32,7 +34,9 @@ def init(ctx: "Context", actor: "Actor", *, sync: str = "", fold: "bool | None" 
         actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=ctx.authority()
     )
     store = ctx.store
-    blobs = {key: store.write("blob", encode_file(key, r)) for key, r in effects(State(complete=True), event).items() if r}
+    blobs = {
+        key: store.write("blob", encode_file(key, r)) for key, r in effects(State(complete=True), event).items() if r
+    }
     tree = TreeEditor(store, Trees(store)).edit(None, dict(blobs))
     assert tree is not None
     root = store.write("commit", commit_bytes(event, tree, None))
@@ -41,7 +45,9 @@ def init(ctx: "Context", actor: "Actor", *, sync: str = "", fold: "bool | None" 
         store.swap([Create(LEDGER, root), Create(TIP, root)])
     except SwapFailed as failure:
         if store.resolve([LEDGER])[0] is None:
-            raise StoreError(f"git could not make the ledger: {failure.message}", hints=("nothing was changed",)) from None
+            raise StoreError(
+                f"git could not make the ledger: {failure.message}", hints=("nothing was changed",)
+            ) from None
         return _again(ctx, actor, adopt=False)
     _note(ctx, root, event.nonce)
     return {"created": True, "ledger": event.nonce, "root": root, "sync": sync}
@@ -93,7 +99,10 @@ def _nothing_in_the_way(ctx: "Context", *, adopt: bool) -> None:
 
 def _sync_branch(ctx: "Context") -> str:
     """The branch that everybody's work lands on: the remote's default, else the current one."""
-    for argv in (["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"], ["git", "symbolic-ref", "--quiet", "HEAD"]):
+    for argv in (
+        ["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"],
+        ["git", "symbolic-ref", "--quiet", "HEAD"],
+    ):
         code, out, _ = run(argv, ctx.repo.env)
         if not code:
             name = out.decode("utf-8", "surrogateescape").strip()
@@ -115,5 +124,6 @@ def _note(ctx: "Context", root: str, ledger: str) -> None:
             continue
         code, _, complaint = run(["git", "config", "--local", key, value], ctx.repo.env)
         if code:
-            raise StoreError(f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",))
-
+            raise StoreError(
+                f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",)
+            )

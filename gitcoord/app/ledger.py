@@ -92,7 +92,9 @@ def read_snapshot(
         heads = [o.oid if o is not None else None for o in (tip, git_head)]
         snapshot = Snapshot(ctx.store, heads[0], heads[1], Commit(found, LEDGER))
     except Malformed as error:
-        raise CouldNotJudge(f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR) from None
+        raise CouldNotJudge(
+            f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR
+        ) from None
     if agent and sessions[0] is not None:
         snapshot.sessions[agent] = sessions[0]
     if not trusting:

@@ -39,7 +39,15 @@ def events(
         try:
             event = commit.event
         except Malformed as error:
-            yield {"commit": commit.oid, "kind": "?", "error": error.message, "seq": 0, "agent": "", "at": 0, "subject": ""}
+            yield {
+                "commit": commit.oid,
+                "kind": "?",
+                "error": error.message,
+                "seq": 0,
+                "agent": "",
+                "at": 0,
+                "subject": "",
+            }
             continue
         if event.seq < since:
             return

@@ -20,7 +20,9 @@ def count_refusal(ctx: "Context", agent: str, refusal: "Refusal") -> None:
     if not lines:
         return
     try:
-        fd = posix.open(ctx.scratch(f"refusals/{agent}"), posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+        fd = posix.open(
+            ctx.scratch(f"refusals/{agent}"), posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666
+        )
         try:
             posix.write(fd, "".join(lines).encode("utf-8", "surrogateescape"))
         finally:

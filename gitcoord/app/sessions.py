@@ -66,7 +66,9 @@ def beat(ctx: "Context", actor: "Actor") -> bool:
     record = settle(ctx, snapshot, view, lambda state, view: agent_record(state, actor.agent))
     if record is None or record["state"] != OPEN or actor.session not in (0, record["session"]):
         return False
-    due = settle(ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, record["session"], view))
+    due = settle(
+        ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, record["session"], view)
+    )
     if due is None:
         return True
     old = snapshot.session_oids[actor.agent]

@@ -59,7 +59,11 @@ def resources(ctx: "Context") -> "dict[str, object]":
     rows: list[dict[str, object]] = []
     for name in sorted({*declared, *(c["path"] for c in claims)}):
         policy = declared.get(name)
-        held = [{"agent": c["agent"], "units": c["units"], "mode": c["mode"], "token": c["token"]} for c in claims if c["path"] == name]
+        held = [
+            {"agent": c["agent"], "units": c["units"], "mode": c["mode"], "token": c["token"]}
+            for c in claims
+            if c["path"] == name
+        ]
         rows.append(
             {
                 "resource": "@" + name,

@@ -107,7 +107,10 @@ def _prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decis
     wanted: dict[str, Oid | None] = {}
     for event in decision.events:
         changes = effects(state, event)
-        blobs = {key: None if record is None else store.write("blob", encode_file(key, record)) for key, record in changes.items()}
+        blobs = {
+            key: None if record is None else store.write("blob", encode_file(key, record))
+            for key, record in changes.items()
+        }
         tree = editor.edit(tree, blobs) or store.write("tree", b"")
         head = store.write("commit", commit_bytes(event, tree, head))
         for ref, present in kind_module(event.kind).refs(state, event).items():
@@ -119,7 +122,9 @@ def _prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decis
     for beat in decision.beats:
         if beat.agent not in snapshot.session_oids:
             load(ctx, snapshot, view, ("beat", beat.agent))
-        rows.append((session_ref(beat.agent), snapshot.session_oids[beat.agent], store.write("blob", encode_beat(beat))))
+        rows.append(
+            (session_ref(beat.agent), snapshot.session_oids[beat.agent], store.write("blob", encode_beat(beat)))
+        )
     if operations:
         rows.append((TIP, snapshot.tip, head))
     store.flush()
@@ -180,7 +185,9 @@ def _bury(ctx: "Context", snapshot: "Snapshot", view: "View", command: "Any") ->
         if record is not None and is_torn_kill(record, beat):
             kill = kind_module("kill")
             order = kill.Kill(command.actor, agent, "a tombstone without a record", command.nonce)
-            decision: Decision = settle(ctx, snapshot, view, lambda state, view, order=order: kill.decide(state, order, view))  # type: ignore[misc]
+            decision: Decision = settle(
+                ctx, snapshot, view, lambda state, view, order=order: kill.decide(state, order, view)
+            )  # type: ignore[misc]
             return decision
     return None
 
@@ -202,4 +209,3 @@ def _told(ctx: "Context", snapshot: "Snapshot", view: "View", actor: str, decisi
     if record is not None and record["lost"]:
         result["lost"] = record["lost"]
     return result
-

@@ -39,6 +39,8 @@ def dumps(value: object) -> str:
     if value is False:
         return "false"
     if isinstance(value, int):
+        if abs(value) >= 10**MAX_DIGITS:
+            raise Malformed("a number has too many digits")
         return int.__repr__(value)
     if isinstance(value, dict):
         items = [f"{encode_basestring_ascii(key)}:{dumps(value[key])}" for key in sorted(value)]
@@ -118,7 +120,9 @@ def _depth(value: object, left: int) -> None:
                 _depth(item, left - 1)
 
 
-def check(record: object, fields: "Mapping[str, Shape]", what: str, optional: "Mapping[str, Shape] | None" = None) -> "Record":
+def check(
+    record: object, fields: "Mapping[str, Shape]", what: str, optional: "Mapping[str, Shape] | None" = None
+) -> "Record":
     """`record` if it is of this version and has exactly these keys with values of these shapes."""
     if not isinstance(record, dict):
         raise Malformed(f"{what}: not a record")

@@ -15,8 +15,8 @@ from gitcoord.core.codec import MAX_BYTES, VERSION, Malformed, check, dumps, loa
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.nonces import keep_nonce
 from gitcoord.core.sessions import agent_file
-from gitcoord.errors import CouldNotJudge
-from gitcoord.names import printable
+from gitcoord.errors import CouldNotJudge, UsageError
+from gitcoord.names import check_agent, printable
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -86,9 +86,20 @@ def decode_event(message: bytes) -> Event:
     check(record, {**_COMMON, **kind.FIELDS}, record["kind"], _COMMON_OPTIONAL)
     if parts[2] != f"Seq: {record['seq']}\nKind: {record['kind']}\n".encode():
         raise Malformed("the trailers do not match the event")
+    try:
+        for name in _names_in(record):
+            check_agent(name)
+    except UsageError as error:
+        raise Malformed(error.message) from None
     body = {key: value for key, value in record.items() if key in kind.FIELDS}
     common = {key: record[key] for key in _COMMON}
     return Event(**common, body=body, keep=record.get("keep"), refused=tuple(record.get("refused", ())))
+
+
+def _names_in(record: "Record") -> list[str]:
+    """Every agent that an event names: they become file and ref names."""
+    named = [record["agent"], *(record[key] for key in ("target", "holder") if key in record)]
+    return named + [claim["agent"] for claim in record.get("claims", ())]
 
 
 def effects(state: "State", event: Event) -> "Changes":

@@ -42,6 +42,9 @@ def open_session(chain: Chain, actor: Actor, view: "View", admitted: Admission) 
         freed = [[c["space"], c["path"]] for c in all_claims(chain.state, actor.agent)]
         body = {"target": actor.agent, "session": record["session"], "cause": "superseded", "freed": freed, "kept": []}
         chain.add("stop", body)
+        from gitcoord.core.kinds.stop import end_children
+
+        end_children(chain, actor.agent)
     body = {"session": admitted.session, "instance": actor.instance, "parent": actor.parent}
     chain.add("start", body)
     _resume(chain, view, actor.agent, admitted.session, kept)

@@ -33,14 +33,17 @@ class State:
     Rules call `get`, `leaves`, `below`, `names` and `patched`; only a reader calls `load_...`, only replay calls `patch`.
     """
 
-    __slots__ = ("_base", "_children", "_known", "complete", "files", "names_of", "seq")
+    __slots__ = ("_base", "_children", "_known", "_removed", "complete", "files", "names_of", "seq")
 
-    def __init__(self, files: "dict[str, Record | None] | None" = None, *, seq: int = 0, complete: bool = False) -> None:
+    def __init__(
+        self, files: "dict[str, Record | None] | None" = None, *, seq: int = 0, complete: bool = False
+    ) -> None:
         self.seq = seq  # of the event that made this state
         self.complete = complete
         self.files: dict[str, Record | None] = {}
         self.names_of: dict[str, list[str]] = {}
         self._base: State | None = None
+        self._removed: tuple[str, ...] = ()  # directories ("dir/") that this state took away from the one below
         self._known: set[str] = set()  # "dir/" is known whole, "dir/@" has its leaves known
         self._children: dict[str, set[str]] = {}
         for key, record in (files or {}).items():
@@ -82,7 +85,7 @@ class State:
         if key in self.files:
             return self.files[key]
         if self._base is not None:
-            return self._base.get(key)
+            return None if key.startswith(self._removed) else self._base.get(key)
         if self.complete or self._is_known(key):
             return None
         raise NotLoaded("file", key)
@@ -90,8 +93,10 @@ class State:
     def leaves(self, directory: str) -> "dict[str, Record]":
         """The `@...` files that lie directly in this directory."""
         if self._base is not None:
-            found = self._base.leaves(directory)
-            return self._over(found, lambda key: key.startswith(directory + "/@") and key.count("/") == directory.count("/") + 1)
+            found = {} if f"{directory}/".startswith(self._removed) else self._base.leaves(directory)
+            return self._over(
+                found, lambda key: key.startswith(directory + "/@") and key.count("/") == directory.count("/") + 1
+            )
         if not (self.complete or directory + "/@" in self._known or self._is_known(directory + "/")):
             raise NotLoaded("leaves", directory)
         keys = [f"{directory}/{name}" for name in self._children.get(directory, ()) if name[0] == "@"]
@@ -100,7 +105,7 @@ class State:
     def below(self, directory: str) -> "dict[str, Record]":
         """All files below this directory."""
         if self._base is not None:
-            found = self._base.below(directory)
+            found = {} if f"{directory}/".startswith(self._removed) else self._base.below(directory)
             return self._over(found, lambda key: key.startswith(directory + "/"))
         if not (self.complete or self._is_known(directory + "/")):
             raise NotLoaded("below", directory)
@@ -119,8 +124,13 @@ class State:
     def names(self, directory: str) -> list[str]:
         """The names of what lies directly in this directory."""
         if self._base is not None:
-            mine = {key[len(directory) + 1 :].split("/", 1)[0] for key, r in self.files.items() if r is not None and key.startswith(directory + "/")}
-            return sorted({*self._base.names(directory), *mine})
+            mine = {
+                key[len(directory) + 1 :].split("/", 1)[0]
+                for key, r in self.files.items()
+                if r is not None and key.startswith(directory + "/")
+            }
+            theirs = {name for name in self._base.names(directory) if f"{directory}/{name}/" not in self._removed}
+            return sorted(theirs | mine)
         if directory in self.names_of:
             return self.names_of[directory]
         if not (self.complete or self._is_known(directory + "/")):
@@ -129,7 +139,7 @@ class State:
 
     def _over(self, found: "dict[str, Record]", belongs: "Callable[[str], bool]") -> "dict[str, Record]":
         """What the state below says, with this one's changes on top."""
-        found = dict(found)
+        found = {key: record for key, record in found.items() if not key.startswith(self._removed)}
         for key, record in self.files.items():
             if belongs(key):
                 if record is None:
@@ -145,12 +155,8 @@ class State:
         """The state after these changes, on top of this one, which stays as it is."""
         new = State(seq=self.seq, complete=self.complete)
         new._base = self
-        for key, record in changes.items():
-            if key.endswith("/"):
-                for file in self.below(key[:-1]):
-                    new.files[file] = None
-            else:
-                new.files[key] = record
+        new._removed = tuple(key for key in changes if key.endswith("/"))
+        new.files = {key: record for key, record in changes.items() if not key.endswith("/")}
         return new
 
     # --- for replay

@@ -44,7 +44,9 @@ def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     if tree:
         return Actor(check_agent(tree))
     if _in_tool(environ):
-        raise UsageError("this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS)
+        raise UsageError(
+            "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS
+        )
     email = ctx.settings.get("user.email")
     if not terminal:
         raise UsageError("nobody is named here: not at a terminal, and no agent is set", hints=_HINTS)

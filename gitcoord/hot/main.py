@@ -38,4 +38,3 @@ def entry() -> None:
     """Leave at once when done: the git children see the end of their input and go."""
     code = main(sys.argv[1:])
     posix._exit(code)
-

@@ -95,5 +95,7 @@ def _glob(repo: "Repo", word: str) -> list[Item]:
         raise UsageError(complaint)
     names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
     if not names:
-        raise UsageError(f"no tracked file matches {quote(word[:80])}", hints=("quote a glob, or name a new file in full",))
+        raise UsageError(
+            f"no tracked file matches {quote(word[:80])}", hints=("quote a glob, or name a new file in full",)
+        )
     return [Item("path", check_path(name)) for name in names]

@@ -115,7 +115,9 @@ def take(call: Call, values: "Values", words: list[str]) -> int:
         verb = "still hold" if result["renewed"] else "claimed"
         mode = "" if claim["mode"] == "write" else f" ({claim['mode']})"
         ttl = format_duration(int(str(claim["ttl_seconds"])))
-        call.screen.say(f"{verb} {call.screen.paint(printable(str(claim['path'])), 'bold')}{mode}, token {claim['token']}, for {ttl} of silence")
+        call.screen.say(
+            f"{verb} {call.screen.paint(printable(str(claim['path'])), 'bold')}{mode}, token {claim['token']}, for {ttl} of silence"
+        )
     _lost(call, result)
     return 0
 
@@ -199,7 +201,9 @@ def _lost(call: Call, result: "Row") -> None:
     """What the holder lost since its last event: it is told once."""
     for entry in result.get("lost", ()):  # type: ignore[attr-defined]
         path = ("@" if entry["space"] == "resource" else "") + printable(entry["path"])
-        call.screen.note(f"note: you lost {path} (token {entry['token']}) to {entry['by']}: you had been silent too long")
+        call.screen.note(
+            f"note: you lost {path} (token {entry['token']}) to {entry['by']}: you had been silent too long"
+        )
 
 
 # --- verbs that only look -----------------------------------------------------------------------------------------

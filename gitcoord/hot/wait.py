@@ -71,7 +71,9 @@ def take_in_time(call: "Call", command: "Take", seconds: int) -> "Row":
                 left = start + seconds - time.monotonic()
                 if left <= 0:
                     raise TimedOut(
-                        f"waited {format_duration(seconds)}: {refused.message}", hints=refused.hints[1:], data=refused.data
+                        f"waited {format_duration(seconds)}: {refused.message}",
+                        hints=refused.hints[1:],
+                        data=refused.data,
                     ) from None
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
                 progress.show(held, start, left)
@@ -110,4 +112,3 @@ class Progress:
     def clear(self) -> None:
         if self._live and self._last:
             put(2, "\r\x1b[K")
-

@@ -118,6 +118,13 @@ class MemoryStore:
             if ref.startswith("refs/heads/") and found.kind != "commit":
                 raise SwapFailed(f"'{ref}' is a branch, and '{operation.new}' is no commit")
 
+    def recover(self, operations: "Sequence[Operation]") -> bool:
+        """A thread that dies leaves no lock behind."""
+        return False
+
+    def maintain(self) -> None:
+        """There is nothing to tidy up."""
+
     def close(self) -> None:
         """Nothing is held. Kept objects and refs stay readable, as they do on a disk."""
 

@@ -4,6 +4,8 @@
 refs: libraries that do so lose updates or bring deleted refs back.
 """
 
+import posix
+
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName
 from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
@@ -65,10 +67,29 @@ class PlumbingStore:
     # --- reading
 
     def read(self, names: "Sequence[str]") -> "list[Object | None]":
-        return [self._object(child) for child in self._asked("contents", names)]
+        found = [self._object(child) for child in self._asked("contents", names)]
+        impostors = self._impostors([name for name, obj in zip(names, found) if obj is not None])
+        return [None if name in impostors else obj for name, obj in zip(names, found)] if impostors else found
 
     def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
-        return [self._header(child)[0] for child in self._asked("info", names)]
+        found = [self._header(child)[0] for child in self._asked("info", names)]
+        impostors = self._impostors([name for name, oid in zip(names, found) if oid is not None])
+        return [None if name in impostors else oid for name, oid in zip(names, found)] if impostors else found
+
+    def _impostors(self, names: list[str]) -> set[str]:
+        """Names that are no refs: where one is missing, git goes on to look for a tag or branch called like it."""
+        doubtful = [name for name in names if name.startswith("refs/") and ":" not in name and not self._is_loose(name)]
+        if not doubtful:
+            return set()
+        there = self._refs(doubtful)
+        return {name for name in doubtful if name not in there}
+
+    def _is_loose(self, name: str) -> bool:
+        try:
+            posix.lstat(f"{self._repo.common_dir}/{name}")
+            return True
+        except (OSError, ValueError):
+            return False
 
     def _asked(self, verb: str, names: "Sequence[str]") -> "list[Child]":
         """Send all questions at once; the answers come in the same order."""
@@ -102,12 +123,15 @@ class PlumbingStore:
         return Object(oid, kind, data[:-1])
 
     def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
-        argv = ["git", "for-each-ref", "--format=%(objectname) %(refname)", prefix]
+        return self._refs([prefix])
+
+    def _refs(self, patterns: list[str]) -> "dict[RefName, Oid]":
+        argv = ["git", "for-each-ref", "--format=%(objectname) %(refname)", *patterns]
         code, out, complaint = run(argv, self._repo.env)
         if code:
             raise StoreError(f"git cannot list refs: {complaint}")
-        lines = out.decode("utf-8", "surrogateescape").splitlines()
-        return {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
+        lines = out.decode("utf-8", "surrogateescape").split("\n")
+        return {name: oid for oid, _, name in (line.partition(" ") for line in lines if line)}
 
     # --- writing
 

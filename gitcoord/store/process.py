@@ -57,7 +57,13 @@ class Child:
                 (posix.POSIX_SPAWN_DUP2, self._err, 2),
             ]
             self.pid = posix.posix_spawnp(
-                argv[0], argv, env, file_actions=actions, setpgroup=0, setsigdef=[SIGINT, SIGPIPE, SIGTERM], setsigmask=[]
+                argv[0],
+                argv,
+                env,
+                file_actions=actions,
+                setpgroup=0,
+                setsigdef=[SIGINT, SIGPIPE, SIGTERM],
+                setsigmask=[],
             )
         except OSError as error:
             for fd in fds:

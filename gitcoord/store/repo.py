@@ -114,7 +114,7 @@ def _ask(env: "dict[bytes, bytes]") -> Repo:
     code, out, complaint = run(argv, env)
     if code:
         raise UsageError(complaint or "not a git repository", hints=("run this inside a repository",))
-    git_dir, common, bare = out.decode("utf-8", "surrogateescape").splitlines()
+    git_dir, common, bare = out.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
     if bare == "true":
         return Repo(git_dir, common, "", "", env)
     code, out, _ = run(["git", "rev-parse", "--show-toplevel", "--show-prefix"], env)

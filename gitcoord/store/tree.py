@@ -43,8 +43,10 @@ def parse_tree(data: bytes, oid_length: int) -> Entries:
         space = data.index(b" ", index)
         end = data.index(b"\0", space)
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
-        entries[name] = Entry(data[index:space].decode("ascii"), data[end + 1 : end + 1 + size].hex())
-        index = end + 1 + size
+        index, start = end + 1 + size, index
+        if index > len(data):
+            raise ValueError("a tree ends in the middle of an entry")
+        entries[name] = Entry(data[start:space].decode("ascii"), data[end + 1 : index].hex())
     return entries
 
 

@@ -10,15 +10,23 @@ def main() -> int:
 
         return claim(words)
     if name == "coord":
-        from gitcoord.adapters.cli.coord import main as coord
-
         return coord(words)
     if name == "handoff":
-        from gitcoord.adapters.cli.handoff import main as handoff
-
         return handoff(words)
     print("usage: python -m gitcoord.adapters.cli claim|coord|handoff ...", file=sys.stderr)
     return 2
+
+
+def coord(words: list[str] | None = None) -> int:
+    from gitcoord.adapters.cli.coord import main as command
+
+    return command(sys.argv[1:] if words is None else words)
+
+
+def handoff(words: list[str] | None = None) -> int:
+    from gitcoord.adapters.cli.handoff import main as command
+
+    return command(sys.argv[1:] if words is None else words)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,9 @@ def _command(name: str, verb: Verb) -> Callable[..., int]:
     if verb.paths != "none":
         kind: Any = str if verb.paths == "one" else list[str]
         default = None if verb.paths == "any" else inspect.Parameter.empty
-        argument = Annotated[kind, typer.Argument(metavar="PATH" if verb.paths == "one" else "PATH...", show_default=False)]
+        argument = Annotated[
+            kind, typer.Argument(metavar="PATH" if verb.paths == "one" else "PATH...", show_default=False)
+        ]
         parameters.append(
             inspect.Parameter("path", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=argument)
         )

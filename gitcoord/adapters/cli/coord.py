@@ -24,11 +24,15 @@ Agent = Annotated[str, typer.Argument(metavar="AGENT", show_default=False)]
 @app.command()
 def init(
     policy: Annotated[bool, typer.Option("--policy", help="Also write a commented starter policy.")] = False,
-    sync: Annotated[str, typer.Option("--sync", metavar="BRANCH", help="The branch that everybody's work lands on.")] = "",
+    sync: Annotated[
+        str, typer.Option("--sync", metavar="BRANCH", help="The branch that everybody's work lands on.")
+    ] = "",
     fold_case: Annotated[
         bool | None, typer.Option("--fold-case/--no-fold-case", help="Paths that differ in case only conflict.")
     ] = None,
-    adopt: Annotated[bool, typer.Option("--adopt", help="Make the ledger of a copied repository this one's own.")] = False,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Make the ledger of a copied repository this one's own.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Make the ledger. Running it again changes nothing."""
@@ -43,7 +47,9 @@ def init(
         call.screen.answer(result)
         if result["created"]:
             call.screen.say(f"gitcoord is set up; work lands on '{printable(str(result['sync']))}'")
-            call.screen.hint("claim a path: git claim <path>", "launch an agent: git coord run --as <name> -- <command>")
+            call.screen.hint(
+                "claim a path: git claim <path>", "launch an agent: git coord run --as <name> -- <command>"
+            )
         elif result.get("adopted"):
             call.screen.say("this copy is an authority of its own now")
         else:
@@ -84,7 +90,9 @@ def run(
 
 @app.command()
 def start(
-    join: Annotated[bool, typer.Option("--join", help="Join a session that another process of this name has open.")] = False,
+    join: Annotated[
+        bool, typer.Option("--join", help="Join a session that another process of this name has open.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Open your session, or go on with it."""
@@ -98,7 +106,9 @@ def start(
         if claims:
             call.screen.say("you hold:", *("  " + line for line in call.screen.claim_lines(claims)))
         for entry in result.get("lost", ()):  # type: ignore[attr-defined]
-            call.screen.say(f"you lost {printable(entry['path'])} to {entry['by']}; if it is free: git claim {printable(entry['path'])}")
+            call.screen.say(
+                f"you lost {printable(entry['path'])} to {entry['by']}; if it is free: git claim {printable(entry['path'])}"
+            )
         return 0
 
     return act(body, json=json)
@@ -114,7 +124,9 @@ def stop(
     def body(call: Call) -> int:
         result = sessions.stop(call.ctx, call.actor(), keep=keep)
         call.screen.answer(result)
-        call.screen.say(f"session of {result['agent']} ended" if result["stopped"] else f"{result['agent']} has no open session")
+        call.screen.say(
+            f"session of {result['agent']} ended" if result["stopped"] else f"{result['agent']} has no open session"
+        )
         for verb in ("released", "kept"):
             call.screen.say(*(f"{verb} {printable(path)}" for path in result[verb]))  # type: ignore[attr-defined]
         return 0
@@ -330,7 +342,9 @@ def resources(json: Json = False) -> int:
             used = sum(h["units"] for h in row["held"])
             who = ", ".join(f"{h['agent']} x{h['units']}" for h in row["held"])
             readers, writers = (", ".join(row[key]) or "anybody" for key in ("readers", "writers"))
-            lines.append([row["resource"], f"{used} of {row['capacity']}", f"write: {writers}", f"read: {readers}", who])
+            lines.append(
+                [row["resource"], f"{used} of {row['capacity']}", f"write: {writers}", f"read: {readers}", who]
+            )
         call.screen.say(*call.screen.table(lines, ["bold", "yellow", "", "", "cyan"]))
         if not lines and not json:
             call.screen.hint('declare one in .gitcoord/config: [resource "gpu"] capacity = 2')

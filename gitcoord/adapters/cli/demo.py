@@ -36,7 +36,15 @@ class Stage:
     def start(self, agent: str, *words: str) -> "subprocess.Popen[str]":
         env: Mapping[str, str] = {**self.env, "GITCOORD_AGENT": agent} if agent else self.env
         pipe = subprocess.PIPE
-        return subprocess.Popen(self.argv(*words), cwd=self.repo, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+        return subprocess.Popen(
+            self.argv(*words),
+            cwd=self.repo,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def show(self, agent: str, *words: str) -> int:
         """Print the command as that agent would type it, and what it answers."""

@@ -154,7 +154,9 @@ class Supervisor:
                 self._warn(f"the session could not be ended: {error.message}")
             return
         for path in result["kept"]:  # type: ignore[attr-defined]
-            self._call.screen.note(f"gitcoord: {printable(path)} has uncommitted changes: its claim stays until its ttl")
+            self._call.screen.note(
+                f"gitcoord: {printable(path)} has uncommitted changes: its claim stays until its ttl"
+            )
 
 
 def _become_subreaper() -> None:
@@ -209,7 +211,12 @@ def _forget(path: str) -> None:
 def wake(ctx: "Context", agent: str) -> bool:
     """Tell the supervisor of an agent, if it runs on this machine, to look at the ledger now."""
     words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("ascii", "replace").split("\n")
-    if len(words) != 3 or not words[0].isdecimal() or words[2] != ctx.host.boot or start_time(int(words[0])) != words[1]:
+    if (
+        len(words) != 3
+        or not words[0].isdecimal()
+        or words[2] != ctx.host.boot
+        or start_time(int(words[0])) != words[1]
+    ):
         return False
     try:
         os.kill(int(words[0]), signal.SIGUSR1)

@@ -24,7 +24,7 @@ from gitcoord.core.nonces import remembered
 from gitcoord.core.rules import halted, open_session, require_open
 from gitcoord.core.sessions import Actor, Admission, admit, next_beat
 from gitcoord.errors import Refusal, UsageError
-from gitcoord.names import printable
+from gitcoord.names import PATH, RESOURCE, check_path, check_resource, printable
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -211,7 +211,9 @@ def _repeat(state: "State", command: Take, view: "View") -> "Decision | Refusal 
             f"granted before under this nonce (token {first['seq']}), but gone since: {printable(', '.join(gone))}",
             hints=("ask again under a new nonce",),
         )
-    return Decision([], [], {**_result(held, view), "repeated": True})
+    agent = command.actor.agent
+    beat = next_beat(view.beat(agent), agent, held[0]["session"], view)
+    return Decision([], [beat] if beat else [], {**_result(held, view), "repeated": True})
 
 
 def _held(state: "State", command: Take, binding: "list[tuple[Record, Silence]]") -> Refusal:
@@ -220,10 +222,14 @@ def _held(state: "State", command: Take, binding: "list[tuple[Record, Silence]]"
     names = sorted({claim["agent"] for claim, _ in binding})
     first = binding[0][0]
     asked = shown(command.items[0].name, command.items[0].space)
-    again = " ".join(shown(item.name, item.space) for item in command.items[:4]) + (" ..." if len(command.items) > 4 else "")
+    again = " ".join(shown(item.name, item.space) for item in command.items[:4]) + (
+        " ..." if len(command.items) > 4 else ""
+    )
     what = f"'{printable(asked)}'" if len(command.items) == 1 else f"{len(command.items)} paths: nothing was claimed;"
     message = f"{what} held by {', '.join(names)}"
-    hints: tuple[str, ...] = (f"wait for it: git claim --wait 10m {'-- ' if asked[0] == '-' else ''}{printable(again)}",)
+    hints: tuple[str, ...] = (
+        f"wait for it: git claim --wait 10m {'-- ' if asked[0] == '-' else ''}{printable(again)}",
+    )
     mine = [own for own in (own_claim(state, i, command.actor.agent) for i in command.items) if own is not None]
     if mine and mine[0]["mode"] == INTENT and command.mode == WRITE and first["mode"] == INTENT:
         if mine[0]["token"] < first["token"]:
@@ -257,13 +263,28 @@ def apply(state: "State", event: "Event") -> "Changes":
     require_open(state, event.agent, event.body["session"])
     if event.body["mode"] not in MODES or event.body["units"] < 1 or not MIN_TTL <= event.body["ttl"] <= MAX_TTL:
         raise Illegal(f"event {event.seq} grants in a mode, number or ttl that does not exist")
+    if len(event.body["items"]) != len(event.body["bases"]) or not all(
+        type(units) is int for units in event.body["capacity"].values()
+    ):
+        raise Illegal(f"event {event.seq} does not fit together")
     changes: Changes = {}
-    for pair, base in zip(event.body["items"], event.body["bases"], strict=True):
-        item = Item(*pair)
+    for pair, base in zip(event.body["items"], event.body["bases"]):
+        item = _sound(Item(*pair), event)
         _require_free(state, event, item)
         file = file_of(state, item, event.agent)
         changes[file] = check_claim(record_of(event, item, base), file)
     return changes
+
+
+def _sound(item: Item, event: "Event") -> Item:
+    """The item, if a command could have named it so."""
+    try:
+        clean = check_path(item.name) if item.space == PATH else check_resource(item.name)
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    if clean != item.name or item.space not in (PATH, RESOURCE):
+        raise Illegal(f"event {event.seq} names something that cannot be claimed")
+    return item
 
 
 def _require_free(state: "State", event: "Event", item: Item) -> None:
@@ -282,5 +303,3 @@ def _require_free(state: "State", event: "Event", item: Item) -> None:
 
 def refs(state: "State", event: "Event") -> "dict[str, bool]":
     return {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in event.body["items"]}
-
-

@@ -4,7 +4,7 @@ from gitcoord.core.claims import Item, key_of
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.kinds.release import lineage_file
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import Actor, dead
+from gitcoord.core.sessions import Actor, admit_or_none
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import encode_path, printable
 from gitcoord.record import NamedTuple
@@ -29,7 +29,7 @@ class Disown(NamedTuple):
 def decide(state: "State", command: Disown, view: "View") -> "Decision | Refusal":
     if not command.reason:
         raise UsageError("disowning needs a reason", hints=("git claim disown <path> --reason '...'",))
-    refusal = halted(state) or dead(state, view, command.actor.agent)
+    refusal = halted(state) or admit_or_none(state, command.actor, view)
     if refusal is not None:
         return refusal
     encoded = encode_path(key_of(state, Item("path", command.path)))

@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim, shown
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, silence
+from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence
 from gitcoord.errors import Refusal
 from gitcoord.record import NamedTuple
 
@@ -33,10 +33,11 @@ class Sweep(NamedTuple):
 
 
 def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal":
-    refusal = halted(state)
+    refusal = halted(state) or dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
-    judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in all_claims(state)]
+    others = [c for c in all_claims(state) if c["agent"] != command.actor.agent]  # whoever sweeps is not silent
+    judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in others]
     silent = [(c, s) for c, s in judged if s.silent]
     result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent]}
     if not silent:

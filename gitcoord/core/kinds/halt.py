@@ -3,7 +3,7 @@
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halt_record
-from gitcoord.core.sessions import Actor
+from gitcoord.core.sessions import Actor, dead
 from gitcoord.errors import Refusal
 from gitcoord.record import NamedTuple
 
@@ -24,6 +24,9 @@ class Halt(NamedTuple):
 
 
 def decide(state: "State", command: Halt, view: "View") -> "Decision | Refusal":
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
     if halt_record(state) is not None:
         return Decision([], [], {"halted": True, "changed": False})
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)

@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, describe, file_of
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.stop import end_children, free
-from gitcoord.core.sessions import KILLED, Actor, Beat, agent_file, agent_record
+from gitcoord.core.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
 from gitcoord.errors import Refusal
 from gitcoord.record import NamedTuple
 
@@ -25,7 +25,10 @@ class Kill(NamedTuple):
 
 
 def decide(state: "State", command: Kill, view: "View") -> "Decision | Refusal":
-    """Kill by anyone, also while halted."""
+    """Kill by anyone who was not killed, also while halted."""
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
     record = agent_record(state, command.target)
     if record is None:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))

@@ -3,7 +3,7 @@
 from gitcoord.core.claims import WRITE, Item, all_claims, file_of, key_of, own_claim, shown
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.sessions import Actor, agent_file, agent_record, dead, next_beat
+from gitcoord.core.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
 from gitcoord.errors import Refusal
 from gitcoord.names import encode_path, printable
 from gitcoord.record import NamedTuple
@@ -38,7 +38,7 @@ class Release(NamedTuple):
 def decide(state: "State", command: Release, view: "View") -> "Decision | Refusal":
     """Release all that is named or nothing. Allowed while halted."""
     agent = command.actor.agent
-    refusal = dead(state, view, agent)
+    refusal = admit_or_none(state, command.actor, view)
     if refusal is not None:
         return refusal
     if command.items:
@@ -166,4 +166,3 @@ def _forget_kept(state: "State", event: "Event", changes: "Changes") -> None:
 def refs(state: "State", event: "Event") -> "dict[str, bool]":
     released = event.body["released"]
     return {"refs/" + file_of(state, Item(e["space"], e["path"]), event.agent): False for e in released}
-

@@ -2,7 +2,7 @@
 
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import ENDED, KILLED, Actor, agent_file, agent_record
+from gitcoord.core.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
 from gitcoord.errors import Refusal
 from gitcoord.record import NamedTuple
 
@@ -23,14 +23,12 @@ class Revive(NamedTuple):
 
 
 def decide(state: "State", command: Revive, view: "View") -> "Decision | Refusal":
-    refusal = halted(state)
+    refusal = halted(state) or dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
     record = agent_record(state, command.target)
     if record is None:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
-    if command.actor.agent == command.target:
-        return Refusal("self", f"'{command.target}' cannot revive itself", hints=("ask a person",))
     if record["state"] != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)

@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.release import add_release, dirty_paths
-from gitcoord.core.sessions import ENDED, OPEN, Actor, agent_file, agent_record, dead
+from gitcoord.core.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
 from gitcoord.errors import Refusal
 from gitcoord.record import NamedTuple
 
@@ -35,6 +35,9 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     wrong = record is not None and command.actor.session not in (0, record["session"])
     if record is None or record["state"] != OPEN or wrong:
         return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": []})
+    refusal = admit_or_none(state, command.actor, view)
+    if refusal is not None:
+        return refusal
     claims = all_claims(state, agent)
     paths = [c["path"] for c in claims if c["space"] == "path"]
     unclean = set(dirty_paths(view, paths)) if paths else set()

@@ -6,7 +6,7 @@ from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.claim import decide as decide_take
 from gitcoord.core.kinds.expire import lose
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import Actor, silence
+from gitcoord.core.sessions import Actor, admit_or_none, silence
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import printable
 from gitcoord.record import NamedTuple
@@ -32,8 +32,10 @@ class Takeover(NamedTuple):
 
 def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refusal":
     if not command.reason:
-        raise UsageError("a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",))
-    refusal = halted(state) or _not_a_person(command, view)
+        raise UsageError(
+            "a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",)
+        )
+    refusal = halted(state) or admit_or_none(state, command.actor, view) or _not_a_person(command, view)
     if refusal is not None:
         return refusal
     what = shown(command.item.name, command.item.space)
@@ -41,13 +43,28 @@ def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refus
     claim = next((c for c in rivals if c["token"] == command.token and c["path"] == command.item.name), None)
     if claim is None:
         held = tuple(describe(c, None) for c in rivals)
-        return Refusal("token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",))
+        return Refusal(
+            "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
+        )
     if silence(state, view, claim["agent"], claim["session"], claim["ttl"]).silent:
-        return Refusal("expired", f"the claim on '{printable(what)}' has expired: just ask for it", (), (f"git claim {printable(what)}",))
+        return Refusal(
+            "expired",
+            f"the claim on '{printable(what)}' has expired: just ask for it",
+            (),
+            (f"git claim {printable(what)}",),
+        )
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    body = {"space": claim["space"], "path": claim["path"], "holder": claim["agent"], "token": claim["token"], "reason": command.reason}
+    body = {
+        "space": claim["space"],
+        "path": claim["path"],
+        "holder": claim["agent"],
+        "token": claim["token"],
+        "reason": command.reason,
+    }
     chain.add("takeover", body)
-    take = Take(command.actor, (command.item,), claim["mode"], reason=command.reason, base=command.base, nonce=command.nonce)
+    take = Take(
+        command.actor, (command.item,), claim["mode"], reason=command.reason, base=command.base, nonce=command.nonce
+    )
     granted = decide_take(chain.state, take, view)
     if isinstance(granted, Refusal):
         return granted
@@ -62,7 +79,8 @@ def _not_a_person(command: Takeover, view: "View") -> "Refusal | None":
         return None
     return Refusal(
         "person",
-        "only a person at a terminal may take a live claim away" + (" whom the settings list as approver" if approvers else ""),
+        "only a person at a terminal may take a live claim away"
+        + (" whom the settings list as approver" if approvers else ""),
         hints=("ask the holder to release it, or wait: git claim --wait 10m <path>",),
     )
 

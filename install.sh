@@ -1,0 +1,525 @@
+#!/bin/sh
+# Install gitcoord for this user, show it, or test this checkout. See usage() below, or: ./install.sh --help
+#
+# What is put where is noted in <data>/gitcoord/manifest, so that --uninstall takes away exactly that. An upgrade builds a
+# whole new tree beside the old one and then renames the three commands into place, one rename each: a `git claim` that
+# runs meanwhile is all old or all new. The tree before the last one stays until the next run, for whoever still runs it.
+#
+# GITCOORD_INSTALL_FROM=<site-packages>: take the dependencies from there (by links) and no network. For tests.
+set -eu
+
+usage() {
+    cat <<'END'
+usage: ./install.sh [--prefix DIR] [--dry-run]     install or upgrade, for this user
+   or: ./install.sh --uninstall [--prefix DIR] [--dry-run]
+   or: ./install.sh --demo [--prefix DIR]          install, then show the main job in a throw-away repository
+   or: ./install.sh --test [--soak] [<pytest argument>...]
+                                                   prepare .venv in this checkout and run the whole suite
+   or: ./install.sh --help
+
+Commands go to ~/.local/bin; everything else below ${XDG_DATA_HOME:-~/.local/share}. With --prefix: DIR/bin and DIR/share.
+No repository and no shell start-up file is ever changed. Needs git 2.38 and Python 3.11 (or later); PYTHON names another one.
+END
+}
+
+NL='
+'
+SOURCE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+FILES="
+share/man/man1/git-claim.1
+share/man/man1/git-coord.1
+share/man/man1/git-handoff.1
+share/bash-completion/completions/git-claim
+share/bash-completion/completions/git-coord
+share/zsh/site-functions/_git-claim
+share/zsh/site-functions/_git-coord
+bin/git-coord
+bin/git-handoff
+bin/git-claim
+"
+
+say() { printf '%s\n' "$@"; }
+warn() { printf '%s\n' "$@" >&2; }
+die() {
+    printf 'error: %s\n' "$1" >&2
+    shift
+    for line; do printf 'hint: %s\n' "$line" >&2; done
+    exit 1
+}
+
+main() {
+    action=install prefix='' dry='' soak=''
+    while [ $# -gt 0 ]; do
+        case $1 in
+        -h | --help) usage && exit ;;
+        --uninstall) action=uninstall ;;
+        --demo) action=demo ;;
+        --dry-run) dry=1 ;;
+        --prefix)
+            [ $# -gt 1 ] || die "--prefix needs a directory"
+            prefix=$2
+            shift
+            ;;
+        --prefix=*) prefix=${1#*=} ;;
+        --test)
+            shift
+            if [ "${1:-}" = --soak ]; then
+                soak=1
+                shift
+            fi
+            test_checkout "$@"
+            exit
+            ;;
+        *)
+            usage >&2
+            exit 2
+            ;;
+        esac
+        shift
+    done
+    places
+    case $action in
+    uninstall) uninstall ;;
+    install) install ;;
+    demo)
+        install
+        [ -n "$dry" ] && exit
+        say "" "== demo"
+        PATH=$BIN:$PATH
+        export PATH
+        exec git coord demo
+        ;;
+    esac
+}
+
+# --- where ---------------------------------------------------------------------------------------------------------
+
+places() {
+    if [ -n "$prefix" ]; then
+        case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+        BIN=${prefix%/}/bin SHARE=${prefix%/}/share
+    else
+        [ -n "${HOME:-}" ] || die "HOME is not set" "./install.sh --prefix DIR"
+        SHARE=${HOME%/}/.local/share BIN=${HOME%/}/.local/bin
+        # A relative XDG_DATA_HOME is to be ignored, says its specification.
+        case ${XDG_DATA_HOME:-} in /*) SHARE=${XDG_DATA_HOME%/} ;; esac
+    fi
+    case $BIN$SHARE in *"$NL"*) die "a directory's name holds a line break" ;; esac
+    DATA=$SHARE/gitcoord
+    MANIFEST=$DATA/manifest
+}
+
+destination() {
+    case $1 in
+    bin/*) printf '%s\n' "$BIN/${1#bin/}" ;;
+    share/*) printf '%s\n' "$SHARE/${1#share/}" ;;
+    esac
+}
+
+# --- what it stands on ---------------------------------------------------------------------------------------------
+
+check_git() {
+    version=$(git version 2>/dev/null | sed -n 's/^git version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+    [ -n "$version" ] || die "git is not installed (2.38 or later is needed)" "on Debian and Ubuntu: apt install git"
+    # shellcheck disable=SC2086  # two words
+    set -- $version
+    [ "$1" -gt 2 ] || { [ "$1" -eq 2 ] && [ "$2" -ge 38 ]; } || die "git $1.$2 is too old: 2.38 or later is needed"
+}
+
+# Prints the real interpreter, not a version manager's script and not a venv's link, if it is new enough.
+real_python() {
+    "$1" -I - 2>/dev/null <<'END'
+import os, sys
+if sys.version_info < (3, 11):
+    sys.exit(1)
+base = getattr(sys, "_base_executable", "") or sys.executable
+real = os.path.realpath(base)
+# Homebrew's own path changes with every patch release; its link does not.
+print(base if "/Cellar/" in real else real)
+END
+}
+
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        PY=$(real_python "$PYTHON") || die "PYTHON=$PYTHON is not Python 3.11 or later"
+        return
+    fi
+    for name in python3 python3.11 python3.12 python3.13 python3.14 python3.15 python3.16 python3.17 python3.18 python3.19; do
+        PY=$(real_python "$name") && return
+    done
+    die "no Python 3.11 or later on PATH" "on Debian 12, Ubuntu 24.04 and later: apt install python3 python3-venv" \
+        "or name one: PYTHON=/path/to/python3.12 ./install.sh"
+}
+
+has_venv() { "$PY" -I -c 'import venv, ensurepip' 2>/dev/null; }
+
+check_venv() {
+    has_venv && return
+    package=$("$PY" -I -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    die "$PY cannot make virtual environments" "on Debian and Ubuntu: apt install $package"
+}
+
+# --- install -------------------------------------------------------------------------------------------------------
+
+install() {
+    check_git
+    find_python
+    [ -n "${GITCOORD_INSTALL_FROM:-}" ] || check_venv
+    version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$SOURCE/gitcoord/__init__.py")
+    for file in $FILES; do refuse_foreign "$(destination "$file")"; done
+    tree=$DATA/venv-$(date +%Y%m%d%H%M%S)-$$
+    if [ -n "$dry" ]; then
+        plan
+        return
+    fi
+    say "installing gitcoord $version for $PY"
+    DIRS='' phase=building
+    guard
+    make_dir "$DATA"
+    lock
+    before=$(listed file)
+    write_manifest "$before"
+    make_tree
+    stage
+    for file in $FILES; do make_dir "$(dirname "$(destination "$file")")"; done
+    after=$(for file in $FILES; do say "$(checksum "$tree/stage/$file") $(destination "$file")"; done)
+    write_manifest "$before$NL$after"
+    phase=placing
+    for file in $FILES; do put "$tree/stage/$file" "$(destination "$file")"; done
+    phase=placed
+    remove_files "$(say "$before" | without_targets)"
+    remove_trees "$tree" "$(listed tree)"
+    write_manifest "$after" "$tree"
+    unlock
+    trap - EXIT
+    say "installed: git claim, git coord and git handoff in $BIN"
+    advise
+}
+
+plan() {
+    say "would install gitcoord $version for $PY"
+    say "would make    $tree/"
+    for file in $FILES; do
+        target=$(destination "$file")
+        if [ -e "$target" ]; then say "would replace $target"; else say "would write   $target"; fi
+    done
+    say "would note    $MANIFEST" "nothing was changed"
+}
+
+# A file of that name which is not gitcoord's is somebody's own.
+refuse_foreign() {
+    [ -e "$1" ] || [ -L "$1" ] || return 0
+    grep -q gitcoord "$1" 2>/dev/null ||
+        die "$1 exists and is not gitcoord's" "move it away, or choose another place: --prefix DIR"
+}
+
+make_dir() {
+    [ -d "$1" ] && return
+    make_dir "$(dirname "$1")"
+    # Whoever makes the same directory at this moment is welcome; then it is not ours to remove.
+    if mkdir "$1" 2>/dev/null; then DIRS=$DIRS$1$NL; else [ -d "$1" ] || die "cannot make the directory $1"; fi
+}
+
+# One installer at a time. A lock whose owner is gone is taken.
+lock() {
+    LOCK=$DATA/install.lock
+    until ln -s "$$" "$LOCK" 2>/dev/null; do
+        [ -w "$DATA" ] || die "cannot write in $DATA"
+        owner=$(readlink "$LOCK") || continue
+        case $owner in '' | *[!0-9]*) die "$LOCK is in the way" ;; esac
+        kill -0 "$owner" 2>/dev/null && die "another install.sh is running (process $owner)"
+        rm -f "$LOCK"
+    done
+    locked=1
+}
+
+unlock() {
+    rm -f "$LOCK"
+    locked=''
+}
+
+guard() {
+    locked=''
+    trap 'abandon' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+
+# Something failed. While the new tree was being built nothing else had been touched, so the old install is as it was.
+abandon() {
+    status=$?
+    trap - EXIT
+    if [ "$phase" = building ]; then
+        rm -rf "$tree"
+        if [ -n "$locked" ] && [ -z "$(listed file)" ]; then rm -f "$MANIFEST"; fi
+        [ -z "$locked" ] || unlock
+        remove_dirs "$DIRS"
+        warn "nothing was installed or changed"
+    else
+        unlock
+        warn "stopped half way: run it again, or with --uninstall"
+    fi
+    exit "$status"
+}
+
+make_tree() {
+    if [ -n "${GITCOORD_INSTALL_FROM:-}" ]; then
+        "$PY" -I -m venv --without-pip "$tree"
+        site=$(site_packages)
+        "$PY" -I - "$SOURCE" "$site" "$GITCOORD_INSTALL_FROM" <<'END'
+import compileall, os, shutil, sys
+source, site, given = sys.argv[1:]
+for name in os.listdir(given):
+    if not name.startswith(("gitcoord", "_gitcoord", "__editable__", "pip", "__pycache__")) and not name.endswith(".pth"):
+        os.symlink(os.path.join(os.path.abspath(given), name), os.path.join(site, name))
+shutil.copytree(f"{source}/gitcoord", f"{site}/gitcoord", ignore=shutil.ignore_patterns("__pycache__"))
+compileall.compile_dir(f"{site}/gitcoord", quiet=1)
+END
+    else
+        "$PY" -I -m venv "$tree"
+        site=$(site_packages)
+        run_pip "$tree" install "$SOURCE"
+    fi
+}
+
+site_packages() { "$tree/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
+
+run_pip() {
+    venv=$1
+    shift
+    "$venv/bin/python" -I -m pip --quiet --disable-pip-version-check --no-input "$@" ||
+        die "pip failed" "the packages come from PyPI: is there a network?"
+}
+
+# Everything that goes outside the tree is made ready inside it first, and tried.
+stage() {
+    man=$tree/stage/share/man/man1 bash=$tree/stage/share/bash-completion/completions
+    zsh=$tree/stage/share/zsh/site-functions bin=$tree/stage/bin
+    mkdir -p "$man" "$bash" "$zsh" "$bin"
+    cp "$SOURCE"/docs/man/*.1 "$man/"
+    for name in git-claim git-coord; do
+        cp "$SOURCE/docs/completion/$name.bash" "$bash/$name"
+        cp "$SOURCE/docs/completion/_$name" "$zsh/_$name"
+    done
+    for name in coord handoff; do
+        shim "$bin/git-$name" "exec $(quote "$tree/bin/python") -I -m gitcoord.adapters.cli $name \"\$@\""
+    done
+    stage_claim
+    chmod 755 "$bin"/*
+    chmod 644 "$man"/* "$bash"/* "$zsh"/*
+    "$bin/git-claim" -h >/dev/null </dev/null || die "the new git-claim does not start"
+    "$bin/git-coord" version >/dev/null </dev/null || die "the new git-coord does not start"
+}
+
+# The everyday command starts on the bare interpreter, without a shell, without site, from one file of compiled code.
+stage_claim() {
+    "$tree/bin/python" -I -m gitcoord.hot.bundle --output "$tree/git-claim.bundle" --root "$site"
+    "$tree/bin/python" -I -m gitcoord.hot.bundle --shim "$tree/git-claim.bundle" "$site" >"$tree/git-claim.py"
+    # A first line with a blank in the name or beyond 127 bytes (Linux before 5.1) is cut by the kernel.
+    first="#!$PY -IS"
+    length=$(printf '%s' "$first" | wc -c)
+    case $PY in *[[:space:]]*) length=999 ;; esac
+    if [ "$length" -lt 127 ]; then
+        { say "$first" "# gitcoord" && cat "$tree/git-claim.py"; } >"$bin/git-claim"
+    else
+        shim "$bin/git-claim" "exec $(quote "$PY") -IS $(quote "$tree/git-claim.py") \"\$@\""
+    fi
+}
+
+shim() { printf '#!/bin/sh\n# gitcoord\n%s\n' "$2" >"$1"; }
+
+quote() { printf '%s\n' "$1" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"; }
+
+put() {
+    cp -p "$1" "$2.new-$$"
+    mv -f "$2.new-$$" "$2"
+}
+
+advise() {
+    case ":$PATH:" in
+    *":$BIN:"*) ;;
+    *) say "note: $BIN is not on PATH; add to your shell's start-up file:" "  export PATH=\"$BIN:\$PATH\"" ;;
+    esac
+    if command -v man >/dev/null 2>&1 && ! PATH="$BIN:$PATH" man -w git-claim >/dev/null 2>&1; then
+        say "note: man does not look in $SHARE/man; for 'git claim --help' add:" "  export MANPATH=\"$SHARE/man:\$MANPATH\""
+    fi
+    if command -v zsh >/dev/null 2>&1; then
+        say "note: for completion in zsh add before compinit:" "  fpath+=(\"$SHARE/zsh/site-functions\")"
+    fi
+}
+
+# --- the manifest: lines 'dir <path>', 'tree <path>' and 'file <checksum> <size> <path>' -----------------------------
+
+listed() {
+    if [ -f "$MANIFEST" ]; then sed -n "s/^$1 //p" "$MANIFEST"; fi
+}
+
+# Written before anything is put anywhere, so that also an interrupted install can be taken away. $1: files, $2: tree.
+write_manifest() {
+    {
+        say "# ./install.sh --uninstall removes these"
+        { listed dir && printf '%s' "$DIRS"; } | sort -u | sed 's/^/dir /'
+        say "${2:-$(listed tree)}" | sed -n 's/^./tree &/p'
+        say "$1" | sed -n 's/^./file &/p'
+    } >"$MANIFEST.new"
+    mv -f "$MANIFEST.new" "$MANIFEST"
+}
+
+checksum() { cksum <"$1"; }
+
+# Of lines '<checksum> <size> <path>', those whose path this version does not write.
+without_targets() {
+    while read -r sum size path; do
+        kept=''
+        for file in $FILES; do [ "$path" != "$(destination "$file")" ] || kept=1; done
+        [ -n "$kept" ] || [ -z "$path" ] || say "$sum $size $path"
+    done
+}
+
+# --- uninstall -----------------------------------------------------------------------------------------------------
+
+uninstall() {
+    if [ ! -d "$DATA" ] || [ ! -f "$MANIFEST" ]; then
+        say "gitcoord is not installed below $SHARE"
+        return
+    fi
+    if [ -n "$dry" ]; then
+        listed file | while read -r sum size path; do say "would remove $path"; done | sort -u
+        for found in "$DATA"/venv-*; do say "would remove $found/"; done
+        say "would remove $MANIFEST" "nothing was changed"
+        return
+    fi
+    lock
+    remove_files "$(listed file)"
+    remove_trees
+    dirs=$(listed dir)
+    rm -f "$MANIFEST"
+    unlock
+    remove_dirs "$dirs"
+    say "uninstalled gitcoord (no repository was touched)"
+}
+
+# Only files that are still as they were written.
+remove_files() {
+    say "$1" | while read -r sum size path; do
+        [ -f "$path" ] || continue
+        if [ "$(checksum "$path")" = "$sum $size" ]; then rm -f "$path"; fi
+    done
+    say "$1" | while read -r sum size path; do
+        [ ! -f "$path" ] || warn "left alone, changed since it was installed: $path"
+    done
+}
+
+# All but those named.
+remove_trees() {
+    for found in "$DATA"/venv-*; do
+        if [ -d "$found" ] && [ "$found" != "${1:-}" ] && [ "$found" != "${2:-}" ]; then rm -rf "$found"; fi
+    done
+}
+
+# Children before parents; one that holds something else stays.
+remove_dirs() {
+    say "$1" | sort -r | while read -r path; do
+        [ -z "$path" ] || rmdir "$path" 2>/dev/null || true
+    done
+}
+
+# --- test ----------------------------------------------------------------------------------------------------------
+
+test_checkout() {
+    cd "$SOURCE"
+    check_git
+    find_python
+    has_venv || apt_get "$("$PY" -I -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" || true
+    check_venv
+    test_tools
+    test_venv
+    failed=''
+    step "ruff check" ruff check .
+    step "ruff format" ruff format --check .
+    step "mypy" mypy
+    if [ -n "$soak" ]; then
+        GITCOORD_SOAK=1
+        export GITCOORD_SOAK
+        set -- --timeout=7200 "$@"
+    fi
+    step "pytest" pytest "$@"
+    [ -z "$failed" ] || die "failed:$failed"
+    say "" "all passed"
+}
+
+step() {
+    say "" "== $1"
+    title=$1
+    shift
+    command=$1
+    shift
+    ".venv/bin/$command" "$@" || failed="$failed [$title]"
+}
+
+# What some tests need beyond git and Python. Where it cannot be had those tests are skipped, so say so.
+test_tools() {
+    missing=$(missing_tools)
+    [ -n "$missing" ] || return 0
+    # shellcheck disable=SC2086  # a list of words
+    apt_get $missing || true
+    missing=$(missing_tools)
+    [ -z "$missing" ] || say "not here, so some tests are skipped:" "$missing"
+}
+
+missing_tools() {
+    command -v git-lfs >/dev/null 2>&1 || git lfs version >/dev/null 2>&1 || say git-lfs
+    command -v strace >/dev/null 2>&1 || say strace
+    command -v tmux >/dev/null 2>&1 || say tmux
+    command -v man >/dev/null 2>&1 || say man-db
+    command -v shellcheck >/dev/null 2>&1 || say shellcheck
+    command -v zsh >/dev/null 2>&1 || say zsh
+    any_of /usr/lib/*/faketime/libfaketime.so.1 /usr/lib/faketime/libfaketime.so.1 || say libfaketime
+    any_of /usr/share/bash-completion/bash_completion /opt/homebrew/etc/bash_completion || say bash-completion
+}
+
+any_of() {
+    for name; do
+        if [ -e "$name" ]; then return; fi
+    done
+    return 1
+}
+
+# As root, where there is apt. Bounded, and one at a time if all at once fails.
+apt_get() {
+    [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1 || return 1
+    say "== apt-get install $*"
+    apt install "$@" && return
+    apt update || true
+    apt install "$@" && return
+    for package; do apt install "$package" || true; done
+}
+
+apt() {
+    bound=''
+    command -v timeout >/dev/null 2>&1 && bound='timeout 300'
+    # dpkg wants the sbin directories.
+    # shellcheck disable=SC2086  # two words or none
+    PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin DEBIAN_FRONTEND=noninteractive $bound apt-get -qq -y \
+        -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 -o DPkg::Lock::Timeout=60 \
+        -o APT::Install-Recommends=false -o Dpkg::Use-Pty=0 "$@" </dev/null >/dev/null 2>&1
+}
+
+# .venv of this checkout, made anew when the interpreter or the requirements changed.
+test_venv() {
+    wanted="$PY $SOURCE $(checksum pyproject.toml)"
+    stamp=.venv/gitcoord-stamp
+    if [ -d .venv ] && [ ! -f "$stamp" ]; then
+        die "$SOURCE/.venv is not install.sh's" "move it away"
+    fi
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then return; fi
+    say "== making .venv with $PY"
+    rm -rf .venv
+    mkdir .venv
+    say unfinished >"$stamp"
+    "$PY" -I -m venv .venv
+    run_pip .venv install --editable '.[test]'
+    say "$wanted" >"$stamp"
+}
+
+main "$@"

@@ -1,0 +1,376 @@
+"""install.sh with real installs into a HOME of its own: what it puts there, what it leaves alone, what it takes away."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INSTALLER = ROOT / "install.sh"
+COMMANDS = ("git-claim", "git-coord", "git-handoff")
+Result = subprocess.CompletedProcess[str]
+
+
+class Home:
+    """A HOME directory, and commands run in it with nothing else in the environment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bin = path / ".local/bin"
+        self.data = path / ".local/share/gitcoord"
+        path.mkdir()
+        self.env = {
+            "HOME": str(path),
+            "PATH": f"{self.bin}:{os.environ['PATH']}",
+            "PYTHON": sys.executable,
+            "LANG": "C.UTF-8",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GITCOORD_AGENT": "alice",
+            "GITCOORD_INSTALL_FROM": sysconfig.get_path("purelib"),
+        }
+
+    def run(self, *argv: str | Path, cwd: Path | None = None, **env: str) -> Result:
+        return subprocess.run(
+            argv,
+            cwd=cwd or self.path,
+            env={**self.env, **env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+
+    def install(self, *words: str, **env: str) -> Result:
+        return self.run(INSTALLER, *words, cwd=None, **env)
+
+    def ok(self, *argv: str | Path, cwd: Path | None = None, **env: str) -> str:
+        result = self.run(*argv, cwd=cwd, **env)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    def repository(self) -> Path:
+        repo = self.path.parent / "repo"
+        if not repo.exists():
+            self.ok("git", "init", "-q", str(repo))
+            (repo / "a.txt").write_text("a\n")
+        return repo
+
+    def trees(self) -> list[Path]:
+        return sorted(self.data.glob("venv-*"))
+
+
+def snapshot(top: Path) -> dict[str, tuple[int, int, str]]:
+    """Every name below, with mode, time of change and target or content's size."""
+    found = {}
+    for path in sorted(top.rglob("*")):
+        stat = path.lstat()
+        what = os.readlink(path) if path.is_symlink() else str(stat.st_size if path.is_file() else "")
+        found[str(path.relative_to(top))] = (stat.st_mode, stat.st_mtime_ns if path.is_file() else 0, what)
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """One install for the tests that only look at it."""
+    made = Home(tmp_path_factory.mktemp("installed") / "a home, with 'blanks'")
+    assert made.install().returncode == 0
+    return made
+
+
+# --- what it installs ---------------------------------------------------------------------------------------------
+
+
+def test_installed_commands_work(installed: Home) -> None:
+    repo = installed.repository()
+    assert "claim" in installed.ok("git", "claim", "-h", cwd=repo)
+    assert installed.run("git", "claim", "list", cwd=repo).returncode == 0
+    installed.ok("git", "coord", "init", cwd=repo)
+    assert "claimed a.txt" in installed.ok("git", "claim", "a.txt", cwd=repo)
+    refused = installed.run("git", "claim", "a.txt", cwd=repo, GITCOORD_AGENT="bob")
+    assert refused.returncode == 1 and "alice" in refused.stderr
+    assert "alice" in installed.ok("git", "claim", cwd=repo)
+    assert "a.txt" in installed.ok("git", "coord", "status", cwd=repo)
+    assert "later version" in installed.ok("git", "handoff", cwd=repo)
+
+
+def test_wrong_words_reach_the_full_command_line(installed: Home) -> None:
+    result = installed.run("git", "claim", "take", "--no-such-option", cwd=installed.repository())
+    assert result.returncode == 2 and "--no-such-option" in result.stderr
+
+
+def test_git_claim_starts_on_the_bare_interpreter(installed: Home) -> None:
+    first, *body = (installed.bin / "git-claim").read_text().splitlines()
+    interpreter, _, flags = first.removeprefix("#!").partition(" ")
+    assert flags == "-IS"
+    assert Path(interpreter).read_bytes()[:2] != b"#!", "a version manager's script is slow"
+    assert not Path(interpreter).is_symlink()
+    (tree,) = installed.trees()
+    assert (tree / "git-claim.bundle").is_file() and any("git-claim.bundle" in line for line in body)
+
+
+def test_environment_of_python_is_ignored(installed: Home, tmp_path: Path) -> None:
+    (tmp_path / "gitcoord").mkdir()
+    (tmp_path / "gitcoord/__init__.py").write_text("raise SystemExit('the wrong gitcoord')\n")
+    for words in (("git", "claim", "list"), ("git", "coord", "version")):
+        installed.ok(*words, cwd=installed.repository(), PYTHONPATH=str(tmp_path), PYTHONHOME=str(tmp_path))
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="no man here")
+@pytest.mark.parametrize("command", ["claim", "coord", "handoff"])
+def test_help_shows_the_man_page(installed: Home, command: str) -> None:
+    """Without MANPATH: man looks beside the bin directories on PATH."""
+    shown = installed.ok("git", command, "--help", MANPAGER="cat", PAGER="cat", GIT_PAGER="cat", MANWIDTH="100")
+    assert f"GIT-{command.upper()}(1)" in shown and "SYNOPSIS" in shown
+
+
+def test_says_what_to_add_to_path(home: Home) -> None:
+    told = home.ok(INSTALLER, PATH=os.environ["PATH"])
+    assert f'export PATH="{home.bin}:$PATH"' in told
+    assert "export PATH" not in home.ok(INSTALLER)
+    assert not {".profile", ".bashrc", ".zshrc"} & set(os.listdir(home.path))
+
+
+def test_xdg_data_home_and_prefix(home: Home, tmp_path: Path) -> None:
+    data = tmp_path / "elsewhere"
+    home.ok(INSTALLER, XDG_DATA_HOME=str(data))
+    assert (data / "man/man1/git-claim.1").exists() and (home.bin / "git-claim").exists()
+    home.ok(INSTALLER, "--uninstall", XDG_DATA_HOME=str(data))
+    assert snapshot(home.path) == {} and not data.exists()
+
+    home.ok(INSTALLER, "--prefix", "here")
+    assert {path.name for path in (home.path / "here/bin").iterdir()} == set(COMMANDS)
+    assert home.ok(home.path / "here/bin/git-coord", "version").startswith("gitcoord ")
+    home.ok(INSTALLER, "--prefix=here", "--uninstall")
+    assert snapshot(home.path) == {}
+
+
+def test_interpreter_whose_name_no_first_line_can_hold(home: Home, tmp_path: Path) -> None:
+    real = Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
+    moved = tmp_path / "a python" / ("x" * 120) / "bin" / real.name
+    moved.parent.mkdir(parents=True)
+    shutil.copy(real, moved)
+    subprocess.run(["ln", "-s", real.parents[1] / "lib", moved.parents[1] / "lib"], check=True)
+    if subprocess.run([moved, "-I", "-c", "import zlib"], capture_output=True).returncode:
+        pytest.skip("this interpreter cannot be moved")
+    home.ok(INSTALLER, PYTHON=str(moved))
+    assert (home.bin / "git-claim").read_text().startswith("#!/bin/sh\n")
+    repo = home.repository()
+    home.ok("git", "coord", "init", cwd=repo)
+    (repo / "it's a file").touch()
+    assert "claimed it's a file" in home.ok("git", "claim", "it's a file", cwd=repo)
+
+
+# --- again, and away ----------------------------------------------------------------------------------------------
+
+
+def test_second_install_is_harmless(home: Home) -> None:
+    home.ok(INSTALLER)
+    repo = home.repository()
+    home.ok("git", "coord", "init", cwd=repo)
+    home.ok("git", "claim", "a.txt", cwd=repo)
+    names = set(snapshot(home.path / ".local/share/man")) | set(os.listdir(home.bin))
+    for _ in range(2):
+        home.ok(INSTALLER)
+    assert names == set(snapshot(home.path / ".local/share/man")) | set(os.listdir(home.bin))
+    assert "a.txt" in home.ok("git", "claim", "list", cwd=repo)
+    assert len(home.trees()) == 2, "this one, and the one before for whoever still runs it"
+    home.ok(INSTALLER, "--uninstall")
+    assert snapshot(home.path) == {}
+
+
+@pytest.mark.race
+def test_a_claim_during_an_upgrade_sees_old_or_new(home: Home) -> None:
+    home.ok(INSTALLER)
+    repo = home.repository()
+    home.ok("git", "coord", "init", cwd=repo)
+    upgrade = subprocess.Popen([INSTALLER], env=home.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    rounds = 0
+    while upgrade.poll() is None:
+        home.ok("git", "claim", "list", cwd=repo)
+        home.ok("git", "coord", "version", cwd=repo)
+        rounds += 1
+    _, complaint = upgrade.communicate()
+    assert upgrade.returncode == 0, complaint
+    assert rounds > 1
+
+
+def test_uninstall_leaves_nothing_behind(home: Home) -> None:
+    home.ok(INSTALLER)
+    home.ok("git", "claim", "-h")
+    home.ok(INSTALLER, "--uninstall")
+    assert snapshot(home.path) == {}
+    assert "not installed" in home.ok(INSTALLER, "--uninstall")
+
+
+def test_uninstall_leaves_what_is_not_its_own(home: Home) -> None:
+    mine = home.path / ".local/share/man/man1/mine.1"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine\n")
+    before = snapshot(home.path)
+    home.ok(INSTALLER)
+    (home.bin / "git-mine").write_text("#!/bin/sh\n")
+    changed = home.bin / "git-handoff"
+    changed.write_text("#!/bin/sh\n# my own, better than gitcoord's\n")
+    result = home.run(INSTALLER, "--uninstall")
+    assert result.returncode == 0 and str(changed) in result.stderr
+    assert set(snapshot(home.path)) - set(before) == {".local/bin", ".local/bin/git-mine", ".local/bin/git-handoff"}
+    assert mine.read_text() == "mine\n"
+
+
+def test_dry_run_changes_nothing(home: Home) -> None:
+    planned = home.ok(INSTALLER, "--dry-run")
+    assert snapshot(home.path) == {}
+    for command in COMMANDS:
+        assert f"would write   {home.bin / command}\n" in planned
+    home.ok(INSTALLER)
+    before = snapshot(home.path)
+    assert f"would replace {home.bin / 'git-claim'}\n" in home.ok(INSTALLER, "--dry-run")
+    assert f"would remove {home.bin / 'git-claim'}\n" in home.ok(INSTALLER, "--uninstall", "--dry-run")
+    assert snapshot(home.path) == before
+
+
+# --- what it refuses ----------------------------------------------------------------------------------------------
+
+
+def test_failed_install_leaves_everything_as_it_was(home: Home, tmp_path: Path) -> None:
+    result = home.install(GITCOORD_INSTALL_FROM=str(tmp_path / "missing"))
+    assert result.returncode != 0 and "nothing was installed or changed" in result.stderr
+    assert snapshot(home.path) == {}
+    home.ok(INSTALLER)
+    before = snapshot(home.path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert home.install(GITCOORD_INSTALL_FROM=str(empty)).returncode != 0, "no typer: the new commands cannot start"
+    after = snapshot(home.path)
+    manifest = ".local/share/gitcoord/manifest"
+    assert {name: after[name] for name in before if name != manifest} == {n: before[n] for n in before if n != manifest}
+    assert set(after) == set(before)
+    home.ok("git", "coord", "version")
+    home.ok(INSTALLER, "--uninstall")
+    assert snapshot(home.path) == {}
+
+
+def test_a_foreign_command_is_not_overwritten(home: Home) -> None:
+    home.bin.mkdir(parents=True)
+    (home.bin / "git-claim").write_text("#!/bin/sh\necho somebody else's\n")
+    before = snapshot(home.path)
+    result = home.install()
+    assert result.returncode == 1 and str(home.bin / "git-claim") in result.stderr
+    assert snapshot(home.path) == before
+
+
+def test_one_installer_at_a_time(home: Home) -> None:
+    home.ok(INSTALLER)
+    lock = home.data / "install.lock"
+    lock.symlink_to(str(os.getpid()))
+    result = home.install()
+    assert result.returncode == 1 and f"process {os.getpid()}" in result.stderr
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    lock.unlink()
+    lock.symlink_to(str(gone.pid))
+    home.ok(INSTALLER)
+    assert not lock.is_symlink()
+
+
+Fake = Callable[[str, str], str]
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Fake:
+    """Put a command before the real ones; gives the PATH."""
+
+    def make(name: str, body: str) -> str:
+        directory = tmp_path / "fake"
+        directory.mkdir(exist_ok=True)
+        (directory / name).write_text(f"#!/bin/sh\n{body}\n")
+        (directory / name).chmod(0o755)
+        return f"{directory}:{os.environ['PATH']}"
+
+    return make
+
+
+def test_old_git_is_named(home: Home, fake: Fake) -> None:
+    result = home.install(PATH=fake("git", "echo git version 2.37.9"))
+    assert result.returncode == 1 and "git 2.37 is too old" in result.stderr
+    result = home.install(PATH=fake("git", "exit 127"))
+    assert result.returncode == 1 and "git is not installed" in result.stderr
+
+
+def test_old_python_is_named(home: Home, fake: Fake) -> None:
+    for minor in range(11, 20):
+        fake(f"python3.{minor}", "exit 1")
+    path = fake("python3", "exit 1")
+    result = home.install(PATH=path, PYTHON="")
+    assert result.returncode == 1 and "no Python 3.11" in result.stderr
+    result = home.install(PATH=path, PYTHON="python3")
+    assert result.returncode == 1 and "PYTHON=python3" in result.stderr
+    assert snapshot(home.path) == {}
+
+
+def test_next_python_is_tried(home: Home, fake: Fake) -> None:
+    fake("python3", "exit 1")
+    path = fake("python3.11", f"exec '{sys.executable}' \"$@\"")
+    assert "would install" in home.ok(INSTALLER, "--dry-run", PATH=path, PYTHON="")
+
+
+def test_missing_venv_module_names_the_package(home: Home) -> None:
+    """Debian splits ensurepip off. The real interpreter is asked, so only the question can be changed here."""
+    question = "\"$PY\" -I -c 'import venv, ensurepip'"
+    script = INSTALLER.read_text()
+    assert question in script
+    copy = home.path / "install.sh"
+    copy.write_text(script.replace(question, "false"))
+    (home.path / "gitcoord").symlink_to(ROOT / "gitcoord")
+    result = home.run("sh", copy, GITCOORD_INSTALL_FROM="")
+    assert result.returncode == 1
+    assert f"apt install python{sys.version_info[0]}.{sys.version_info[1]}-venv" in result.stderr
+
+
+def test_usage(home: Home) -> None:
+    assert "usage: ./install.sh" in home.ok(INSTALLER, "--help")
+    result = home.install("--no-such-option")
+    assert result.returncode == 2 and "usage:" in result.stderr
+    assert home.install("--prefix").returncode != 0
+    assert snapshot(home.path) == {}
+
+
+def test_home_is_needed(home: Home) -> None:
+    result = home.install(HOME="")
+    assert result.returncode == 1 and "--prefix" in result.stderr
+
+
+# --- the whole way ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(os.environ.get("PIP_NO_INDEX")), reason="PIP_NO_INDEX is set: no package index")
+def test_install_with_pip_into_an_empty_home(home: Home) -> None:
+    home.env |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    home.env.pop("GITCOORD_INSTALL_FROM")
+    home.ok(INSTALLER)
+    (tree,) = home.trees()
+    assert (tree / "share/man/man1/git-claim.1").exists()
+    assert not list(tree.glob("lib/python*/site-packages/tests"))
+    repo = home.repository()
+    home.ok("git", "coord", "init", cwd=repo)
+    assert "claimed a.txt" in home.ok("git", "claim", "a.txt", cwd=repo)
+    home.ok(INSTALLER, "--uninstall")
+    assert not (home.path / ".local").exists()  # what pip and its helpers leave beside it is theirs
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here")
+def test_shell_scripts_are_clean() -> None:
+    scripts = [INSTALLER, ROOT / ".ci/run", *sorted((ROOT / "docs/completion").glob("*.bash"))]
+    scripts += [path for path in sorted((ROOT / "githooks").glob("*")) if path.read_bytes()[:2] == b"#!"]
+    result = subprocess.run(["shellcheck", *map(str, scripts)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout

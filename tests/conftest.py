@@ -1,0 +1,107 @@
+"""Hermetic tests: no settings, identity, agent or home of whoever runs them gets in, and nothing gets out.
+
+The environment is set before any test module is imported, because libgit2 reads HOME once, when it is loaded.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_STRIPPED = ("GIT_", "GITCOORD_", "XDG_", "SSH_")
+_AGENT_TOOLS = (
+    "AIDER", "CLAUDE", "CODEX", "COPILOT", "CURSOR", "GEMINI", "OPENCODE", "WINDSURF",
+)  # fmt: skip
+_OTHERS = ("EMAIL", "EDITOR", "VISUAL", "PAGER", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "DEBUG")
+
+_CONFIG = """[init]
+\tdefaultBranch = main
+[user]
+\tname = Ada Tester
+\temail = ada@example.com
+[commit]
+\tgpgSign = false
+[gc]
+\tauto = 0
+"""
+
+REAL_HOME = Path(os.environ.get("HOME", "/nonexistent")).resolve()
+ROOT = Path(__file__).resolve().parent.parent
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+# The same examples in every run; `--hypothesis-profile=soak` looks further.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile(
+    "soak", deadline=None, max_examples=3000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("quick")
+
+
+class _Guard:
+    """Notes every file below the real home that a test opens for writing, and refuses it."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self.touched: list[str] = []
+        self.allowed = [ROOT, Path(tempfile.gettempdir()).resolve(), Path(sys.prefix).resolve()]
+
+    def __call__(self, event: str, args: tuple[object, ...]) -> None:
+        if not self.active or event not in ("open", "os.mkdir", "os.rename", "os.remove", "os.symlink"):
+            return
+        if event == "open" and not (isinstance(args[2], int) and args[2] & _WRITING):
+            return
+        targets = args[:2] if event == "os.rename" else args[:1]
+        for target in targets:
+            if isinstance(target, (str, bytes)) and self._is_home(os.path.abspath(os.fsdecode(target))):
+                self.touched.append(os.fsdecode(target))
+                raise PermissionError(f"a test wrote to the real home: {os.fsdecode(target)}")
+
+    def _is_home(self, path: str) -> bool:
+        here = Path(path)
+        return here.is_relative_to(REAL_HOME) and not any(here.is_relative_to(place) for place in self.allowed)
+
+
+_guard = _Guard()
+_place = ""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _place
+    _place = tempfile.mkdtemp(prefix="gitcoord-tests-")
+    for name in list(os.environ):
+        if name != "GITCOORD_SOAK" and (name.startswith(_STRIPPED + _AGENT_TOOLS) or name in _OTHERS):
+            del os.environ[name]
+    home, xdg = Path(_place, "home"), Path(_place, "xdg")
+    home.mkdir(mode=0o500)
+    Path(xdg, "git").mkdir(parents=True)
+    Path(xdg, "git/config").write_text(_CONFIG)
+    date = "2030-01-02T03:04:05+0000"
+    os.environ |= {
+        "HOME": str(home), "XDG_CONFIG_HOME": str(xdg), "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Ada Tester", "GIT_AUTHOR_EMAIL": "ada@example.com", "GIT_AUTHOR_DATE": date,
+        "GIT_COMMITTER_NAME": "Ada Tester", "GIT_COMMITTER_EMAIL": "ada@example.com", "GIT_COMMITTER_DATE": date,
+        "GIT_TERMINAL_PROMPT": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8",
+    }  # fmt: skip
+    sys.addaudithook(_guard)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _place:
+        shutil.rmtree(_place, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _leave_home_alone() -> Iterator[None]:
+    """Writing to the real home is an error at once; leaving something in the tests' home is one at the end."""
+    _guard.touched.clear()
+    _guard.active = True
+    yield
+    _guard.active = False
+    assert not _guard.touched, f"the real home was written to: {_guard.touched}"
+    left = os.listdir(Path(_place, "home"))
+    assert not left, f"something was left in $HOME: {left}"

@@ -1,0 +1,212 @@
+"""A whole ledger in memory with a clock set by hand: the real rules, and what must always be true of their outcome."""
+
+from __future__ import annotations
+
+from hashlib import sha1
+from typing import TYPE_CHECKING, Any
+
+from gitcoord.core.claims import Item, all_claims
+from gitcoord.core.codec import dumps
+from gitcoord.core.events import Decision, Event, apply, decode_event, effects, encode_event
+from gitcoord.core.kinds import kind_module
+from gitcoord.core.kinds.init import first_event
+from gitcoord.core.sessions import Beat, Seen, encode_beat, next_beat
+from gitcoord.core.state import Policy, State, View
+from gitcoord.errors import Refusal
+from gitcoord.names import covers, fold
+from tests.support import FakeHost
+
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+
+RESOURCES = {"gpu": Policy(capacity=3), "db": Policy(ttl=60, writers=("alice", "bob"), readers=("carol",))}
+
+
+class SeenView(View):
+    """A view that answers for the world at once, as if everything had been read."""
+
+    def __init__(self, world: World, host: FakeHost) -> None:
+        super().__init__(host.wall(), host.mono(), host.boot)
+        self.world = world
+        self.resources = world.resources
+
+    def beat(self, agent: str) -> Beat | None:
+        return self.world.beats.get(agent)
+
+    def first_seen(self, agent: str) -> Seen | None:
+        beat = self.beat(agent)
+        oid = beat.oid if beat is not None else ""
+        known = self.world.sightings.get((self.boot, agent))
+        if known is None or known.oid != oid:
+            known = self.world.sightings[self.boot, agent] = Seen(oid, self.boot, self.mono)
+        return known
+
+    def fact(self, *what: str) -> object:
+        kind, *rest = what
+        if kind == "dirty":
+            return [path for path in rest if path in self.world.dirty]
+        if kind == "changed":
+            return {path: self.world.changed.get(path, []) for path in rest[2:]}
+        if kind == "landed":
+            return rest[0] in self.world.landed
+        return {"head": self.world.head, "approvers": self.world.approvers}[kind]
+
+
+class World:
+    """The ledger as a list of messages, the state after them, and the heartbeats beside them."""
+
+    def __init__(self, *, fold_case: bool = False) -> None:
+        self.host = FakeHost()
+        self.fold = fold_case
+        self.state = State(complete=True)
+        self.log: list[bytes] = []
+        self.beats: dict[str, Beat] = {}
+        self.sightings: dict[tuple[str, str], Seen] = {}
+        self.resources = dict(RESOURCES)
+        self.head = ""
+        self.approvers: list[str] = []
+        self.dirty: set[str] = set()
+        self.changed: dict[str, list[list[str]]] = {}
+        self.landed: set[str] = set()
+        self.over: set[tuple[str, int]] = set()  # sessions that ended or were killed
+        self.grants: set[tuple[str, str, str, int]] = set()  # as of the last check, which was made at `looked`
+        self.looked = 0
+        event = first_event("setup", self.host.wall(), "n0", fold=fold_case, sync="main", authority={"local": 1})
+        self.commit(Decision([event], [], {}))
+
+    # --- doing
+
+    def view(self, host: FakeHost | None = None) -> View:
+        return SeenView(self, host or self.host)
+
+    def decide(self, kind: str, command: Any, host: FakeHost | None = None) -> Decision | Refusal:
+        """The rule's answer; the rule must leave the state it was given as it was."""
+        before = dumps(self.state.files)
+        command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
+        answer: Decision | Refusal = kind_module(kind).decide(self.state, command, self.view(host))
+        assert dumps(self.state.files) == before, "a rule changed the state that it was asked about"
+        return answer
+
+    def do(self, kind: str, command: Any, host: FakeHost | None = None) -> Decision | Refusal:
+        answer = self.decide(kind, command, host)
+        if isinstance(answer, Decision):
+            self.commit(answer)
+        return answer
+
+    def must(self, kind: str, command: Any, host: FakeHost | None = None) -> Decision:
+        answer = self.do(kind, command, host)
+        assert isinstance(answer, Decision), answer
+        return answer
+
+    def refused(self, kind: str, command: Any, host: FakeHost | None = None) -> Refusal:
+        before, log = dumps(self.state.files), len(self.log)
+        answer = self.do(kind, command, host)
+        assert isinstance(answer, Refusal), answer
+        assert (dumps(self.state.files), len(self.log)) == (before, log)
+        return answer
+
+    def commit(self, decision: Decision) -> None:
+        """As a transaction would: every event through its bytes, then the heartbeats that move with them."""
+        for part, event in enumerate(decision.events):
+            assert event.part == part
+            message = encode_event(event)
+            self.log.append(message)
+            after = apply(self.state, decode_event(message))
+            advance(self.state, decode_event(message))
+            # The state that rules see on top of another one is the one that replay makes in place.
+            assert after.below("claims") == self.state.below("claims")
+            assert all(after.get(key) == record for key, record in self.state.files.items())
+        for beat in decision.beats:
+            self.beats[beat.agent] = beat._replace(oid=sha1(encode_beat(beat)).hexdigest())
+
+    def heartbeat(self, agent: str, host: FakeHost | None = None) -> None:
+        """What any command of a living agent does on the side."""
+        record = self.agent(agent)
+        if record is not None and record["state"] == "open":
+            beat = next_beat(self.beats.get(agent), agent, record["session"], self.view(host))
+            self.commit(Decision([], [beat] if beat else [], {}))
+
+    # --- looking
+
+    def agent(self, name: str) -> Record | None:
+        return self.state.get(f"agents/{name}")
+
+    def claims(self, agent: str = "") -> list[Record]:
+        return all_claims(self.state, agent)
+
+    def held(self) -> set[tuple[str, str, str]]:
+        return {(claim["path"], claim["agent"], claim["mode"]) for claim in self.claims()}
+
+    def events(self) -> list[Event]:
+        return [decode_event(message) for message in self.log]
+
+    # --- what must always be true
+
+    def check(self) -> None:
+        self._no_conflicts()
+        self._sessions_stay_over()
+        self._tokens_grow()
+        self._claims_belong_to_sessions()
+
+    def _no_conflicts(self) -> None:
+        """Written out anew, so that it does not share a mistake with the rules."""
+        claims = self.claims()
+        units: dict[str, int] = {}
+        for index, one in enumerate(claims):
+            policy = self.resources.get(one["path"], Policy()) if one["space"] == "resource" else Policy()
+            if policy.capacity > 1:
+                units[one["path"]] = units.get(one["path"], 0) + one["units"]
+                assert units[one["path"]] <= policy.capacity, f"too many units of {one['path']}"
+            for other in claims[index + 1 :]:
+                if one["agent"] == other["agent"] or one["space"] != other["space"]:
+                    continue
+                if policy.capacity > 1 and one["path"] == other["path"]:
+                    continue
+                keys = [fold(each["path"], case=self.fold) for each in (one, other)]
+                overlap = covers(*keys) or covers(*keys[::-1])
+                assert not (overlap and "write" in (one["mode"], other["mode"])), f"conflict: {one} and {other}"
+
+    def _sessions_stay_over(self) -> None:
+        for name in self.state.names("agents"):
+            record = self.agent(name)
+            assert record is not None
+            current = (name, record["session"])
+            if record["state"] == "open":
+                assert current not in self.over, f"session {current} lives again"
+            else:
+                self.over.add(current)
+            self.over |= {(name, session) for session in range(1, record["session"])}
+
+    def _tokens_grow(self) -> None:
+        """A grant that was not there at the last look has a token that nobody had then; Seq counts the messages."""
+        grants = {(c["space"], c["path"], c["agent"], c["token"]) for c in self.claims()}
+        for *_, token in grants - self.grants:
+            assert self.looked < token <= self.state.seq, f"token {token} was given before"
+        assert self.state.seq == len(self.log) >= self.looked
+        self.grants, self.looked = grants, self.state.seq
+
+    def _claims_belong_to_sessions(self) -> None:
+        for claim in self.claims():
+            record = self.agent(claim["agent"])
+            assert record is not None and record["state"] != "killed", f"a killed agent holds {claim['path']}"
+            kept = [claim["space"], claim["path"]] in record["kept"]
+            assert kept or (record["state"] == "open" and record["session"] == claim["session"]), claim
+
+    def check_replay(self) -> None:
+        """From the first message on, the same state comes out, in whole and event by event without a gap."""
+        state = State(complete=True)
+        for number, message in enumerate(self.log, start=1):
+            event = decode_event(message)
+            assert encode_event(event) == message and event.seq == number
+            advance(state, event)
+        assert state.files == self.state.files and state.seq == self.state.seq
+
+
+def advance(state: State, event: Event) -> None:
+    """What replay does: the event's effects in place."""
+    state.patch(effects(state, event))
+    state.seq = event.seq
+
+
+def paths(*names: str) -> tuple[Item, ...]:
+    return tuple(Item("resource", name[1:]) if name[0] == "@" else Item("path", name) for name in names)

@@ -1,0 +1,70 @@
+"""The repositories on which every store must keep the same promises."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gitcoord.names import Oid
+from gitcoord.store.memory import MemoryStore
+from gitcoord.store.repo import Repo
+from tests.support import GitRepo, git, plumbing_store, repo_at
+
+if TYPE_CHECKING:
+    from gitcoord.store.interface import Store
+
+DISK = ("sha1", "packed", "worktree", "bare", "sha256", "reftable")
+WORLDS = ("memory", *DISK)
+
+
+class World:
+    """A store, and its repository where there is one on disk."""
+
+    def __init__(self, store: Store, repo: Repo | None, top: Path | None, *, packed: bool = False) -> None:
+        self.store = store
+        self.repo = repo
+        self.top = top
+        self._packed = packed
+
+    def blob(self, text: str) -> Oid:
+        """An object that is there for all to see."""
+        oid = self.store.write("blob", text.encode())
+        self.store.flush()
+        return oid
+
+    def settle(self) -> None:
+        """Where the world is one of packed refs, pack them."""
+        if self._packed and self.top is not None:
+            git(self.top, "pack-refs", "--all")
+
+    def other(self) -> Store:
+        """The same place, as another process would see it."""
+        if self.repo is None:
+            return self.store
+        return plumbing_store(self.repo, self.store.oid_length)
+
+
+def make_world(kind: str, place: Path, git_repo: Callable[[], GitRepo]) -> World:
+    if kind == "memory":
+        return World(MemoryStore(), None, None)
+    if kind in ("sha1", "packed"):
+        top = Path(git_repo().workspace)
+        repo = repo_at(top / ".git", worktree=top)
+        return World(plumbing_store(repo, 40), repo, top, packed=kind == "packed")
+    if kind == "worktree":
+        main, top = Path(git_repo().workspace), place / "linked"
+        git(main, "commit", "--quiet", "--allow-empty", "-m", "first")
+        git(main, "worktree", "add", "--quiet", str(top))
+        repo = repo_at(main / ".git/worktrees/linked", common=main / ".git", worktree=top)
+        return World(plumbing_store(repo, 40), repo, top)
+    option = {"bare": "--bare", "sha256": "--object-format=sha256", "reftable": "--ref-format=reftable"}[kind]
+    top = place / kind
+    done = subprocess.run(["git", "init", "--quiet", option, str(top)], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"this git has no {option}")
+    repo = repo_at(top if kind == "bare" else top / ".git", worktree=None if kind == "bare" else top)
+    return World(plumbing_store(repo, 64 if kind == "sha256" else 40), repo, top)

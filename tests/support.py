@@ -1,0 +1,110 @@
+"""What many tests need: a host whose clock is set by hand, and contexts on the memory store or on a repository."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+from gitcoord.app.context import Context
+from gitcoord.app.init import init
+from gitcoord.core.sessions import Actor
+from gitcoord.store.locks import LockNotes
+from gitcoord.store.memory import MemoryStore
+from gitcoord.store.objects import LooseObjects
+from gitcoord.store.plumbing import PlumbingStore
+from gitcoord.store.repo import Repo, Settings
+
+BOOT = "boot-of-this-machine"
+START = 1_900_000_000
+
+
+class GitRepo(Protocol):
+    """As much of pytest-git's `git_repo` as is used here."""
+
+    workspace: Path
+
+
+class FakeHost:
+    """A machine whose clock moves only when told."""
+
+    def __init__(self, boot: str = BOOT, wall: int = START, mono: int = 1_000_000) -> None:
+        self.boot = boot
+        self.now = wall
+        self.ticks = mono
+        self.drawn = 0
+        self.shields: list[bool] = []
+
+    def wall(self) -> int:
+        return self.now
+
+    def mono(self) -> int:
+        return self.ticks
+
+    def random(self) -> str:
+        self.drawn += 1
+        return f"{self.drawn:032x}"
+
+    def pause(self, seconds: float) -> None:
+        self.ticks += round(seconds * 1000)
+
+    def shield(self, on: bool) -> None:
+        self.shields.append(on)
+
+    def advance(self, seconds: int) -> None:
+        """Both clocks go on."""
+        self.now += seconds
+        self.ticks += seconds * 1000
+
+    def sleep(self, seconds: int) -> None:
+        """The lid is closed: only the wall clock goes on."""
+        self.now += seconds
+
+
+def bare_repo(directory: Path) -> Repo:
+    """The least that git takes for a repository, so that no child of a memory context finds the one around it."""
+    for name in ("objects", "refs"):
+        (directory / name).mkdir(parents=True)
+    (directory / "HEAD").write_text("ref: refs/heads/main\n")
+    return repo_at(directory)
+
+
+def repo_at(git_dir: Path, common: Path | None = None, worktree: Path | None = None) -> Repo:
+    """A Repo whose children look at this git directory, wherever the test runs."""
+    env = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
+    env[b"GIT_DIR"] = os.fsencode(git_dir)
+    return Repo(str(git_dir), str(common or git_dir), str(worktree or ""), "", env)
+
+
+def memory_context(directory: Path, host: FakeHost | None = None, *, store: MemoryStore | None = None) -> Context:
+    """A context on a memory store; `directory` gets its scratch files. Give the same store to share a ledger."""
+    git_dir = directory / "memory.git"
+    repo = repo_at(git_dir) if git_dir.exists() else bare_repo(git_dir)
+    settings = Settings([("gitcoord.gc", "false")])  # there is nothing on disk to collect
+    return Context(repo, settings, store or MemoryStore(), host or FakeHost())
+
+
+def memory_ledger(directory: Path, host: FakeHost | None = None, *, fold: bool = False) -> Context:
+    """The same with a ledger in it."""
+    ctx = memory_context(directory, host)
+    init(ctx, Actor("setup"), sync="main", fold=fold)
+    return ctx
+
+
+def plumbing_store(repo: Repo, oid_length: int) -> PlumbingStore:
+    """A store that may write, without the cost of fsync."""
+    Path(repo.scratch).mkdir(exist_ok=True)
+
+    def writing() -> tuple[LooseObjects, LockNotes]:
+        objects = LooseObjects(repo.objects, oid_length, durable=False, shared=False)
+        return objects, LockNotes(repo.common_dir, repo.scratch, BOOT)
+
+    store = PlumbingStore(repo)
+    store.configure(oid_length, writing)
+    return store
+
+
+def git(where: Path, *words: str | bytes, data: bytes = b"", ok: bool = True) -> bytes:
+    """Real git, as a user would run it: its output, and an error where it fails unless that is expected."""
+    done = subprocess.run(["git", "-C", str(where), *words], input=data, capture_output=True, check=False)
+    assert done.returncode == 0 or not ok, done.stderr.decode(errors="replace")
+    return done.stdout

@@ -1,0 +1,256 @@
+"""The directions between layers, read from the sources; and the exact modules that an everyday verb loads."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support import git
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "gitcoord"
+
+
+class Import(NamedTuple):
+    """One name that a module imports, where, and whether only a type checker sees it."""
+
+    name: str
+    line: int
+    checking: bool
+
+
+def _is_checking(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def _imports(node: ast.AST, checking: bool = False) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, child.lineno, checking) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, f"a relative import in line {child.lineno}"
+            module = child.module or ""
+            yield Import(module, child.lineno, checking)
+            # `from gitcoord.app import sessions` imports a module too.
+            yield from (
+                Import(f"{module}.{alias.name}", child.lineno, checking)
+                for alias in child.names
+                if _is_module(f"{module}.{alias.name}")
+            )
+        elif isinstance(child, ast.If) and _is_checking(child.test):
+            for inner in child.body:
+                yield from _imports(ast.Module([inner], []), True)
+            for inner in child.orelse:
+                yield from _imports(ast.Module([inner], []), checking)
+        else:
+            yield from _imports(child, checking)
+
+
+def _is_module(name: str) -> bool:
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+SOURCES = {
+    str(path.relative_to(PACKAGE)): list(_imports(ast.parse(path.read_text(), str(path))))
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+LAYERS = ("core", "store", "app", "hot", "adapters")
+
+
+def _layer(file: str) -> str:
+    return file.split("/")[0] if "/" in file else ""
+
+
+def _target(name: str) -> str:
+    """The layer that an import reaches: core, store, ..., or the top module (names, errors, record)."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _of_layer(layer: str) -> "list[tuple[str, Import]]":
+    return [(file, found) for file, imports in SOURCES.items() if _layer(file) == layer for found in imports]
+
+
+# What a layer may import of gitcoord, for type checkers too.
+ALLOWED = {
+    "core": {"core", "names", "errors", "record"},
+    "store": {"store", "names", "errors", "record"},
+    "app": {"app", "core", "store", "names", "errors", "record"},
+    "hot": {"hot", "app", "core", "store", "names", "errors", "record"},
+    "adapters": {"adapters", "hot", "app", "core", "store", "names", "errors", "record", "__version__"},
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_directions(layer: str) -> None:
+    wrong = [
+        f"{file}:{found.line} {found.name}"
+        for file, found in _of_layer(layer)
+        if found.name.startswith("gitcoord.") and _target(found.name) not in ALLOWED[layer]
+    ]
+    # `hot` falls back to the full command line for help and mistakes; nothing else of it reaches up.
+    wrong = [w for w in wrong if not w.startswith("hot/main.py") or " gitcoord.adapters.cli.claim" not in w]
+    assert not wrong
+
+
+def test_the_top_modules_know_no_layer() -> None:
+    for file in ("names.py", "errors.py", "record.py"):
+        reached = {_target(found.name) for found in SOURCES[file] if found.name.startswith("gitcoord.")}
+        assert reached <= {"errors", "record", "names"}, file
+
+
+def test_the_core_is_pure() -> None:
+    """No I/O, no clock, no environment: C accelerators without side effects are all it may have."""
+    pure = {"_json", "zlib", "unicodedata", "_collections"}
+    wrong = [
+        f"{file}:{found.line} {found.name}"
+        for file, found in _of_layer("core")
+        if not found.checking and not found.name.startswith("gitcoord") and found.name not in pure
+    ]
+    assert not wrong
+
+
+def test_the_use_cases_read_no_clock_environment_or_terminal() -> None:
+    """What they need of the machine is handed in (`Host`, `Repo.env`); files are the store's business."""
+    banned = {
+        "os",
+        "posix",
+        "sys",
+        "time",
+        "signal",
+        "_signal",
+        "random",
+        "fcntl",
+        "socket",
+        "subprocess",
+        "_posixsubprocess",
+    }
+    wrong = [
+        f"{file}:{found.line} {found.name}"
+        for file, found in _of_layer("app")
+        if not found.checking and found.name.split(".")[0] in banned
+    ]
+    assert not wrong
+
+
+def test_only_adapters_and_hot_print() -> None:
+    wrong = []
+    for file in SOURCES:
+        if _layer(file) in ("core", "store", "app", ""):
+            for node in ast.walk(ast.parse((PACKAGE / file).read_text())):
+                if (
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Name)
+                    and node.func.id in ("print", "input")
+                ):
+                    wrong.append(f"{file}:{node.lineno}")
+    assert not wrong
+
+
+HEAVY_FILES = ("adapters/", "store/memory.py", "store/libgit2.py", "hot/bundle.py")
+HEAVY = {
+    "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "__future__", "functools",
+    "contextlib", "argparse", "typer", "rich", "pygit2", "dulwich", "shutil", "tempfile", "datetime", "random", "signal", "hashlib", "threading",
+}  # fmt: skip
+
+
+def test_light_modules_import_nothing_heavy() -> None:
+    """At any level of any function: what is imported late is paid for late, but paid for."""
+    wrong = [
+        f"{file}:{found.line} {found.name}"
+        for file, imports in SOURCES.items()
+        if not file.startswith(HEAVY_FILES)
+        for found in imports
+        if not found.checking and found.name.split(".")[0] in HEAVY
+    ]
+    assert not wrong
+
+
+def test_the_rule_can_fail() -> None:
+    source = "def f():\n    if x:\n        import re\nif TYPE_CHECKING:\n    import typing\nelse:\n    import os.path\n"
+    assert list(_imports(ast.parse(source))) == [
+        Import("re", 3, False),
+        Import("typing", 5, True),
+        Import("os.path", 7, False),
+    ]
+
+
+# --- what an everyday verb loads -----------------------------------------------------------------------------------
+
+# Every verb. Whoever adds an import to the everyday path adds it here, and knows what it costs. The kinds are those of
+# the events that the verb meets: the ledger's last one, and its own.
+EVERY = """
+_collections _json
+gitcoord gitcoord.errors gitcoord.names gitcoord.record
+gitcoord.app gitcoord.app.context gitcoord.app.facts gitcoord.app.ledger
+gitcoord.core gitcoord.core.claims gitcoord.core.codec gitcoord.core.durations gitcoord.core.events gitcoord.core.nonces
+gitcoord.core.rules gitcoord.core.sessions gitcoord.core.state
+gitcoord.core.kinds gitcoord.core.kinds.claim gitcoord.core.kinds.expire
+gitcoord.hot gitcoord.hot.host gitcoord.hot.identity gitcoord.hot.main gitcoord.hot.open gitcoord.hot.options
+gitcoord.hot.paths gitcoord.hot.render gitcoord.hot.verbs
+gitcoord.store gitcoord.store.files gitcoord.store.interface gitcoord.store.plumbing gitcoord.store.process
+gitcoord.store.repo gitcoord.store.tree
+"""
+WRITING = """
+_sha1 fcntl zlib
+gitcoord.app.claims gitcoord.app.heal gitcoord.app.refusals gitcoord.app.retired gitcoord.app.transact
+gitcoord.core.kinds.start
+gitcoord.store.locks gitcoord.store.objects gitcoord.store.queue
+"""
+LOADED = {
+    "check": EVERY + "gitcoord.app.look",
+    "list": EVERY + "gitcoord.app.look",
+    "take": EVERY + WRITING + "gitcoord.core.kinds.init",
+    "release": EVERY + WRITING + "gitcoord.core.kinds.release",
+}
+WORDS = {"check": ["check", "src"], "take": ["src"], "release": ["release", "src"], "list": ["list"]}
+
+_PROGRAM = f"""
+import sys
+before = set(sys.modules)
+sys.path.insert(0, {str(ROOT)!r})
+from gitcoord.hot.main import main
+code = main(sys.argv[1:])
+names = sorted(set(sys.modules) - before)
+sys.stderr.write("\\n" + " ".join(names))
+sys.exit(code)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> "dict[str, list[str]]":
+    """Each verb once, one after the other, in a repository with one file and no settings."""
+    top = tmp_path_factory.mktemp("loaded")
+    git(top, "init", "-q", "-b", "main")
+    (top / "src").write_text("x\n")
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "one")
+    init = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.hot.open import open_repository, environ; "
+        "from gitcoord.app.init import init; from gitcoord.core.sessions import Actor; "
+        "init(open_repository(environ(), writing=True), Actor('init'), sync='main')"
+    )
+    subprocess.run([sys.executable, "-I", "-S", "-c", init], cwd=top, check=True)
+    found = {}
+    for verb in ("take", "check", "list", "release"):
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, *WORDS[verb]], cwd=top, env={**os.environ, "GITCOORD_AGENT": "alice"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found[verb] = done.stderr.rsplit("\n", 1)[1].split()
+    return found
+
+
+@pytest.mark.parametrize("verb", WORDS)
+def test_exactly_these_modules_are_loaded(loaded: "dict[str, list[str]]", verb: str) -> None:
+    there, table = set(loaded[verb]), set(LOADED[verb].split())
+    assert (sorted(there - table), sorted(table - there)) == ([], []), (
+        "(loaded but not in the table, in the table but not loaded)"
+    )
