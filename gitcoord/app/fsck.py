@@ -1,21 +1,18 @@
-"""fsck: replay the whole ledger with `apply`, compare tree, refs and sessions, name each difference, mend on request.
+"""fsck: replay the whole ledger with `apply`, compare tree, refs and sessions, name each difference.
 
 The truth, in this order: the recorded root, the events that are legal one after the other, the tree they make, and the
-refs that follow from it. What is mended is never thrown away: a ledger that is replaced stays below refs/gitcoord/lost/.
+refs that follow from it.
 """
 
 from gitcoord.app.ledger import Commit
 from gitcoord.app.log import commits
-from gitcoord.app.transact import commit_bytes
 from gitcoord.core.codec import Malformed, encode_file
-from gitcoord.core.events import Event, Illegal, effects
+from gitcoord.core.events import Illegal, effects
 from gitcoord.core.kinds import kind_module
-from gitcoord.core.kinds.epoch import LEAP
-from gitcoord.core.sessions import KILLED, OPEN, Beat, decode_beat, encode_beat
+from gitcoord.core.sessions import KILLED, OPEN, Beat, decode_beat
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, NotInitialised, StoreError
-from gitcoord.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid, session_ref
-from gitcoord.store.interface import SwapFailed, Verify, move
+from gitcoord.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.store.objects import framed, hasher
 from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.core.codec import Record
-    from gitcoord.core.sessions import Actor
     from gitcoord.store.interface import Object, Reader, Store
 
     Progress = Callable[[int], None]
@@ -98,7 +94,7 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
     if tip is None:
         differences.append(f"{TIP} is missing")
     elif tip != head:
-        behind = _is_ancestor(ctx, tip, head)
+        behind = is_ancestor(ctx, tip, head)
         differences.append(
             f"{TIP} is behind the ledger"
             if behind
@@ -113,13 +109,13 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
     if known and outcome.root != known:
         differences.append(f"the ledger begins at {outcome.root[:12]}, not at {known[:12]} as recorded")
     if outcome.last is not None:
-        differences += _tree_differences(ctx, outcome)
+        differences += tree_differences(ctx, outcome)
         differences += _ref_differences(ctx, outcome)
         differences += _session_differences(ctx, outcome.state)
     return {"differences": differences, "events": outcome.count, "seq": outcome.state.seq}, outcome
 
 
-def _is_ancestor(ctx: "Context", old: Oid, new: Oid) -> bool:
+def is_ancestor(ctx: "Context", old: Oid, new: Oid) -> bool:
     code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
     return code == 0
 
@@ -139,10 +135,10 @@ class _Scales:
         return oid
 
 
-def _tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
+def tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
     assert outcome.last is not None
     scales: Store = _Scales(ctx.store.oid_length)  # type: ignore[assignment]
-    wanted = _blobs(scales, outcome.state)
+    wanted = blobs_of(scales, outcome.state)
     shape = TreeEditor(scales, Trees(scales)).edit(None, dict(wanted))
     if shape == outcome.last.tree:
         return []
@@ -160,7 +156,7 @@ def _tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
     return found or ["the ledger's tree has another shape than its content asks for"]
 
 
-def _blobs(store: "Store", state: State) -> "dict[str, Oid]":
+def blobs_of(store: "Store", state: State) -> "dict[str, Oid]":
     return {
         key: store.write("blob", encode_file(key, record)) for key, record in state.files.items() if record is not None
     }
@@ -179,7 +175,7 @@ def _ref_differences(ctx: "Context", outcome: Replay) -> list[str]:
     return found
 
 
-def _agents(state: State) -> "dict[str, Record]":
+def agents_of(state: State) -> "dict[str, Record]":
     return {
         record["agent"]: record
         for key, record in state.files.items()
@@ -189,12 +185,12 @@ def _agents(state: State) -> "dict[str, Record]":
 
 def _session_differences(ctx: "Context", state: State) -> list[str]:
     found = []
-    known = _agents(state)
+    known = agents_of(state)
     there = ctx.store.list_refs(SESSIONS)
     for ref in sorted(there):
         agent = ref.removeprefix(SESSIONS)
         try:
-            beat = _beat(ctx, agent)
+            beat = beat_of(ctx, agent)
         except Malformed:
             found.append(f"{ref} is no heartbeat")
             continue
@@ -213,136 +209,6 @@ def _session_differences(ctx: "Context", state: State) -> list[str]:
     return found
 
 
-def _beat(ctx: "Context", agent: str) -> "Beat | None":
+def beat_of(ctx: "Context", agent: str) -> "Beat | None":
     (found,) = ctx.store.read([session_ref(agent)])
     return None if found is None else decode_beat(found.oid, found.data)
-
-
-# --- repair -------------------------------------------------------------------------------------------------------
-
-
-def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "dict[str, object]":
-    """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
-    done: list[str] = []
-    with ctx.queue():
-        _clear_locks(ctx, done)
-        _restore_ledger(ctx, actor, done)
-        _, outcome = examine(ctx, reader or ctx.store)
-        _append_repair(ctx, actor, outcome, done)
-        _, outcome = examine(ctx, reader or ctx.store)
-        _project(ctx, outcome, done)
-    found, _ = examine(ctx, reader or ctx.store)
-    return {"clean": not found["differences"], "repaired": done, **found}
-
-
-def _clear_locks(ctx: "Context", done: list[str]) -> None:
-    if ctx.store.recover([Verify(LEDGER, ""), Verify(TIP, "")]):
-        done.append("removed lock files of a dead git process")
-
-
-def _swap(ctx: "Context", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
-    operations = [operation for row in rows if (operation := move(*row)) is not None]
-    if operations:
-        try:
-            ctx.store.swap(operations)
-        except SwapFailed as failure:
-            raise StoreError(
-                f"the repair could not move the refs: {failure.message}", hints=("run it again",)
-            ) from None
-
-
-def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
-    """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
-    head, tip = ctx.store.resolve([LEDGER, TIP])
-    if tip is not None and head is not None and (head == tip or _is_ancestor(ctx, tip, head)):
-        return
-    if tip is not None:
-        if head is not None and not _is_ancestor(ctx, head, tip):
-            _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
-            done.append(f"kept the replaced ledger at {LOST}{head}")
-        _swap(ctx, (LEDGER, head, tip))
-        done.append(f"put the ledger back to its recorded tip {tip[:12]}")
-        return
-    if head is not None:
-        return  # only the tip is missing: it is set again below
-    newest = _newest_grant(ctx)
-    if newest is None:
-        raise CouldNotJudge(
-            "no trace of the ledger is left in this repository", hints=("restore it from a backup or a clone",)
-        )
-    # Events after this one may be lost: leap, so that none of their tokens is ever given again.
-    event = Event(
-        "epoch",
-        newest.event.seq + LEAP,
-        actor.agent,
-        ctx.host.wall(),
-        ctx.host.random(),
-        0,
-        {"reason": "the ledger was lost"},
-    )
-    commit = ctx.store.write("commit", commit_bytes(event, newest.tree, newest.oid))
-    ctx.store.flush()
-    _swap(ctx, (LEDGER, None, commit), (TIP, None, commit))
-    done.append(f"restored the ledger from the newest claim left ({newest.oid[:12]}) and leapt to event {event.seq}")
-
-
-def _newest_grant(ctx: "Context") -> "Commit | None":
-    best: Commit | None = None
-    for found in ctx.store.read(sorted(set(ctx.store.list_refs(CLAIMS).values()))):
-        try:
-            commit = Commit(found, "a claim")
-            if best is None or commit.event.seq > best.event.seq:
-                best = commit
-        except CouldNotJudge:
-            continue
-    return best
-
-
-def _append_repair(ctx: "Context", actor: "Actor", outcome: Replay, done: list[str]) -> None:
-    """Go on over commits that are no events, or over a tree that its events did not make."""
-    if outcome.last is None:
-        return
-    head = ctx.store.resolve([LEDGER])[0]
-    assert head is not None
-    if not outcome.skipped and not _tree_differences(ctx, outcome):
-        return
-    tree = TreeEditor(ctx.store, Trees(ctx.store)).edit(None, dict(_blobs(ctx.store, outcome.state)))
-    assert tree is not None
-    body = {"skipped": outcome.skipped, "reason": "fsck --repair"}
-    event = Event("repair", outcome.state.seq + 1, actor.agent, ctx.host.wall(), ctx.host.random(), 0, body)
-    commit = ctx.store.write("commit", commit_bytes(event, tree, head))
-    ctx.store.flush()
-    _swap(ctx, (LEDGER, head, commit), (TIP, ctx.store.resolve([TIP])[0], commit))
-    done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
-
-
-def _project(ctx: "Context", outcome: Replay, done: list[str]) -> None:
-    """Claim refs, tip and tombstones as the events say."""
-    if outcome.last is None:
-        return
-    head, tip = ctx.store.resolve([LEDGER, TIP])
-    there = ctx.store.list_refs(CLAIMS)
-    rows = [(ref, there.get(ref), outcome.grants.get(ref)) for ref in sorted({*there, *outcome.grants})]
-    rows.append((TIP, tip, head))
-    for agent, record in _agents(outcome.state).items():
-        rows += _session_row(ctx, agent, record)
-    changed = [row for row in rows if row[1] != row[2]]
-    ctx.store.flush()
-    if changed:
-        _swap(ctx, *changed)
-        done.append(f"set {len(changed)} ref(s) again")
-
-
-def _session_row(ctx: "Context", agent: str, record: "Record") -> "list[tuple[str, Oid | None, Oid | None]]":
-    old = ctx.store.resolve([session_ref(agent)])[0]
-    try:
-        beat = _beat(ctx, agent)
-    except Malformed:
-        beat = None
-    if record["state"] == KILLED and (beat is None or not beat.killed):
-        tomb = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), 1, killed=1)
-        return [(session_ref(agent), old, ctx.store.write("blob", encode_beat(tomb)))]
-    if record["state"] == OPEN and beat is None:
-        fresh = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), 30_000)
-        return [(session_ref(agent), old, ctx.store.write("blob", encode_beat(fresh)))]
-    return []

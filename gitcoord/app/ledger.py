@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
     from gitcoord.core.state import View
     from gitcoord.store.interface import Object, Reader
-
     from gitcoord.store.tree import Entry
 
     T = TypeVar("T")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.app.ledger import Snapshot, What
+    from gitcoord.core.codec import Record
     from gitcoord.core.events import Event
     from gitcoord.core.state import State, View
     from gitcoord.store.interface import Operation
@@ -178,18 +179,23 @@ def _final(ctx: "Context", obstacle: Obstacle) -> StoreError:
 
 def _bury(ctx: "Context", snapshot: "Snapshot", view: "View", command: "Any") -> "Decision | None":
     """A tombstone that the ledger does not know is a kill that was torn: record it before anything else."""
-    for agent, beat in view.beats.items():
-        if beat is None or not beat.killed:
-            continue
-        record = settle(ctx, snapshot, view, lambda state, view, agent=agent: agent_record(state, agent))  # type: ignore[misc]
-        if record is not None and is_torn_kill(record, beat):
-            kill = kind_module("kill")
-            order = kill.Kill(command.actor, agent, "a tombstone without a record", command.nonce)
-            decision: Decision = settle(
-                ctx, snapshot, view, lambda state, view, order=order: kill.decide(state, order, view)
-            )  # type: ignore[misc]
-            return decision
+    for agent, beat in list(view.beats.items()):
+        if beat is not None and beat.killed:
+            record = _record(ctx, snapshot, view, agent)
+            if record is not None and is_torn_kill(record, beat):
+                kind = kind_module("kill")
+                order = kind.Kill(command.actor, agent, "a tombstone without a record", command.nonce)
+                return _record_kill(ctx, snapshot, view, kind, order)
     return None
+
+
+def _record_kill(ctx: "Context", snapshot: "Snapshot", view: "View", kind: "Any", order: "Any") -> "Decision | None":
+    decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
+    return decision if isinstance(decision, Decision) else None
+
+
+def _record(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "Record | None":
+    return settle(ctx, snapshot, view, lambda state, view: agent_record(state, agent))
 
 
 def _afterwards(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decision) -> None:
@@ -204,7 +210,7 @@ def _afterwards(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Deci
 
 def _told(ctx: "Context", snapshot: "Snapshot", view: "View", actor: str, decision: Decision) -> "dict[str, object]":
     """The result, with what the actor lost since its last event."""
-    record = settle(ctx, snapshot, view, lambda state, view: agent_record(state, actor))
+    record = _record(ctx, snapshot, view, actor)
     result = dict(decision.result)
     if record is not None and record["lost"]:
         result["lost"] = record["lost"]

@@ -3,6 +3,7 @@
 import sys
 
 from gitcoord.app import fsck as app_fsck
+from gitcoord.app import repair as app_repair
 from gitcoord.errors import NotInitialised, StoreError
 from gitcoord.hot.verbs import Call
 from gitcoord.names import printable
@@ -17,7 +18,7 @@ def run_fsck(call: Call, *, repair: bool) -> int:
     reader = _reader(call)
     try:
         if repair:
-            result = app_fsck.repair(call.ctx, call.repairer(), reader)
+            result = app_repair.repair(call.ctx, call.repairer(), reader)
         else:
             result = app_fsck.fsck(call.ctx, reader, _progress(call))
     except NotInitialised:
