@@ -1,5 +1,6 @@
 """`git coord`: everything besides claiming. Each command parses, calls one app function and renders."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -127,9 +128,11 @@ def stop(
     return act(body, json=json)
 
 
-for _command in (views.status, views.agents, control.kill, control.revive, control.halt, control.unhalt, control.sweep):
-    app.command()(_command)
-for _command in (views.log, views.fsck, views.resources):
+_ELSEWHERE: tuple[Callable[..., int], ...] = (
+    views.status, views.agents, control.kill, control.revive, control.halt, control.unhalt, control.sweep,
+    views.log, views.fsck, views.resources,
+)  # fmt: skip
+for _command in _ELSEWHERE:
     app.command()(_command)
 
 
