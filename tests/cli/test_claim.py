@@ -1,0 +1,826 @@
+"""Every verb of `git claim`, run as a command: what it prints, how it ends, what it leaves."""
+
+import os
+import signal
+import subprocess
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import PERSON, Done, World
+from tests.support import GitRepo, git
+
+NFC, NFD = (unicodedata.normalize(form, "café.py") for form in ("NFC", "NFD"))
+
+
+@pytest.fixture
+def world(git_repo: GitRepo) -> World:
+    return World(Path(git_repo.workspace)).init()
+
+
+@pytest.fixture
+def plain(git_repo: GitRepo) -> World:
+    """The same before `init`."""
+    return World(Path(git_repo.workspace))
+
+
+CONFIG = """[gitcoord]
+\tapprover = ada_at_example.com
+[resource "gpu"]
+\tcapacity = 3
+\tttl = 5m
+[resource "deploy/production"]
+\tttl = 15m
+\twrite = carol, dave
+\tread = erin
+"""
+
+
+# --- take ----------------------------------------------------------------------------------------------------------
+
+
+def test_take(world: World) -> None:
+    assert world.claim("src/a.py") == Done(0, "claimed src/a.py, token 3, for 30m of silence\n", "")
+    assert world.claims() == ["path/src/a.py/@alice"]
+    assert world.events() == ["init by init", "start session 1 of alice", "claim src/a.py by alice"]
+
+
+def test_take_of_several_is_one_event_with_one_token(world: World) -> None:
+    done = world.claim("take", "src/a.py", "src/b.py", "new.txt", "--ttl", "1h30m", "-m", "rewrite", "--task", "T-1")
+    assert done.code == 0 and done.err == ""
+    assert done.out == "".join(f"claimed {path}, token 3, for 1h30m of silence\n" for path in ("src/a.py", "src/b.py", "new.txt"))
+    assert world.events()[2:] == ["claim src/a.py and 2 more by alice"]
+    assert len(world.claims()) == 3
+
+
+def test_a_claim_ref_tells_the_whole_claim(world: World) -> None:
+    world.claim("src/a.py", "-m", "fix the parser", "--task", "T-7", "--expect", "20m")
+    message = world.git("show", "-s", "--format=%B", "refs/claims/path/src/a.py/@alice")
+    assert message.startswith("claim src/a.py by alice\n\n{")
+    for part in ('"reason":"fix the parser"', '"task":"T-7"', '"expected":1200', '"mode":"write"', "Seq: 3\nKind: claim"):
+        assert part in message
+
+
+def test_refused_names_holder_time_and_reason_and_the_next_command(world: World) -> None:
+    world.claim("src/a.py", "-m", "fix the parser")
+    done = world.claim("src", agent="bob")
+    assert (done.code, done.out) == (1, "")
+    lines = done.err.splitlines()
+    assert lines[0] == "error: 'src' held by alice"
+    assert lines[1].split("  ")[1:5] == ["src/a.py", "alice", "write", "#3"]
+    assert lines[1].endswith("fix the parser") and " left  since " in lines[1]
+    assert lines[2] == "hint: wait for it: git claim --wait 10m src"
+    assert len(lines) == 3
+    assert len(world.claims()) == 1
+
+
+def test_a_hint_means_the_same_path_from_below(world: World) -> None:
+    """Pasted in src/, 'git claim src/a.py' would wait for src/src/a.py, and get it."""
+    world.take("src/a.py")
+    done = world.claim("a.py", agent="bob", cwd="src")
+    (hint,) = [line for line in done.err.splitlines() if line.startswith("hint: wait for it: git claim --wait 10m ")]
+    path = hint.removeprefix("hint: wait for it: git claim --wait 10m ")
+    assert world.claim("show", path, cwd="src", agent="bob").out.startswith("src/a.py\n")
+
+
+def test_all_or_nothing_names_every_holder(world: World) -> None:
+    world.take("src/a.py")
+    world.take("docs", "etc", agent="bob")
+    before = world.refs()
+    done = world.claim("src", "docs/x", "etc/y", "free", agent="carol")
+    assert done.code == 1
+    assert done.err.splitlines()[0] == "error: 4 paths: nothing was claimed; held by alice, bob"
+    assert [line.split()[:2] for line in done.err.splitlines()[1:4]] == [["src/a.py", "alice"], ["docs", "bob"], ["etc", "bob"]]
+    assert world.refs() == before
+
+
+@pytest.mark.parametrize("words", [("src",), ("src", "--mode", "read"), ("docs", "src/a.py"), ("src", "--ttl", "1h", "-m", "please")])
+def test_no_refusal_says_how_to_take_a_live_claim_away(world: World, words: tuple[str, ...]) -> None:
+    world.take("src")
+    for done in (world.claim(*words, agent="bob"), world.claim(*words, "--json", agent="bob")):
+        assert done.code == 1
+        assert "takeover" not in done.out + done.err and "--force" not in done.out + done.err
+        assert "kill" not in done.out + done.err
+
+
+@pytest.mark.parametrize("held", ["read", "intent", "write"])
+def test_modes(world: World, held: str) -> None:
+    """The matrix of the design, held by another -> asked for."""
+    world.take("src", "--mode", held)
+    for asked in ("read", "intent", "write"):
+        granted = held != "write" and asked != "write"
+        done = world.claim("src/a.py", "--mode", asked, agent=f"bob-{asked}")
+        assert done.code == (0 if granted else 1), (held, asked)
+        if granted:
+            assert done.out == f"claimed src/a.py ({asked}), token {len(world.events())}, for 30m of silence\n"
+            world.free(f"bob-{asked}")
+
+
+def test_a_retake_that_changes_nothing_is_a_heartbeat(world: World) -> None:
+    world.take("src", "-m", "why")
+    head = world.head
+    assert world.claim("src") == Done(0, "still hold src, token 3, for 30m of silence\n", "")
+    assert world.claim("src", "-m", "why").out.startswith("still hold")
+    assert world.head == head
+
+
+def test_upgrade_and_downgrade_are_events(world: World) -> None:
+    assert world.take("src", "--mode", "read") == 3
+    assert world.claim("src") == Done(0, "claimed src, token 4, for 30m of silence\n", "")
+    assert world.claim("src", "--mode", "intent").out == "claimed src (intent), token 5, for 30m of silence\n"
+    assert world.claim("src", "--ttl", "1h", "--mode", "intent").out == "claimed src (intent), token 6, for 1h of silence\n"
+    assert len(world.claims()) == 1
+
+
+def test_two_intents_that_both_want_to_write_are_told_who_goes_first(world: World) -> None:
+    world.take("src", "--mode", "intent")
+    world.take("src", "--mode", "intent", agent="bob")
+    older, younger = world.claim("src"), world.claim("src", agent="bob")
+    assert older.code == younger.code == 1
+    assert "hint: your intent is the older one: wait until bob releases its own\n" in older.err
+    assert "hint: alice has the older intent: release yours, then wait for the path\n" in younger.err
+    assert len(world.claims()) == 2
+
+
+def test_texts_of_a_claim_survive_a_retake(world: World) -> None:
+    world.take("src/a.py", "-m", "one", "--task", "T1")
+    world.take("src/b.py", "-m", "two")
+    world.take("src/a.py", "--ttl", "2h")
+    rows = {row["path"]: row for row in world.claim("list", "--json").json["claims"]}
+    assert (rows["src/a.py"]["reason"], rows["src/a.py"]["task"]) == ("one", "T1")
+    assert rows["src/b.py"]["reason"] == "two"
+
+
+def test_dry_run_changes_nothing(world: World) -> None:
+    before = world.refs()
+    assert world.claim("src", "-n") == Done(0, "would claim src\n", "")
+    assert world.claim("take", "--dry-run", "src", "@gpu").out == "would claim src\nwould claim @gpu\n"
+    world.take("src")
+    held = world.refs()
+    done = world.claim("src", "--dry-run", agent="bob")
+    assert done.code == 1 and "held by alice" in done.err
+    assert world.refs() == held != before
+
+
+def test_before_init_writing_says_how_to_begin(plain: World) -> None:
+    before = plain.refs()
+    for words in (("src",), ("release", "src"), ("release", "--all"), ("renew",), ("disown", "src", "--reason", "x")):
+        done = plain.claim(*words)
+        assert done == Done(2, "", "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n"), words
+    assert plain.refs() == before
+
+
+def test_before_init_reading_is_no_error(plain: World) -> None:
+    for words in ((), ("list",), ("list", "--mine"), ("show", "src"), ("check", "src")):
+        assert plain.claim(*words) == Done(0, "", "note: gitcoord is not set up in this repository\n"), words
+    assert plain.claim("list", "--json").json == {"ok": True, "initialised": False, "claims": []}
+
+
+def test_before_init_reading_needs_no_name(plain: World) -> None:
+    """A hook in a repository without gitcoord must not stand in anybody's way."""
+    for words in (("check", "src"), ("list", "--mine")):
+        assert plain.claim(*words, agent="").code == 0, words
+
+
+def test_outside_a_repository(tmp_path: Path, world: World) -> None:
+    done = world.claim("list", cwd=str(tmp_path))
+    assert done.code == 2 and "not a git repository" in done.err
+
+
+def test_from_below_and_from_a_linked_work_tree(world: World, tmp_path: Path) -> None:
+    assert world.claim("a.py", cwd="src").out.startswith("claimed src/a.py,")
+    linked = str(tmp_path / "linked")
+    world.git("worktree", "add", "-q", linked)
+    done = world.claim("src/a.py", agent="bob", cwd=linked)
+    assert done.code == 1 and "held by alice" in done.err
+    assert world.claim("b.py", agent="bob", cwd=linked + "/src").out.startswith("claimed src/b.py,")
+
+
+# --- identity ------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_name_nobody_claims(world: World) -> None:
+    before = world.refs()
+    done = world.claim("src", agent="")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: nobody is named here")
+    assert "hint: say who you are: GITCOORD_AGENT=<name>" in done.err
+    assert world.refs() == before
+
+
+def test_agents_in_one_checkout_are_told_apart_by_their_tools(world: World) -> None:
+    names = set()
+    for number in range(4):
+        env = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": f"c0ffee00-0000-4000-8000-00000000000{number}"}
+        done = world.claim(f"file{number}", "--json", agent="", env=env)
+        names.add(done.json["claims"][0]["agent"])
+    assert len(names) == 4
+    nameless = world.claim("x", agent="", env={"CLAUDECODE": "1"})
+    assert nameless.code == 2 and "cannot tell who acts" in nameless.err
+
+
+def test_a_second_process_under_a_live_name_is_refused(world: World) -> None:
+    assert world.claim("src", env={"GITCOORD_INSTANCE": "one"}).code == 0
+    done = world.claim("docs", env={"GITCOORD_INSTANCE": "two"})
+    assert done.code == 1 and "another process works as 'alice'" in done.err
+    assert world.claim("docs", env={"GITCOORD_INSTANCE": "one"}).code == 0
+
+
+def test_a_person_at_a_terminal_needs_no_name(world: World) -> None:
+    done = world.at_terminal("src")
+    assert done.code == 0
+    assert world.claims() == [f"path/src/@{PERSON}"]
+    in_tool = world.at_terminal("docs", env={"CLAUDECODE": "1"})
+    assert in_tool.code == 2
+
+
+# --- nonces --------------------------------------------------------------------------------------------------------
+
+
+def test_a_repeat_under_a_nonce_gives_the_first_outcome(world: World) -> None:
+    first = world.claim("src", "--nonce", "k1", "--json")
+    head = world.head
+    again = world.claim("src", "--nonce", "k1", "--json")
+    assert again.code == 0 and world.head == head
+    assert again.json["token"] == first.json["token"] == 3
+    assert again.json["repeated"] is True
+
+
+def test_a_repeat_says_what_is_gone_since(world: World) -> None:
+    world.take("src", "--nonce", "k1")
+    world.claim("release", "src")
+    head = world.head
+    done = world.claim("src", "--nonce", "k1")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "error: granted before under this nonce (token 3), but gone since: src\nhint: ask again under a new nonce\n"
+    )
+    assert world.head == head and world.claims() == []
+
+
+def test_another_command_under_the_same_nonce_is_an_error(world: World) -> None:
+    world.take("src", "--nonce", "k1")
+    head = world.head
+    for words in (("docs",), ("src", "--mode", "read"), ("src", "--ttl", "1h"), ("src", "docs")):
+        done = world.claim(*words, "--nonce", "k1")
+        assert done.code == 1, words
+        assert done.err.startswith("error: the nonce 'k1' stands for another command (event 3)\n")
+    assert world.head == head
+
+
+def test_a_nonce_of_a_retake_is_remembered_too(world: World) -> None:
+    world.take("src")
+    assert world.claim("src", "--nonce", "k1").code == 0
+    world.free()
+    assert world.claim("src", "--nonce", "k1").code == 1, "a late repeat must not claim anew"
+
+
+def test_a_repeat_after_the_holder_changed_its_own_claim_is_not_gone(world: World) -> None:
+    world.take("src", "--nonce", "k1")
+    world.take("src", "--ttl", "1h")
+    assert "gone" not in world.claim("src", "--nonce", "k1").err
+
+
+def test_a_nonce_is_its_owners_alone_and_refusals_are_not_remembered(world: World) -> None:
+    world.take("src", "--nonce", "k1")
+    assert world.claim("src", "--nonce", "k1", agent="bob").code == 1
+    world.free()
+    assert world.claim("src", "--nonce", "k1", agent="bob").code == 0
+
+
+# --- waiting -------------------------------------------------------------------------------------------------------
+
+
+def _waits(process: "subprocess.Popen[bytes]") -> str:
+    """Until it says that it waits: from then on a release must reach it."""
+    assert process.stderr is not None
+    return process.stderr.readline().decode()
+
+
+def test_a_waiter_gets_the_path_when_it_is_released(world: World) -> None:
+    world.take("src")
+    with world.started("--wait", "60s", "src/a.py", agent="bob") as waiter:
+        assert _waits(waiter) == "waiting: src held by alice\n"
+        world.free()
+        out, err = waiter.communicate(timeout=30)
+    assert (waiter.returncode, err) == (0, b"")
+    assert out.startswith(b"claimed src/a.py, token ")
+    assert world.claims() == ["path/src/a.py/@bob"]
+
+
+def test_a_waiter_gets_the_path_when_its_holder_falls_silent(world: World) -> None:
+    world.take("src", "--ttl", "2s")
+    done = world.claim("--wait", "30s", "src", agent="bob")
+    assert done.code == 0
+    assert "expire src of alice, for bob" in world.events()
+
+
+def test_waiting_ends_in_time(world: World) -> None:
+    world.take("src", "-m", "busy")
+    head = world.head
+    done = world.claim("--wait", "1s", "src", agent="bob")
+    assert (done.code, done.out) == (3, "")
+    lines = done.err.splitlines()
+    assert lines[:2] == ["waiting: src held by alice", "error: waited 1s: 'src' held by alice"]
+    assert lines[2].split()[:2] == ["src", "alice"]
+    assert world.head == head
+    row = world.claim("--wait", "1s", "src", "--json", agent="bob").json
+    assert (row["ok"], row["error"], row["held"][0]["agent"]) == (False, "timeout", "alice")
+
+
+def test_ctrl_c_withdraws(world: World) -> None:
+    world.take("src")
+    before = world.refs()
+    with world.started("--wait", "60s", "src", agent="bob") as waiter:
+        _waits(waiter)
+        waiter.send_signal(signal.SIGINT)
+        out, err = waiter.communicate(timeout=30)
+    assert (waiter.returncode, out, err) == (130, b"", b"interrupted: nothing was changed\n")
+    assert world.refs() == before
+    world.free()
+    assert world.claims() == []
+
+
+def test_ctrl_c_at_a_terminal_withdraws(world: World) -> None:
+    world.take("src")
+    with world.terminal("--wait", "60s", "src", agent="bob") as waiter:
+        waiter.until(lambda shown: b"waiting " in shown and b"src held by alice" in shown)
+        os.killpg(waiter.process.pid, signal.SIGINT)
+        done = waiter.end()
+    assert done.code == 130
+    assert done.out.endswith("\r\x1b[Kinterrupted: nothing was changed\n")
+
+
+def test_waiting_is_for_what_is_held_not_for_what_is_forbidden(world: World) -> None:
+    world.commit({".gitcoord/config": CONFIG})
+    done = world.claim("--wait", "60s", "@deploy/production")
+    assert done.code == 1 and "may not write @deploy/production" in done.err
+
+
+# --- release -------------------------------------------------------------------------------------------------------
+
+
+def test_release_without_change(world: World) -> None:
+    world.take("src/a.py")
+    assert world.claim("release", "src/a.py") == Done(0, "released src/a.py (no change)\n", "")
+    assert world.claims() == []
+    assert world.events()[-1] == "release src/a.py by alice"
+    assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage") == ""
+
+
+def test_release_with_a_commit_leaves_its_lineage(world: World) -> None:
+    world.take("src")
+    commit = world.commit({"src/a.py": "new\n", "src/deep/c.py": "c\n"})
+    assert world.claim("release", "src") == Done(0, f"released src (with {commit[:12]}, 2 file(s))\n", "")
+    files = world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage").splitlines()
+    assert files == ["lineage/src/a.py/@4", "lineage/src/deep/c.py/@4"]
+    text = world.git("show", "gitcoord:lineage/src/a.py/@4")
+    blob = world.git("rev-parse", f"{commit}:src/a.py")
+    for part in (f'"commit":"{commit}"', f'"blob":"{blob}"', '"mode":"100644"', '"token":3'):
+        assert part in text
+
+
+def test_work_is_judged_from_where_the_claim_began(world: World) -> None:
+    """Neither a renewal nor a re-take moves the base past work that is done already."""
+    world.take("src/a.py", "src/b.py")
+    commit = world.commit({"src/a.py": "new\n", "src/b.py": "new\n"})
+    assert world.claim("src/a.py", "--ttl", "2h").code == 0
+    assert world.claim("renew", "--ttl", "3h", "src/b.py").code == 0
+    done = world.claim("release", "src/a.py", "src/b.py")
+    assert done.out == "".join(f"released src/{name} (with {commit[:12]}, 1 file(s))\n" for name in ("a.py", "b.py"))
+
+
+def test_a_downgrade_does_not_lose_the_work(world: World) -> None:
+    """What was committed under the write claim is on record, whatever mode it is released from."""
+    world.take("src")
+    world.commit({"src/a.py": "new\n"})
+    world.claim("src", "--mode", "read")
+    world.free()
+    assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage") != ""
+
+
+@pytest.mark.parametrize("fold, claimed, real", [(True, "SRC/A.PY", "src/a.py"), (False, NFC, NFD)], ids=["case", "unicode"])
+def test_work_is_seen_under_any_spelling_of_the_claim(plain: World, fold: bool, claimed: str, real: str) -> None:
+    """Twins are one path for a claim, so they must be one for its release."""
+    plain.commit({real: "old\n"})
+    plain.init(fold=fold)
+    plain.take(claimed)
+    plain.write(real, "new\n")
+    assert plain.claim("release", claimed).code == 1, "it is not committed"
+    commit = plain.commit({})
+    assert f"(with {commit[:12]}, 1 file(s))" in plain.claim("release", claimed).out
+
+
+def test_renew_takes_any_spelling_of_the_claim(plain: World) -> None:
+    plain.init(fold=True)
+    plain.take("README")
+    assert plain.claim("renew", "readme").code == 0
+
+
+def test_a_deletion_and_a_mode_are_work_too(world: World) -> None:
+    world.take("src")
+    world.git("rm", "-q", "src/a.py")
+    world.git("update-index", "--chmod=+x", "src/b.py")
+    os.chmod(world.top / "src/b.py", 0o755)
+    world.git("commit", "-q", "-m", "work")
+    row = world.claim("release", "src", "--json").json["released"][0]
+    assert [[path, mode, bool(blob)] for path, mode, blob in row["files"]] == [
+        ["src/a.py", "000000", False], ["src/b.py", "100755", True],
+    ]  # fmt: skip
+
+
+def test_uncommitted_work_is_not_released(world: World) -> None:
+    world.take("src", "docs")
+    world.write("src/new.py", "not committed\n")
+    before = world.refs()
+    done = world.claim("release", "src", "docs")
+    assert done == Done(
+        1, "", "error: uncommitted changes in src: nothing was released\nhint: commit them first, or release all the same with --dirty\n"
+    )
+    assert world.refs() == before
+    assert world.claim("release", "src", "docs", "--dirty").out == "released src (no change)\nreleased docs (no change)\n"
+
+
+def test_uncommitted_work_elsewhere_does_not_matter(world: World) -> None:
+    world.take("src/a.py")
+    world.write("src/b.py", "changed\n")
+    world.write("src/a.pyc", "not below the claim\n")
+    assert world.claim("release", "src/a.py").code == 0
+
+
+def test_release_names_the_commit_that_carries_the_work(world: World) -> None:
+    world.take("src/a.py")
+    commit = world.commit({"src/a.py": "new\n"})
+    world.commit({"other.txt": "later\n"})
+    assert world.claim("release", "src/a.py", "--commit", "HEAD~1").out == f"released src/a.py (with {commit[:12]}, 1 file(s))\n"
+
+
+def test_release_after_a_rebase_sees_only_the_claimants_work(world: World) -> None:
+    world.git("switch", "-q", "-c", "topic")
+    world.take("src")
+    world.commit({"src/a.py": "mine\n"})
+    world.git("switch", "-q", "main")
+    world.commit({"src/b.py": "landed by others\n"})
+    world.git("switch", "-q", "topic")
+    world.git("rebase", "-q", "main")
+    row = world.claim("release", "src", "--json").json["released"][0]
+    assert "src/a.py" in [path for path, _, _ in row["files"]]
+    assert row["commit"] == world.git("rev-parse", "HEAD")
+
+
+def test_release_of_what_is_not_held_releases_nothing(world: World) -> None:
+    world.take("src/a.py")
+    world.take("docs", agent="bob")
+    before = world.refs()
+    done = world.claim("release", "src/a.py", "docs", "nothing")
+    assert done == Done(
+        1, "", "error: 'alice' does not hold docs, nothing: nothing was released\nhint: see what you hold: git claim list --mine\n"
+    )
+    assert world.refs() == before
+
+
+def test_release_all(world: World) -> None:
+    world.take("src/a.py", "docs")
+    world.take("@gpu")
+    world.take("etc", agent="bob")
+    done = world.claim("release", "--all")
+    assert (done.code, sorted(done.out.splitlines())) == (
+        0, ["released @gpu (no change)", "released docs (no change)", "released src/a.py (no change)"],
+    )  # fmt: skip
+    assert world.claims() == ["path/etc/@bob"]
+    assert world.claim("release", "-a") == Done(0, "you hold nothing\n", "")
+
+
+def test_a_later_release_that_landed_makes_the_earlier_lineage_needless(world: World) -> None:
+    for text in ("one\n", "two\n"):
+        world.take("src/a.py")
+        world.commit({"src/a.py": text})
+        world.claim("release", "src/a.py")
+    assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage").splitlines() == [f"lineage/src/a.py/@{len(world.events())}"]
+
+
+# --- renew, disown -------------------------------------------------------------------------------------------------
+
+
+def test_renew(world: World) -> None:
+    done = world.claim("renew")
+    assert done.code == 1 and "does not hold anything" in done.err
+    world.take("src", "docs")
+    head = world.head
+    assert world.claim("renew") == Done(0, "renewed\n", "")
+    assert world.claim("renew", "src") == Done(0, "renewed\n", "")
+    assert world.head == head
+    assert world.claim("renew", "--ttl", "2h").code == 0
+    assert {row["ttl_seconds"] for row in world.claim("list", "--json").json["claims"]} == {7200}
+    missing = world.claim("renew", "@gpu")
+    assert missing.code == 1 and "does not hold @gpu" in missing.err
+
+
+def test_renewing_several_keeps_what_each_was_claimed_for(world: World) -> None:
+    world.take("src/a.py", "-m", "one", "--task", "T1")
+    world.take("src/b.py", "-m", "two")
+    assert world.claim("renew", "--ttl", "1h").code == 0
+    rows = {row["path"]: row for row in world.claim("list", "--json").json["claims"]}
+    assert (rows["src/a.py"]["reason"], rows["src/a.py"]["task"], rows["src/b.py"]["reason"]) == ("one", "T1", "two")
+
+
+def test_renew_brings_a_silent_holder_back(world: World) -> None:
+    world.take("src")
+    world.fall_silent("alice")
+    assert world.claim("renew").code == 0
+    assert world.claim("src", agent="bob").code == 1
+
+
+def test_disown_clears_the_lineage_on_record(world: World) -> None:
+    world.take("src")
+    world.commit({"src/a.py": "new\n", "src/b.py": "new\n"})
+    world.claim("release", "src")
+    assert world.claim("disown", "src", "--reason", "rewritten") == Done(0, "disowned 2 release(s) below src\n", "")
+    assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage") == ""
+    assert world.events()[-1] == "disown src by alice"
+    again = world.claim("disown", "src", "--reason", "rewritten")
+    assert again == Done(1, "", "error: no released work is on record below 'src'\n")
+
+
+# --- what was lost -------------------------------------------------------------------------------------------------
+
+
+def test_a_silent_holder_loses_the_path_to_whoever_asks_and_is_told_once(world: World) -> None:
+    token = world.take("src")
+    world.fall_silent("alice")
+    assert world.claim("src", agent="bob").code == 0
+    assert world.events()[-3:] == ["expire src of alice, for bob", "start session 1 of bob", "claim src by bob"]
+    told = world.claim("docs")
+    assert told.code == 0
+    assert told.err == f"note: you lost src (token {token}) to bob: you had been silent too long\n"
+    assert world.claim("etc").err == ""
+
+
+def test_release_of_what_was_lost_says_to_whom(world: World) -> None:
+    world.take("src")
+    world.fall_silent("alice")
+    world.take("src", agent="bob")
+    done = world.claim("release", "src")
+    assert done.code == 1 and "does not hold src (lost to bob)" in done.err
+
+
+def test_a_silent_holder_that_comes_back_first_keeps_its_claim(world: World) -> None:
+    world.take("src")
+    world.fall_silent("alice")
+    assert world.claim("check", "src").code == 0
+    assert world.claim("src", agent="bob").code == 1
+
+
+# --- list, show ----------------------------------------------------------------------------------------------------
+
+
+def test_list(world: World) -> None:
+    assert world.claim() == Done(0, "", "no claims\n")
+    world.take("src/a.py", "-m", "fix")
+    world.take("docs", "--mode", "read", "--ttl", "2h", agent="bob")
+    done = world.claim("list")
+    rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in done.out.splitlines()]
+    assert [row[:4] for row in rows] == [["docs", "bob", "read", "#5"], ["src/a.py", "alice", "write", "#3"]]
+    assert rows[1][-1] == "fix" and rows[0][4] in ("2h left", "1h59m left")
+    assert world.claim().out.split("since")[0] == done.out.split("since")[0]
+    assert [line.split()[0] for line in world.claim("list", "--mine").out.splitlines()] == ["src/a.py"]
+    assert world.claim("list", agent="").code == 0
+
+
+def test_list_hides_silent_holders_and_says_so(world: World) -> None:
+    world.take("src")
+    world.take("docs", agent="bob")
+    world.fall_silent("alice")
+    done = world.claim("list", agent="bob")
+    assert [line.split()[0] for line in done.out.splitlines()] == ["docs"]
+    assert done.err == "hint: 1 more of agents that fell silent: git claim list --all\n"
+    everything = world.claim("list", "-a", agent="bob")
+    assert "silent, free to take" in everything.out and everything.err == ""
+
+
+def test_show(world: World) -> None:
+    assert world.claim("show", "src") == Done(0, "", "no claim on, above or below src\n")
+    world.claim("src/a.py", "-m", "fix", "--task", "T-1")
+    head = world.git("rev-parse", "HEAD")
+    lines = world.claim("show", "src").out.splitlines()
+    assert lines[:4] == ["src/a.py", "  agent:   alice (session 1)", "  mode:    write", "  token:   3"]
+    assert lines[4].startswith("  expires: ") and lines[4].endswith("(ttl 30m)")
+    assert lines[5].startswith("  since:   ")
+    assert lines[6:] == ["  reason:  fix", "  task:    T-1", f"  base:    {head}"]
+    assert world.claim("show", "src/a.py/below").out.startswith("src/a.py\n")
+
+
+# --- check ---------------------------------------------------------------------------------------------------------
+
+
+def test_check(world: World) -> None:
+    """0 = mine, or neither shared nor held; 1 = held by another."""
+    world.take("src")
+    assert world.claim("check", "src/a.py", "src") == Done(0, "src/a.py: yes, yours\nsrc: yes, yours\n", "")
+    assert world.claim("check", "docs", agent="bob") == Done(0, "docs: yes, free\n", "")
+    held = world.claim("check", "docs", "src/a.py", agent="bob")
+    assert held.code == 1
+    assert held.out.splitlines()[:2] == ["docs: yes, free", "src/a.py: no, held"]
+    assert held.out.splitlines()[2].split()[:3] == ["src", "alice", "write"]
+    assert world.claim("check", "-q", "src", agent="bob") == Done(1, "", "")
+
+
+def test_check_of_a_shared_path(world: World) -> None:
+    world.commit({".gitattributes": "api/** gitcoord-claim\napi/own.txt -gitcoord-claim\n", "api/x.py": "x\n"})
+    done = world.claim("check", "api/x.py")
+    assert done == Done(1, "api/x.py: no, shared and not claimed\n", "hint: git claim api/x.py\n")
+    assert world.claim("check", "api/own.txt", "src/a.py").code == 0
+    world.take("api/x.py", "--mode", "intent")
+    assert world.claim("check", "api/x.py").code == 1
+    world.take("api/x.py")
+    assert world.claim("check", "api/x.py") == Done(0, "api/x.py: yes, yours\n", "")
+
+
+def test_check_of_a_directory_that_holds_shared_paths(world: World) -> None:
+    world.commit({".gitattributes": "api/** gitcoord-claim\n", "api/x.py": "x\n"})
+    assert world.claim("check", "api").code == 1
+
+
+def test_check_of_the_killed_and_the_halted(world: World) -> None:
+    world.take("src")
+    world.coord("halt", agent="carol")
+    halted = world.claim("check", "src")
+    assert halted.code == 1 and halted.err == "no: everything was halted by carol\n"
+    world.coord("unhalt", agent="carol")
+    assert world.claim("check", "src").code == 0
+    world.coord("kill", "alice", agent="carol")
+    killed = world.claim("check", "src")
+    assert killed.code == 1 and "'alice' was killed" in killed.err
+    assert world.claim("check", "src", agent="bob").code == 0
+
+
+def test_check_that_cannot_judge(world: World) -> None:
+    world.take("src")
+    world.git("update-ref", "-d", "refs/heads/gitcoord")
+    done = world.claim("check", "src")
+    assert done.code == 4 and "the ledger (refs/heads/gitcoord) is missing" in done.err
+    assert world.claim("src", agent="bob").code == 4
+
+
+def test_check_of_a_resource_with_units_left(world: World) -> None:
+    world.commit({".gitcoord/config": CONFIG})
+    world.take("@gpu", agent="bob")
+    assert world.claim("check", "@gpu").code == 0
+    world.take("@gpu")
+    assert world.claim("check", "@gpu") == Done(0, "@gpu: yes, yours\n", "")
+    world.take("@gpu", agent="carol")
+    assert world.claim("check", "@gpu", agent="dave").code == 1
+
+
+# --- resources -----------------------------------------------------------------------------------------------------
+
+
+def test_a_resource_and_a_path_of_the_same_name_are_two_things(world: World) -> None:
+    assert world.claim("@src") == Done(0, "claimed @src, token 3, for 30m of silence\n", "")
+    assert world.claim("src", agent="bob").code == 0
+    assert world.claim("@src/below", agent="bob").code == 1
+    assert world.claims() == ["path/src/@bob", "resource/src/@alice"]
+
+
+def test_capacity(world: World) -> None:
+    world.commit({".gitcoord/config": CONFIG})
+    assert world.claim("@gpu", "--units", "2") == Done(0, "claimed @gpu, token 3, for 5m of silence\n", "")
+    assert world.claim("@gpu", agent="bob").code == 0
+    full = world.claim("@gpu", agent="carol")
+    assert full.code == 1
+    assert full.err.startswith("error: '@gpu' held by alice, bob\n  @gpu x2  alice")
+    too_many = world.claim("@gpu", "--units", "4", agent="carol")
+    assert too_many.err == "error: @gpu has 3 unit(s), 4 were asked for\n"
+    world.claim("@gpu", "--units", "1")
+    assert world.claim("@gpu", agent="carol").code == 0
+
+
+def test_access_and_ttl_come_from_the_committed_settings(world: World) -> None:
+    world.write(".gitcoord/config", CONFIG)
+    assert world.claim("@deploy/production").code == 0, "what is not committed does not count"
+    world.free()
+    world.commit({})
+    done = world.claim("@deploy/production")
+    assert done == Done(
+        1, "", "error: 'alice' may not write @deploy/production\n"
+        'hint: the settings allow: carol, dave (.gitcoord/config, resource "deploy/production")\n',
+    )  # fmt: skip
+    assert world.claim("@deploy/production", agent="carol").out == "claimed @deploy/production, token 6, for 15m of silence\n"
+    assert world.claim("@deploy/production", "--mode", "read", agent="mallory").code == 1
+    world.free("carol")
+    assert world.claim("@deploy/production", "--mode", "read", agent="erin").code == 0
+
+
+def test_the_settings_of_the_sync_branch_count_not_those_of_a_topic(world: World) -> None:
+    world.commit({".gitcoord/config": CONFIG})
+    world.git("switch", "-q", "-c", "topic")
+    world.commit({".gitcoord/config": ""})
+    assert world.claim("@deploy/production").code == 1
+
+
+# --- takeover ------------------------------------------------------------------------------------------------------
+
+
+def _takeover(path: str, token: int) -> tuple[str, ...]:
+    return ("takeover", path, "--token", str(token), "--force", "--reason", "it hangs")
+
+
+def test_agents_cannot_take_over(world: World) -> None:
+    token = world.take("src")
+    before = world.refs()
+    done = world.claim(*_takeover("src", token), agent="bob")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: only a person at a terminal may take a live claim away\n")
+    assert "takeover" not in done.err
+    assert world.claim(*_takeover("src", token), agent="").code == 2, "nobody at all"
+    assert world.at_terminal(*_takeover("src", token), agent="bob").code == 1, "an agent at a terminal"
+    assert world.refs() == before
+
+
+def test_a_person_takes_over_naming_the_token(world: World) -> None:
+    token = world.take("src")
+    before = world.refs()
+    wrong = world.at_terminal(*_takeover("src", token + 1))
+    assert wrong.code == 1 and f"no claim on 'src' has token {token + 1}" in wrong.out
+    assert "--force" not in wrong.out
+    assert world.refs() == before
+    done = world.at_terminal(*_takeover("src", token))
+    assert (done.code, done.out) == (0, f"took over src from alice, token {len(world.events())}\n")
+    assert world.claims() == [f"path/src/@{PERSON}"]
+    assert f"takeover src from alice by {PERSON}" in world.events()
+
+
+def test_who_lost_a_claim_to_a_takeover_is_told_so(world: World) -> None:
+    token = world.take("src")
+    assert world.at_terminal(*_takeover("src", token)).code == 0
+    told = world.claim("docs")
+    assert f"you lost src (token {token}) to {PERSON}" in told.err
+    assert "silent" not in told.err, "it was not silent at all"
+
+
+def test_only_approvers_take_over_where_the_settings_list_some(world: World) -> None:
+    world.commit({".gitcoord/config": CONFIG})
+    token = world.take("src")
+    world.git("config", "user.email", "eve@example.com")
+    refused = world.at_terminal(*_takeover("src", token))
+    assert refused.code == 1 and "whom the settings list as approver" in refused.out
+    world.git("config", "user.email", "ada@example.com")
+    assert world.at_terminal(*_takeover("src", token)).code == 0
+
+
+def test_what_has_expired_needs_no_takeover(world: World) -> None:
+    token = world.take("src")
+    world.fall_silent("alice")
+    done = world.at_terminal(*_takeover("src", token))
+    assert done.code == 1 and "has expired: just ask for it" in done.out
+    assert world.at_terminal("src").code == 0
+
+
+# --- exit codes ----------------------------------------------------------------------------------------------------
+
+
+def test_exit_codes(world: World) -> None:
+    """0 done; 1 refused; 2 usage; 3 timed out; 4 the store failed; 130 interrupted (above)."""
+    world.take("src")
+    assert world.claim("list").code == 0
+    assert world.claim("src", agent="bob").code == 1
+    assert world.claim("src", "--ttl", "never").code == 2
+    assert world.claim("release", "src", "extra", "--nope").code == 2
+    assert world.claim("--wait", "1s", "src", agent="bob").code == 3
+    (world.top / ".git/refs/heads/gitcoord.lock").touch()
+    stuck = world.claim("docs", agent="bob")
+    assert stuck.code == 4 and "gitcoord.lock" in stuck.err
+    (world.top / ".git/refs/heads/gitcoord.lock").unlink()
+    assert world.claim("docs", agent="bob").code == 0
+
+
+def test_a_killed_agent_gets_nothing_through(world: World) -> None:
+    world.take("src")
+    world.coord("kill", "alice", agent="carol")
+    for words in (("docs",), ("release", "--all"), ("renew",), ("disown", "src", "--reason", "x")):
+        done = world.claim(*words)
+        assert done.code == 1 and "'alice' was killed" in done.err, words
+    assert world.claims() == []
+
+
+def test_a_session_that_is_over_never_claims_again(world: World) -> None:
+    env = {"GITCOORD_SESSION": "1"}
+    world.take("src")
+    assert world.claim("docs", env=env).code == 0
+    world.coord("stop", agent="alice")
+    done = world.claim("docs", env=env)
+    assert done.code == 1 and "session 1 of 'alice' has ended" in done.err
+    assert world.claim("docs").code == 0, "a new session of the same name"
+
+
+def test_a_bare_repository(tmp_path: Path) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    inside = World.__new__(World)
+    inside.top, inside.coloured = bare, False
+    inside.init()
+    assert inside.claim("src").out == "claimed src, token 3, for 30m of silence\n"
+    assert inside.claim("src/a.py", agent="bob").code == 1
+    assert inside.claim("/src", agent="bob").code == 2
+    assert inside.claim("release", "src").code == 0

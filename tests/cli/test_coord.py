@@ -1,0 +1,453 @@
+"""`git coord`, run as a command: init, sessions, kill and halt, sweep, log, fsck, resources."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitcoord import __version__
+from tests.cli.support import PERSON, Done, World
+from tests.support import GitRepo, git
+
+
+@pytest.fixture
+def plain(git_repo: GitRepo) -> World:
+    return World(Path(git_repo.workspace))
+
+
+@pytest.fixture
+def world(plain: World) -> World:
+    return plain.init()
+
+
+# --- init ----------------------------------------------------------------------------------------------------------
+
+
+def test_init(plain: World) -> None:
+    status = plain.git("status", "--porcelain")
+    done = plain.coord("init")
+    assert done == Done(
+        0, "gitcoord is set up; work lands on 'main'\n",
+        "hint: claim a path: git claim <path>\nhint: launch an agent: git coord run --as <name> -- <command>\n",
+    )  # fmt: skip
+    assert plain.events() == ["init by alice"]
+    assert plain.refs().keys() == {"refs/heads/main", "refs/heads/gitcoord", "refs/gitcoord/tip"}
+    assert plain.git("status", "--porcelain") == status
+    assert plain.git("config", "gitcoord.root") == plain.head
+    assert plain.git("ls-tree", "--name-only", "gitcoord").split() == ["README.md", "format"]
+
+
+def test_init_again_changes_nothing(plain: World) -> None:
+    plain.coord("init", "--policy")
+    plain.git("add", "-A")
+    plain.git("commit", "-q", "-m", "policy")
+    before, settings = plain.refs(), (plain.top / ".git/config").read_text()
+    for words in (("init",), ("init", "--policy"), ("init", "--sync", "other"), ("init", "--fold-case"), ("init", "--adopt")):
+        done = plain.coord(*words, agent="bob")
+        assert (done.code, done.out) == (0, "gitcoord is already set up here\n"), words
+    assert plain.refs() == before
+    assert (plain.top / ".git/config").read_text() == settings
+    assert plain.git("status", "--porcelain") == ""
+
+
+def test_init_needs_no_name(plain: World) -> None:
+    assert plain.coord("init", agent="").code == 0
+    assert plain.events() == ["init by init"]
+
+
+def test_init_records_the_sync_branch_and_the_case(plain: World) -> None:
+    assert plain.coord("init", "--sync", "trunk", "--fold-case").out == "gitcoord is set up; work lands on 'trunk'\n"
+    record = json.loads(plain.git("show", "gitcoord:format"))
+    assert (record["sync"], record["case"], record["major"]) == ("trunk", "fold", 1)
+
+
+def test_the_starter_policy_is_valid_and_all_comments(plain: World) -> None:
+    done = plain.coord("init", "--policy")
+    assert done.out.splitlines()[1:] == ["wrote .gitcoord/config", "wrote .gitcoord/rules.md", "wrote .gitattributes"]
+    assert "hint: look at these files, then commit them" in done.err
+    assert plain.git("config", "-f", ".gitcoord/config", "--list") == f"gitcoord.root={plain.head}"
+    assert "Claim before you change" in (plain.top / ".gitcoord/rules.md").read_text()
+    # What is commented out is valid too, once the comment sign is gone.
+    text = (plain.top / ".gitcoord/config").read_text()
+    enabled = "".join(line[1:] if line.startswith(";") else line.replace("\t;", "\t") for line in text.splitlines(keepends=True))
+    (plain.top / ".gitcoord/config").write_text(enabled)
+    assert PERSON in plain.git("config", "-f", ".gitcoord/config", "gitcoord.approver")
+    plain.git("add", "-A")
+    plain.git("commit", "-q", "-m", "policy")
+    assert plain.git("check-attr", "gitcoord-claim", ".gitcoord/config").endswith(": set")
+    assert plain.claim("check", ".gitcoord/config").code == 1
+    assert plain.claim("@gpu", "--units", "2").code == 0
+    assert plain.claim("@deploy/production").code == 1
+
+
+def test_the_starter_policy_never_changes_what_is_there(plain: World) -> None:
+    plain.write(".gitcoord/config", "[gitcoord]\n\tapprover = somebody\n")
+    plain.write(".gitattributes", "*.png binary")
+    done = plain.coord("init", "--policy")
+    assert done.out.splitlines()[1:] == ["wrote .gitcoord/rules.md", "wrote .gitattributes"]
+    assert (plain.top / ".gitcoord/config").read_text() == "[gitcoord]\n\tapprover = somebody\n"
+    attributes = (plain.top / ".gitattributes").read_text()
+    assert attributes.startswith("*.png binary\n") and attributes.endswith("\n")
+    again = plain.coord("init", "--policy")
+    assert again.out == "gitcoord is already set up here\n"
+    assert (plain.top / ".gitattributes").read_text() == attributes
+
+
+def test_the_starter_policy_does_not_write_through_links(plain: World) -> None:
+    target = plain.top / ".git/target"
+    (plain.top / ".gitcoord").mkdir()
+    os.symlink(target, plain.top / ".gitcoord/config")
+    plain.coord("init", "--policy")
+    assert not target.exists()
+
+
+def test_a_branch_in_the_way_is_named(plain: World) -> None:
+    plain.git("branch", "gitcoord/old")
+    before = plain.refs()
+    done = plain.coord("init")
+    assert done.code == 2 and "'gitcoord/old' is in the way" in done.err
+    assert plain.refs() == before
+
+
+def test_a_ledger_that_a_remote_has_already(plain: World) -> None:
+    plain.git("update-ref", "refs/remotes/origin/gitcoord", "HEAD")
+    done = plain.coord("init")
+    assert done.code == 1 and "'origin' already has a ledger" in done.err
+    assert "git coord init --adopt" in done.err
+    assert plain.coord("init", "--adopt").code == 0
+
+
+def test_a_ledger_that_went_missing_is_not_made_anew(world: World) -> None:
+    world.git("update-ref", "-d", "refs/heads/gitcoord")
+    before = world.refs()
+    done = world.coord("init")
+    assert done.code == 4 and "fsck --repair" in done.err
+    assert world.refs() == before
+
+
+def test_a_copy_is_told_to_adopt(world: World, tmp_path: Path) -> None:
+    world.take("src")
+    copy = World.__new__(World)
+    copy.top, copy.coloured = tmp_path / "copy", False
+    subprocess.run(["cp", "-a", str(world.top), str(copy.top)], check=True)
+    done = copy.claim("docs")
+    assert done.code == 4 and "git coord init --adopt" in done.err
+    assert copy.coord("init").code == 4
+    assert copy.coord("init", "--adopt").out == "this copy is an authority of its own now\n"
+    assert copy.claim("docs").code == 0
+    assert copy.coord("fsck").code == 0
+
+
+# --- sessions ------------------------------------------------------------------------------------------------------
+
+
+def test_start_and_stop(world: World) -> None:
+    assert world.coord("start") == Done(0, "session 1 of alice opened\n", "")
+    assert world.coord("start") == Done(0, "session 1 of alice goes on\n", "")
+    world.take("src", "-m", "fix")
+    shown = world.coord("start").out.splitlines()
+    assert shown[:2] == ["session 1 of alice goes on", "you hold:"] and shown[2].split()[:2] == ["src", "alice"]
+    assert world.coord("stop") == Done(0, "session of alice ended\nreleased src\n", "")
+    assert world.claims() == []
+    assert world.coord("stop") == Done(0, "alice has no open session\n", "")
+    assert world.coord("start").out == "session 2 of alice opened\n"
+
+
+def test_stop_does_not_strand_uncommitted_work(world: World) -> None:
+    world.take("src")
+    world.take("docs")
+    world.write("src/a.py", "not committed\n")
+    before = world.refs()
+    done = world.coord("stop")
+    assert done.code == 1 and "uncommitted work in src would be stranded" in done.err
+    assert world.refs() == before
+    assert world.coord("stop", "--keep").out == "session of alice ended\nreleased docs\nkept src\n"
+    assert world.claim("src", agent="bob").code == 1
+    assert "src" in world.coord("start").out, "the next session goes on with it"
+
+
+def test_stop_names_a_resource_as_one(world: World) -> None:
+    world.take("@gpu")
+    assert world.coord("stop").out == "session of alice ended\nreleased @gpu\n"
+
+
+def test_start_tells_what_was_lost(world: World) -> None:
+    world.take("src")
+    world.take("@gpu")
+    world.fall_silent("alice")
+    world.take("src", "@gpu", agent="bob")
+    out = world.coord("start").out
+    assert "you lost src to bob; if it is free: git claim src\n" in out
+    assert "you lost @gpu to bob; if it is free: git claim @gpu\n" in out
+
+
+# --- status and agents ---------------------------------------------------------------------------------------------
+
+
+def test_status(world: World) -> None:
+    assert world.coord("status") == Done(0, "claims: none\nagents: none\nledger: 1 events\n", "")
+    world.take("src", "-m", "fix")
+    world.coord("start", agent="bob")
+    world.coord("halt", "-m", "stop it", agent="carol")
+    lines = world.coord("status", agent="").out.splitlines()
+    assert lines[0].startswith("HALTED by carol ") and lines[0].endswith(": stop it")
+    assert lines[1] == "claims: 1" and lines[2].split()[:3] == ["src", "alice", "write"]
+    assert lines[3] == "agents: 2"
+    assert [line.split()[:3] for line in lines[4:6]] == [["alice", "session", "1"], ["bob", "session", "1"]]
+    assert lines[6] == "ledger: 5 events"
+
+
+def test_status_of_a_ledger_that_may_not_be_used(world: World) -> None:
+    world.take("src")
+    world.git("update-ref", "refs/heads/gitcoord", "gitcoord~1")
+    done = world.coord("status")
+    assert done.code == 0
+    assert done.err.startswith("warning: the ledger was rewound or replaced")
+
+
+def test_agents(world: World) -> None:
+    assert world.coord("agents") == Done(0, "", "")
+    world.take("src")
+    world.coord("start", agent="bob")
+    world.coord("stop", agent="bob")
+    world.take("docs", agent="carol")
+    world.fall_silent("carol")
+    world.coord("kill", "alice", agent="dave")
+    rows = [line.split("  ") for line in world.coord("agents", agent="").out.splitlines()]
+    rows = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert [row[:3] for row in rows] == [
+        ["alice", "session 1", "killed"], ["bob", "session 1", "ended"], ["carol", "session 1", "silent"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [("status",), ("agents",), ("log",), ("fsck",), ("resources",)])
+def test_before_init_reading_is_no_error(plain: World, words: tuple[str, ...]) -> None:
+    assert plain.coord(*words, agent="") == Done(0, "", "note: gitcoord is not set up in this repository\n")
+
+
+@pytest.mark.parametrize("words", [("start",), ("stop",), ("kill", "bob"), ("revive", "bob"), ("halt",), ("unhalt",), ("sweep",)])
+def test_before_init_writing_says_how_to_begin(plain: World, words: tuple[str, ...]) -> None:
+    assert plain.coord(*words) == Done(2, "", "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n")
+
+
+# --- kill, revive, halt --------------------------------------------------------------------------------------------
+
+
+def test_kill_and_revive(world: World) -> None:
+    world.take("src")
+    done = world.coord("kill", "alice", "-m", "runs wild", agent="bob")
+    assert done == Done(0, "killed alice\nfreed src\n", "hint: to allow the name again: git coord revive alice\n")
+    assert world.claims() == []
+    assert '"killed"' in world.git("cat-file", "blob", "refs/gitcoord/sessions/alice")
+    assert world.coord("kill", "alice", agent="bob").out == "alice was killed before\n"
+    assert world.claim("src").code == world.coord("start").code == world.coord("stop").code == 1
+    own = world.coord("revive", "alice")
+    assert own.code == 1 and "'alice'" in own.err
+    assert world.coord("revive", "alice", agent="bob") == Done(0, "'alice' may start again\n", "")
+    assert world.claims() == [], "it clears the flag only"
+    assert world.coord("revive", "alice", agent="bob").out == "'alice' was not killed\n"
+    assert world.coord("start").out == "session 2 of alice opened\n"
+
+
+def test_kill_of_nobody(world: World) -> None:
+    for verb in ("kill", "revive"):
+        done = world.coord(verb, "nobody")
+        assert done == Done(1, "", "error: no agent 'nobody' is known here\nhint: who is: git coord agents\n")
+        assert world.coord(verb, "No Name").code == 2
+        assert world.coord(verb).code == 2
+
+
+def test_the_killed_have_no_say_over_others(world: World) -> None:
+    """Else two killed agents would revive each other."""
+    for agent in ("alice", "bob", "carol"):
+        world.claim(agent, agent=agent)
+    world.coord("kill", "alice", agent="dave")
+    world.coord("kill", "bob", agent="dave")
+    before = world.refs()
+    commands = (("kill", "carol"), ("revive", "bob"), ("sweep",), ("halt",), ("unhalt",))
+    let_through = [words for words in commands if world.coord(*words, agent="alice").code != 1]
+    assert not let_through
+    assert world.refs() == before
+
+
+def test_halt(world: World) -> None:
+    """Only unhalt, kill, beats and releases get through, and nobody expires."""
+    world.take("src")
+    world.take("docs", agent="bob")
+    world.take("etc", agent="carol")
+    assert world.coord("halt", "-m", "incident", agent="dave") == Done(0, "halted\n", "hint: go on with: git coord unhalt\n")
+    assert world.coord("halt", agent="dave").out == "already halted\n"
+    refusal = "error: everything was halted by dave: incident\nhint: releases still work; go on with: git coord unhalt\n"
+    for words in (("x",), ("src",), ("renew", "--ttl", "1h"), ("disown", "src", "--reason", "x")):
+        assert world.claim(*words) == Done(1, "", refusal), words
+    for command in (("start",), ("sweep",), ("revive", "bob")):
+        assert world.coord(*command, agent="erin") == Done(1, "", refusal), command
+    world.fall_silent("bob")
+    assert world.claim("docs").code == 1
+    assert world.claim("release", "src").code == 0
+    assert world.coord("stop").code == 0
+    assert world.coord("kill", "carol", agent="dave").code == 0
+    assert world.claims() == ["path/docs/@bob"]
+    assert world.coord("unhalt", agent="bob") == Done(0, "going on\n", "")
+    assert world.coord("unhalt", agent="bob").out == "nothing was halted\n"
+    assert world.claim("x").code == 0
+
+
+def test_a_heartbeat_goes_on_while_halted(world: World) -> None:
+    world.take("src")
+    world.coord("halt", agent="bob")
+    world.fall_silent("alice")
+    silent = world.refs()["refs/gitcoord/sessions/alice"]
+    world.claim("list")
+    assert world.refs()["refs/gitcoord/sessions/alice"] != silent
+
+
+def test_sweep(world: World) -> None:
+    world.take("src")
+    world.take("@gpu", "--ttl", "1h")
+    world.take("docs", agent="bob")
+    assert world.coord("sweep", agent="carol") == Done(0, "nothing to expire\n", "")
+    world.fall_silent("alice")
+    assert world.coord("sweep", agent="carol") == Done(0, "expired src of alice\nexpired @gpu of alice\n", "")
+    assert world.claims() == ["path/docs/@bob"]
+
+
+# --- log -----------------------------------------------------------------------------------------------------------
+
+
+def test_log(world: World) -> None:
+    world.take("src/a.py", "-m", "fix")
+    world.take("docs", agent="bob")
+    world.claim("docs", "-m", "please")
+    world.claim("docs", "-m", "please")
+    world.free()
+    lines = [line.split("  ", 2) for line in world.coord("log", agent="").out.splitlines()]
+    assert [line[0] for line in lines] == ["6", "5", "4", "3", "2", "1"]
+    assert [line[-1].strip() for line in lines] == [
+        "release src/a.py by alice  [refused before: docs x2]", "claim docs by bob", "start session 1 of bob",
+        "claim src/a.py by alice: fix", "start session 1 of alice", "init by init",
+    ]  # fmt: skip
+
+
+def test_refusals_are_counted_by_their_real_name(world: World) -> None:
+    world.take("a\nb\tc")
+    world.claim("a\nb\tc", agent="bob")
+    world.take("other", agent="bob")
+    rows = world.coord("log", "--json", "--agent", "bob").json["events"]
+    assert [row["event"]["refused"] for row in rows if row["event"]["refused"]] == [[{"path": "a\nb\tc", "holder": "alice", "count": 1}]]
+
+
+def test_only_people_may_join(world: World) -> None:
+    assert world.claim("src", env={"GITCOORD_INSTANCE": "one"}).code == 0
+    assert world.coord("start", "--join", env={"GITCOORD_INSTANCE": "two"}).code == 1
+
+
+def _seqs(world: World, *words: str) -> list[int]:
+    return [row["seq"] for row in world.coord("log", "--json", *words).json["events"]]
+
+
+def test_log_filters(world: World) -> None:
+    world.take("src/a.py")
+    world.take("docs", "srcx", agent="bob")
+    world.free()
+    assert _seqs(world) == [6, 5, 4, 3, 2, 1]
+    assert _seqs(world, "--path", "src") == [6, 3]
+    assert _seqs(world, "--path", "src/a.py/below") == [6, 3]
+    assert _seqs(world, "--agent", "bob") == [5, 4]
+    assert _seqs(world, "--kind", "claim") == [5, 3]
+    assert _seqs(world, "--kind", "claim", "--agent", "alice", "--path", "src/a.py") == [3]
+    assert _seqs(world, "-n", "2") == [6, 5]
+    assert _seqs(world, "-n", "0", "--since", "4") == [6, 5, 4]
+    bad = world.coord("log", "--kind", "nonsense")
+    assert bad.code == 2 and "hint: init, adopt, claim" in bad.err
+    assert world.coord("log", "-n", "many").code == 2
+    assert world.coord("log", "--path", "../x").code == 2
+
+
+def test_log_tells_a_resource_from_a_path(world: World) -> None:
+    world.take("gpu")
+    world.take("@gpu")
+    assert _seqs(world, "--path", "gpu") == [3]
+    assert _seqs(world, "--path", "@gpu") == [4]
+
+
+def test_log_finds_whom_it_was_done_to(world: World) -> None:
+    world.take("src")
+    world.coord("kill", "alice", agent="bob")
+    assert _seqs(world, "--agent", "alice") == [4, 3, 2]
+
+
+# --- fsck ----------------------------------------------------------------------------------------------------------
+
+
+def test_fsck(world: World) -> None:
+    world.take("src")
+    assert world.coord("fsck", agent="") == Done(0, "clean: 3 events\n", "")
+    world.git("update-ref", "-d", "refs/claims/path/src/@alice")
+    world.git("update-ref", "refs/claims/path/docs/@bob", "gitcoord")
+    before = world.refs()
+    done = world.coord("fsck", agent="")
+    assert done == Done(
+        1, "difference: refs/claims/path/src/@alice is missing\ndifference: refs/claims/path/docs/@bob stands for no claim\n",
+        "hint: mend it: git coord fsck --repair\n",
+    )  # fmt: skip
+    assert world.refs() == before, "looking changes nothing"
+    assert world.coord("fsck", "--repair", agent="") == Done(0, "repaired: set 2 ref(s) again\nclean: 3 events\n", "")
+    assert world.claims() == ["path/src/@alice"]
+
+
+def test_fsck_goes_on_over_a_commit_by_hand(world: World) -> None:
+    world.take("src")
+    tree = world.git("rev-parse", "gitcoord^{tree}")
+    commit = world.git("commit-tree", tree, "-p", "gitcoord", "-m", "by hand\x1b[31m")
+    world.git("update-ref", "refs/heads/gitcoord", commit)
+    assert f"difference: commit {commit[:12]} is no legal event" in world.coord("fsck").out
+    done = world.coord("fsck", "--repair")
+    assert done.code == 0 and "appended repair event 4 over 1 commit(s)" in done.out
+    assert world.coord("fsck").out == "clean: 4 events\n"
+    assert world.claim("docs").code == 0
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------
+
+
+def test_resources(world: World) -> None:
+    assert world.coord("resources") == Done(0, "", 'hint: declare one in .gitcoord/config: [resource "gpu"] capacity = 2\n')
+    world.commit({".gitcoord/config": '[resource "gpu"]\n\tcapacity = 3\n[resource "db"]\n\twrite = carol, dave\n\tread = erin\n'})
+    world.take("@gpu", "--units", "2")
+    world.take("@other", agent="bob")
+    rows = [line.split("  ") for line in world.coord("resources").out.splitlines()]
+    assert [[cell.strip() for cell in row if cell.strip()] for row in rows] == [
+        ["@db", "0 of 1", "write: carol, dave", "read: erin"],
+        ["@gpu", "2 of 3", "write: anybody", "read: anybody", "alice x2"],
+        ["@other", "1 of 1", "write: anybody", "read: anybody", "bob x1"],
+    ]
+
+
+def test_version(world: World) -> None:
+    assert world.coord("version") == Done(0, f"gitcoord {__version__}\n", "")
+
+
+def test_wrong_words(world: World) -> None:
+    for words in (("nonsense",), ("--nonsense",), ("status", "--nonsense"), ("status", "extra"), ("kill",), ("kill", "a", "b")):
+        done = world.coord(*words)
+        assert (done.code, done.out) == (2, ""), words
+        assert done.err.startswith("error: ") and done.err.endswith("\nhint: git coord -h\n"), words
+    assert "No such command 'nonsense'" in world.coord("nonsense").err
+
+
+def test_help(world: World) -> None:
+    for words in ((), ("-h",), ("--help",), ("log", "-h")):
+        done = world.coord(*words)
+        assert (done.code, done.err) == (0, "") and "Usage: git coord" in done.out, words
+
+
+def test_from_below_and_in_a_bare_repository(world: World, tmp_path: Path) -> None:
+    world.take("src")
+    assert "claims: 1" in world.coord("status", cwd="src").out
+    bare = str(tmp_path / "bare.git")
+    git(world.top, "init", "-q", "--bare", bare)
+    assert world.coord("init", cwd=bare).code == 0
+    assert world.coord("status", cwd=bare).out == "claims: none\nagents: none\nledger: 1 events\n"
