@@ -26,6 +26,7 @@ _MAX_REF = 3000
 _ALNUM = "abcdefghijklmnopqrstuvwxyz0123456789"
 _AGENT = frozenset(_ALNUM + "._-")
 _TOKEN = frozenset(_ALNUM + _ALNUM.upper() + "._-")
+_PLAIN = _TOKEN | frozenset("/@%+=:,")
 _SPECIAL = frozenset(' ~^:?*[\\%"<>|\x7f') | frozenset(map(chr, range(32)))
 _HFS_IGNORED = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
@@ -233,6 +234,25 @@ def decode_path(encoded: str) -> str:
     if "\0" in path or any(p in ("", ".", "..") for p in path.split("/")) or encode_path(path) != encoded:
         raise UsageError(f"{quote(encoded[:80])} is not an encoded path")
     return path
+
+
+def shown(name: str, space: str) -> str:
+    """A path or resource as people and JSON see it."""
+    return name if space == PATH else "@" + name
+
+
+def shell_word(word: str) -> str:
+    """`word` as a shell would take it back: hints are pasted, also by machines."""
+    if word and word[0] != "-" and _PLAIN.issuperset(word):
+        return word
+    if word.isprintable():
+        return "'" + word.replace("'", "'\\''") + "'"
+    escaped = "".join(c if c.isprintable() and c not in "\\'" else _escape(c) for c in word)
+    return f"$'{escaped}'"
+
+
+def _escape(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
 def claim_dir(space: str, key: str) -> str:

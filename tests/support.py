@@ -99,7 +99,7 @@ def plumbing_store(repo: Repo, oid_length: int) -> PlumbingStore:
         return objects, LockNotes(repo.common_dir, repo.scratch, BOOT)
 
     store = PlumbingStore(repo)
-    store.configure(oid_length, writing)
+    store.configure(oid_length, False, writing)
     return store
 
 

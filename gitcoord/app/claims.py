@@ -1,8 +1,9 @@
 """The use cases of `git claim`: take, release, renew, disown, takeover."""
 
+from gitcoord.app.facts import start_looking
 from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.app.transact import transact
-from gitcoord.core.claims import Item, all_claims, item_of
+from gitcoord.core.claims import Item
 from gitcoord.core.kinds import kind_module
 from gitcoord.errors import Refusal, Refused
 
@@ -40,6 +41,8 @@ def release(
     ctx: "Context", actor: "Actor", items: tuple[Item, ...], *, commit: str = "", dirty: bool = False
 ) -> "dict[str, object]":
     """Give back what is named (nothing named: everything), with the commit that carries the work."""
+    if not dirty:
+        start_looking(ctx, [item.name for item in items if item.space == "path"])
     kind = kind_module("release")
     return transact(ctx, kind.decide, kind.Release(actor, items, commit, dirty), ahead=ahead_of(actor.agent, items))
 
@@ -47,21 +50,7 @@ def release(
 def renew(ctx: "Context", actor: "Actor", items: tuple[Item, ...], ttl: int) -> "dict[str, object]":
     """A heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
     kind = kind_module("claim")
-
-    def decide(state: "State", command: "Take", view: "View") -> "Decision | Refusal":
-        mine = {item_of(c): c for c in all_claims(state, actor.agent)}
-        missing = [item.name for item in items if item not in mine]
-        if missing or not mine:
-            what = ", ".join(missing) or "anything"
-            return Refusal("not-held", f"'{actor.agent}' does not hold {what}", hints=("git claim list --mine",))
-        # One heartbeat keeps every claim of the session alive, so without a ttl any one of them will do.
-        chosen = (items or tuple(mine)) if ttl else (items or tuple(mine))[:1]
-        if len({(mine[item]["mode"], mine[item]["units"]) for item in chosen}) > 1:
-            return Refusal("mixed", "these claims differ in mode or units", hints=("renew them one by one",))
-        first = mine[chosen[0]]
-        return _decide_take(state, command._replace(items=chosen, mode=first["mode"], units=first["units"]), view)
-
-    return transact(ctx, decide, kind.Take(actor, (), ttl=ttl))
+    return transact(ctx, kind.decide_renew, kind.Renew(actor, items, ttl), ahead=ahead_of(actor.agent, items))
 
 
 def disown(ctx: "Context", actor: "Actor", path: str, reason: str) -> "dict[str, object]":

@@ -1,16 +1,15 @@
 """What a use case works with: the repository, its store, its settings, and the outside as far as it was handed in."""
 
-import posix
-
 from gitcoord.core.state import View
 from gitcoord.errors import StoreError
-from gitcoord.store.files import make_directory
+from gitcoord.store.files import inode, make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
     from gitcoord.store.interface import Store
+    from gitcoord.store.process import Child
     from gitcoord.store.queue import Queue
     from gitcoord.store.repo import Repo, Settings
 
@@ -46,6 +45,7 @@ class Context:
         self.settings = settings
         self.store = store
         self.host = host
+        self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
 
     def view(self) -> View:
         return View(self.host.wall(), self.host.mono(), self.host.boot)
@@ -67,4 +67,4 @@ class Context:
 
     def authority(self) -> "dict[str, object]":
         """What names this repository as the one place that decides: its directory, which a copy does not share."""
-        return {"local": posix.stat(self.repo.common_dir).st_ino}
+        return {"local": inode(self.repo.common_dir)}

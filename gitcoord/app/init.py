@@ -7,7 +7,7 @@ from gitcoord.core.events import effects
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
-from gitcoord.names import LEDGER, TIP
+from gitcoord.names import LEDGER, TIP, quote
 from gitcoord.store.interface import Create, SwapFailed
 from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
@@ -28,7 +28,7 @@ def init(
     if found[1] is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
     _nothing_in_the_way(ctx, adopt=adopt)
-    sync = sync or _sync_branch(ctx)
+    sync = _sound_branch(ctx, sync) if sync else _sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
     event = kind_module("init").first_event(
         actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=ctx.authority()
@@ -95,6 +95,13 @@ def _nothing_in_the_way(ctx: "Context", *, adopt: bool) -> None:
                 ),
             )
         )
+
+
+def _sound_branch(ctx: "Context", name: str) -> str:
+    code, _, _ = run(["git", "check-ref-format", f"refs/heads/{name}"], ctx.repo.env)
+    if code or name.startswith("-"):
+        raise UsageError(f"{quote(name[:80])} is not the name of a branch")
+    return name
 
 
 def _sync_branch(ctx: "Context") -> str:

@@ -3,7 +3,7 @@
 from gitcoord.app.ledger import Commit
 from gitcoord.core.codec import Malformed
 from gitcoord.errors import NotInitialised
-from gitcoord.names import LEDGER, covers
+from gitcoord.names import LEDGER, covers, shown
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -66,11 +66,11 @@ def events(
 
 
 def paths_of(event: "Event") -> list[str]:
-    """Every path that an event speaks of."""
+    """Every path that an event speaks of; resources with their '@'."""
     body = event.body
-    found = [body["path"]] if isinstance(body.get("path"), str) else []
-    found += [pair[1] for key in ("items", "freed", "kept") for pair in body.get(key, ())]
-    found += [entry["path"] for key in ("claims", "released") for entry in body.get(key, ())]
+    found = [shown(body["path"], body.get("space", "path"))] if "path" in body else []
+    found += [shown(pair[1], pair[0]) for key in ("items", "freed", "kept") for pair in body.get(key, ())]
+    found += [shown(entry["path"], entry["space"]) for key in ("claims", "released") for entry in body.get(key, ())]
     return found + [row["path"] for row in event.refused]
 
 

@@ -1,10 +1,21 @@
 """Looking without changing: which claims there are, who stands on a path, may I write here."""
 
 from gitcoord.app.ledger import ahead_of, read_snapshot, settle
-from gitcoord.core.claims import WRITE, Item, all_claims, covers_item, describe, overlapping
+from gitcoord.core.claims import WRITE, Item, all_claims, covers_item, describe, in_the_way, overlapping
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import OPEN, SESSION_TTL, admit_or_none, agent_record, is_torn_kill, next_beat, silence
+from gitcoord.core.sessions import (
+    OPEN,
+    SESSION_TTL,
+    admit_or_none,
+    agent_record,
+    is_torn_kill,
+    lost_rows,
+    next_beat,
+    silence,
+)
 from gitcoord.errors import CouldNotJudge, NotInitialised
+from gitcoord.names import ROOT, shown
+from gitcoord.store.files import is_directory
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -103,28 +114,43 @@ def check(ctx: "Context", actor: "Actor", items: tuple[Item, ...]) -> "dict[str,
 
 def _verdict(state: "State", view: "View", agent: str, item: Item) -> "dict[str, object]":
     """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
-    claims = [_shown(state, view, claim) for claim in overlapping(state, item)]
-    others = [c for c in claims if c["agent"] != agent and not c["silent"]]
+    standing = in_the_way(state, view, item, agent, WRITE, 1)
+    claims = overlapping(state, item)
     mine = [c for c in claims if c["agent"] == agent and c["mode"] == WRITE and covers_item(state, c, item)]
-    row: dict[str, object] = {"path": item.name, "kind": item.space, "verdict": "free", "held": []}
-    if mine and not others:
-        row["verdict"] = "mine"
-    elif others:
-        row.update(verdict="held", held=others)
+    held = [] if mine and item.space == "resource" else standing.binding
+    row: dict[str, object] = {"path": shown(item.name, item.space), "kind": item.space}
+    row["held"] = [{**describe(claim, verdict.expires_in), "silent": False} for claim, verdict in held]
+    row["verdict"] = "held" if held else "mine" if mine else "free"
     return row
 
 
 def _shared(ctx: "Context", paths: list[str]) -> set[str]:
-    """Those of the paths that the project marks as shared: a write claim is needed there."""
+    """Those of the paths that the project marks as shared, or that hold something marked: a write claim is needed."""
     if not ctx.repo.worktree:
         return set()
-    argv = ["git", "-C", ctx.repo.worktree, "check-attr", "-z", "gitcoord-claim", "--", *paths]
-    code, out, complaint = run(argv, ctx.repo.env)
+    asked = {name: path for path in paths for name in _inside(ctx, path)}
+    data = "".join(name + "\0" for name in asked).encode("utf-8", "surrogateescape")
+    argv = ["git", "-C", ctx.repo.worktree, "check-attr", "--stdin", "-z", "gitcoord-claim"]
+    code, out, complaint = run(argv, ctx.repo.env, data)
     if code:
         raise CouldNotJudge(f"git cannot read the attributes: {complaint}")
     words = out.decode("utf-8", "surrogateescape").split("\0")
     rows = zip(words[::3], words[2::3])
-    return {path for path, value in rows if value not in ("unspecified", "unset", "false")}
+    return {asked[name] for name, value in rows if value not in ("unspecified", "unset", "false")}
+
+
+def _inside(ctx: "Context", path: str) -> list[str]:
+    """A file itself; for a directory what lies below it, since attributes match files only."""
+    top = ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"
+    if not is_directory(top):
+        return [path]
+    prefix = "" if path == ROOT else path + "/"
+    argv = ["git", "-C", ctx.repo.worktree, "ls-files", "-z", "--", f":(top,literal){prefix}"]
+    code, out, complaint = run(argv, ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot list what is below {path}: {complaint}")
+    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    return [path, f"{prefix}a-new-file", *names]
 
 
 def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str, object]]":
@@ -148,5 +174,5 @@ def _agent(state: "State", view: "View", name: str) -> "dict[str, object]":
     return {
         "agent": name, "session": record["session"], "state": shown, "live": shown == "open" and not verdict.silent,
         "silent_seconds": heard, "since": record["since"], "instance": record["instance"], "parent": record["parent"],
-        "lost": record["lost"],
+        "lost": lost_rows(record),
     }  # fmt: skip

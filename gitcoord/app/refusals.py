@@ -1,8 +1,7 @@
 """Refusals are counted locally, and an agent's next event carries them, by path and holder. Losing a count is harmless."""
 
-import posix
-
-from gitcoord.store.files import read_file
+from gitcoord.core.codec import Malformed, dumps, loads
+from gitcoord.store.files import append_file, read_file, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,30 +15,23 @@ _MOST = 32
 
 def count_refusal(ctx: "Context", agent: str, refusal: "Refusal") -> None:
     """One line for each claim that was in the way."""
-    lines = [f"{held['path']}\t{held['agent']}\n" for held in refusal.held]
-    if not lines:
+    if not refusal.held:
         return
+    lines = [dumps([held["path"], held["agent"]]) + "\n" for held in refusal.held]
     try:
-        fd = posix.open(
-            ctx.scratch(f"refusals/{agent}"), posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666
-        )
-        try:
-            posix.write(fd, "".join(lines).encode("utf-8", "surrogateescape"))
-        finally:
-            posix.close(fd)
+        append_file(ctx.scratch(f"refusals/{agent}"), "".join(lines).encode())
     except OSError:
         pass  # a refusal stands, counted or not
 
 
 def pending_refusals(ctx: "Context", agent: str) -> "tuple[Record, ...]":
-    data = read_file(f"{ctx.repo.scratch}/refusals/{agent}")
-    if not data:
-        return ()
     counts: dict[tuple[str, str], int] = {}
-    for line in data.decode("utf-8", "surrogateescape").split("\n"):
-        path, tab, holder = line.rpartition("\t")
-        if tab:
-            counts[path, holder] = counts.get((path, holder), 0) + 1
+    for line in read_file(f"{ctx.repo.scratch}/refusals/{agent}").split(b"\n"):
+        try:
+            path, holder = loads(line)
+        except (Malformed, ValueError, TypeError):
+            continue  # empty, or cut off
+        counts[path, holder] = counts.get((path, holder), 0) + 1
     rows = sorted(counts.items(), key=lambda row: -row[1])[:_MOST]
     return tuple({"path": path, "holder": holder, "count": count} for (path, holder), count in rows)
 
@@ -47,7 +39,4 @@ def pending_refusals(ctx: "Context", agent: str) -> "tuple[Record, ...]":
 def settle_refusals(ctx: "Context", agent: str, event: "Event") -> None:
     """The event carried them: forget them."""
     if event.refused:
-        try:
-            posix.unlink(f"{ctx.repo.scratch}/refusals/{agent}")
-        except OSError:
-            pass
+        remove_file(f"{ctx.repo.scratch}/refusals/{agent}")

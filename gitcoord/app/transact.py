@@ -11,7 +11,7 @@ from gitcoord.app.retired import retire
 from gitcoord.core.codec import encode_file
 from gitcoord.core.events import Decision, effects, encode_event
 from gitcoord.core.kinds import kind_module
-from gitcoord.core.sessions import agent_record, encode_beat, is_torn_kill
+from gitcoord.core.sessions import agent_record, encode_beat, is_torn_kill, lost_rows
 from gitcoord.errors import Contention, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.record import NamedTuple
@@ -213,5 +213,5 @@ def _told(ctx: "Context", snapshot: "Snapshot", view: "View", actor: str, decisi
     record = _record(ctx, snapshot, view, actor)
     result = dict(decision.result)
     if record is not None and record["lost"]:
-        result["lost"] = record["lost"]
+        result["lost"] = lost_rows(record)
     return result

@@ -2,7 +2,7 @@
 
 from gitcoord.core.codec import Malformed, check
 from gitcoord.core.sessions import silence
-from gitcoord.names import ancestors, claim_dir, claim_file, covers, fold
+from gitcoord.names import ancestors, claim_dir, claim_file, covers, fold, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -119,7 +119,7 @@ def _judge(state: "State", view: "View", claim: "Record") -> "Silence":
 def describe(claim: "Record", expires_in: "int | None") -> "dict[str, object]":
     """A claim as every `--json` shows it."""
     return {
-        "path": claim["path"] if claim["space"] == "path" else "@" + claim["path"],
+        "path": shown(claim["path"], claim["space"]),
         "kind": claim["space"],
         "agent": claim["agent"],
         "mode": claim["mode"],
@@ -136,11 +136,6 @@ def describe(claim: "Record", expires_in: "int | None") -> "dict[str, object]":
     }
 
 
-def shown(name: str, space: str) -> str:
-    return name if space == "path" else "@" + name
-
-
 def covers_item(state: "State", claim: "Record", item: Item) -> bool:
-    """Does a claim (as shown) cover all of the item?"""
-    above = Item(item.space, str(claim["path"]).removeprefix("@") if item.space == "resource" else str(claim["path"]))
-    return covers(key_of(state, above), key_of(state, item))
+    """Does a claim cover all of the item?"""
+    return covers(key_of(state, item_of(claim)), key_of(state, item))

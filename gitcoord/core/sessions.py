@@ -6,6 +6,7 @@ Silence permits an expiry, it does not decide one; and no host trusts another's 
 
 from gitcoord.core.codec import VERSION, check, dumps, loads
 from gitcoord.errors import Refusal
+from gitcoord.names import shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "s
 _BEAT_OPTIONAL = {"judged": int, "killed": int}
 _AGENT: "dict[str, Shape]" = {
     "agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int,
-    "lost": [{"space": str, "path": str, "token": int, "by": str, "seq": int}], "kept": [(str, str)],
+    "lost": [{"space": str, "path": str, "token": int, "by": str, "seq": int, "cause": str}], "kept": [(str, str)],
 }  # fmt: skip
 
 
@@ -75,6 +76,14 @@ def agent_file(agent: str) -> str:
 def agent_record(state: "State", agent: str) -> "Record | None":
     record = state.get(agent_file(agent))
     return None if record is None else check(record, _AGENT, f"agents/{agent}")
+
+
+def lost_rows(record: "Record") -> "list[Record]":
+    """What an agent lost since its last event, as `--json` shows it."""
+    return [
+        {"path": shown(e["path"], e["space"]), "kind": e["space"], **{k: e[k] for k in ("token", "by", "seq", "cause")}}
+        for e in record["lost"]
+    ]
 
 
 def new_agent(agent: str, session: int, instance: str, parent: str, since: int) -> "Record":

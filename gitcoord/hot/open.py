@@ -31,16 +31,17 @@ def open_repository(environ: "Environ", *, writing: bool) -> "Context":
     config.close()
     settings = Settings(parse_settings(listed))
 
+    durable = settings.flag("gitcoord.fsync", default=True)
+
     def write_parts() -> "tuple[LooseObjects, LockNotes]":
         from gitcoord.store.locks import LockNotes
         from gitcoord.store.objects import LooseObjects
 
         shared = settings.get("core.sharedrepository").lower() not in ("", "umask", "false", "0")
-        durable = settings.flag("gitcoord.fsync", default=True)
         objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared)
         return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
-    store.configure(settings.oid_length, write_parts)
+    store.configure(settings.oid_length, durable, write_parts)
     return Context(repo, settings, store, host)
 
 

@@ -91,8 +91,17 @@ class NotQuick(Exception):
     """Words that the quick parser leaves to the full command line: help, mistakes, abbreviations."""
 
 
+def arrange(words: list[str]) -> list[str]:
+    """A verb after its flags (`git claim --json list`) comes first, as it would after any git command."""
+    verb = next((word for word in words if not word.startswith("-") or word == "--"), "")
+    before = words[: words.index(verb)] if verb in VERBS else []
+    flags = {f"--{option.name}" for option in VERBS[verb].options if option.kind == "flag"} if before else set()
+    return [verb, *before, *words[len(before) + 1 :]] if before and flags.issuperset(before) else words
+
+
 def parse(words: list[str]) -> "tuple[str, dict[str, str | bool], list[str]]":
     """(verb, options, paths). Bare: list. No verb: take, or list if there is no path."""
+    words = arrange(words)
     verb, rest = "", words
     if words and words[0] in VERBS:
         verb, rest = words[0], words[1:]

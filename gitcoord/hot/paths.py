@@ -4,7 +4,7 @@ import posix
 
 from gitcoord.core.claims import Item
 from gitcoord.errors import UsageError
-from gitcoord.names import ROOT, check_path, check_resource, quote
+from gitcoord.names import ROOT, check_path, check_resource, quote, shell_word
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -33,11 +33,30 @@ def _expand(repo: "Repo", word: str) -> list[Item]:
         raise UsageError("a path is empty", hints=("the whole repository is '.'",))
     if word[0] == "@":
         return [Item("resource", check_resource(word[1:]))]
-    if (word.startswith(":") or not {"*", "?", "["}.isdisjoint(word)) and repo.worktree and not _exists(word):
-        return _glob(repo, word)
-    path = check_path(_below_top(repo, word))
+    if word.startswith(":/") and {"*", "?", "["}.isdisjoint(word):
+        path = check_path(word[2:])
+    elif word.startswith(":(literal)"):
+        path = check_path(_below_top(repo, word.removeprefix(":(literal)")))
+    elif _is_pattern(word) and repo.worktree and not _exists(word):
+        found = _glob(repo, word)
+        if found or "*" in word or "?" in word or word[0] == ":":
+            return found or _no_match(word)
+        path = check_path(_below_top(repo, word))  # a new file whose name has brackets in it
+    else:
+        path = check_path(_below_top(repo, word))
     _refuse_beyond_symlink(repo, path)
     return [Item("path", path)]
+
+
+def _is_pattern(word: str) -> bool:
+    return word.startswith(":") or not {"*", "?", "["}.isdisjoint(word)
+
+
+def _no_match(word: str) -> list[Item]:
+    raise UsageError(
+        f"no tracked file matches {quote(word[:80])}",
+        hints=(f"a new file of that name: git claim {shell_word(':(literal)' + word)}",),
+    )
 
 
 def _exists(word: str) -> bool:
@@ -94,8 +113,4 @@ def _glob(repo: "Repo", word: str) -> list[Item]:
     if code:
         raise UsageError(complaint)
     names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
-    if not names:
-        raise UsageError(
-            f"no tracked file matches {quote(word[:80])}", hints=("quote a glob, or name a new file in full",)
-        )
     return [Item("path", check_path(name)) for name in names]

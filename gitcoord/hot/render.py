@@ -27,16 +27,17 @@ class Screen:
         self.json = json
         self.quiet = quiet
         self._environ = environ
-        self._colour = False
+        self._colour = {1: False, 2: False}
 
     def use_settings(self, settings: "Settings") -> None:
         """`color.ui` decides, as for git; NO_COLOR and a dumb terminal say no where it is 'auto'."""
         wish = settings.get("color.ui", "auto").lower()
         dull = self._environ.get(b"NO_COLOR") or self._environ.get(b"TERM", b"dumb") == b"dumb"
-        self._colour = wish == "always" or (wish in ("auto", "true") and not dull and posix.isatty(1))
+        for fd in self._colour:
+            self._colour[fd] = wish == "always" or (wish in ("auto", "true") and not dull and posix.isatty(fd))
 
-    def paint(self, text: str, colour: str) -> str:
-        return f"\x1b[{_CODES[colour]}m{text}\x1b[m" if self._colour and colour else text
+    def paint(self, text: str, colour: str, fd: int = 1) -> str:
+        return f"\x1b[{_CODES[colour]}m{text}\x1b[m" if self._colour[fd] and colour else text
 
     def say(self, *lines: str) -> None:
         if not self.quiet and not self.json:
@@ -65,20 +66,20 @@ class Screen:
             put(2, f"error: {printable(error.message)}\n")
             held = error.data.get("held")
             if isinstance(held, list):
-                put(2, "".join(f"  {line}\n" for line in self.claim_lines(held, holders=True)))
+                put(2, "".join(f"  {line}\n" for line in self.claim_lines(held, 2)))
             put(2, "".join(f"hint: {printable(hint)}\n" for hint in error.hints))
         return error.exit_code
 
-    def table(self, rows: "list[list[str]]", colours: "list[str]") -> list[str]:
+    def table(self, rows: "list[list[str]]", colours: "list[str]", fd: int = 1) -> list[str]:
         """Aligned columns; the last one is not padded."""
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
         lines = []
         for row in rows:
-            cells = [self.paint(cell.ljust(width), colour) for cell, width, colour in zip(row, widths, colours)]
+            cells = [self.paint(cell.ljust(width), colour, fd) for cell, width, colour in zip(row, widths, colours)]
             lines.append("  ".join(cells).rstrip())
         return lines
 
-    def claim_lines(self, claims: "list[Row]", *, holders: bool = False) -> list[str]:
+    def claim_lines(self, claims: "list[Row]", fd: int = 1) -> list[str]:
         rows = []
         for claim in claims:
             units = f" x{claim['units']}" if claim["kind"] == "resource" and claim["units"] != 1 else ""
@@ -93,7 +94,7 @@ class Screen:
                     printable(str(claim["reason"])),
                 ]
             )
-        return self.table(rows, ["bold", "cyan", "", "dim", "yellow", "dim", ""])
+        return self.table(rows, ["bold", "cyan", "", "dim", "yellow", "dim", ""], fd)
 
 
 def expiry(claim: "Row") -> str:

@@ -101,13 +101,13 @@ class Progress:
     def show(self, held: "list[Row]", start: float, left: float) -> None:
         who = sorted({f"{printable(str(claim['path']))} held by {claim['agent']}" for claim in held})
         words = ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
+        before, self._last = self._last, words  # first, so that Ctrl-C in between finds a line to clear
         if self._live:
             waited = time.monotonic() - start
             of = f"{format_duration(int(waited))} of {format_duration(round(waited + left))}"
             put(2, f"\r\x1b[Kwaiting {of}: {words}"[:200])
-        elif words != self._last:
+        elif words != before:
             self._call.screen.note(f"waiting: {words}")
-        self._last = words
 
     def clear(self) -> None:
         if self._live and self._last:

@@ -37,3 +37,43 @@ def make_directory(path: str) -> None:
     except FileNotFoundError:
         make_directory(path.rpartition("/")[0])
         make_directory(path)
+
+
+def append_file(path: str, data: bytes) -> None:
+    fd = posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+    try:
+        posix.write(fd, data)
+    finally:
+        posix.close(fd)
+
+
+def remove_file(path: str) -> None:
+    """Harmless to repeat."""
+    try:
+        posix.unlink(path)
+    except OSError:
+        pass
+
+
+def inode(path: str) -> int:
+    """What stays the same when a directory is moved or mounted elsewhere, and differs in a copy."""
+    return posix.stat(path).st_ino
+
+
+def is_directory(path: str) -> bool:
+    try:
+        return posix.lstat(path).st_mode & 0o170000 == 0o040000
+    except (OSError, ValueError):
+        return False
+
+
+def flush_file(path: str) -> None:
+    """Make sure that a file's content and name survive a power cut. A file that is not there needs none of that."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        posix.fsync(fd)
+    finally:
+        posix.close(fd)

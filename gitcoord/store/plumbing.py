@@ -8,6 +8,7 @@ import posix
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName
+from gitcoord.store.files import flush_file
 from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
 from gitcoord.store.process import Child, run
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 _CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them.
-_UPDATE = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsync=reference", "update-ref", "--no-deref", "--stdin"]
+# All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
+_UPDATE = [
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only",
+    "update-ref", "--no-deref", "--stdin",
+]  # fmt: skip
 
 
 class PlumbingStore:
@@ -30,6 +35,7 @@ class PlumbingStore:
 
     def __init__(self, repo: "Repo") -> None:
         self.oid_length = 40
+        self._durable = True
         self._repo = repo
         self._cat: Child | None = None
         self._update: Child | None = None
@@ -43,9 +49,12 @@ class PlumbingStore:
         if writing:
             self._writer()
 
-    def configure(self, oid_length: int, writing: "Callable[[], tuple[LooseObjects, LockNotes]]") -> None:
+    def configure(
+        self, oid_length: int, durable: bool, writing: "Callable[[], tuple[LooseObjects, LockNotes]]"
+    ) -> None:
         """What the settings say; `writing` makes what only a writer needs."""
         self.oid_length = oid_length
+        self._durable = durable
         self._writing = writing
 
     def _write_parts(self) -> "tuple[LooseObjects, LockNotes]":
@@ -160,6 +169,8 @@ class PlumbingStore:
                 notes.forget(note)
             raise SwapFailed(complaint or f"git update-ref ended with {child.code}")
         notes.forget(note)
+        if self._durable:
+            flush_file(f"{self._repo.common_dir}/{operations[0].ref}")
 
     def maintain(self) -> None:
         # Nothing in update-ref ever packs, and a claim leaves about ten loose objects. git decides, in the background.

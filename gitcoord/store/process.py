@@ -24,6 +24,9 @@ _STRIPPED = (
 )  # fmt: skip
 
 
+_PIPE = 32768
+
+
 def clean_environ(environ: "Environ") -> "dict[bytes, bytes]":
     env = dict(environ)
     for name in _STRIPPED:
@@ -149,10 +152,20 @@ class Child:
 
 
 def run(argv: list[str], env: "dict[bytes, bytes]", data: bytes = b"") -> "tuple[int, bytes, str]":
-    """Run to the end: exit code, stdout, stderr. `data` must be small or read before the child writes much."""
+    """Run to the end: exit code, stdout, stderr."""
     child = Child(argv, env)
-    child.send(data)
-    child.close_input()
+
+    def feed() -> None:
+        child.send(data)
+        child.close_input()
+
+    if len(data) > _PIPE:
+        # More than a pipe holds: the child may wait for us to read before it takes the rest.
+        from _thread import start_new_thread
+
+        start_new_thread(feed, ())
+    else:
+        feed()
     out = child.rest()
     code, complaint = child.wait(), child.complaint()
     child.close()

@@ -82,7 +82,7 @@ class Trees:
 
     def load(self, oids: list[Oid]) -> None:
         """Read several trees in one go."""
-        wanted = [oid for oid in oids if oid not in self._cache]
+        wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._cache]
         for oid, found in zip(wanted, self._reader.read(wanted) if wanted else ()):
             if found is None or found.kind != "tree":
                 raise CouldNotJudge(f"the ledger's tree {oid} cannot be read", hints=("git fsck tells more",))

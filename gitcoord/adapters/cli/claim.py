@@ -8,7 +8,7 @@ import typer
 
 from gitcoord.adapters.cli.shared import new_app, run_app
 from gitcoord.hot.main import call_verb
-from gitcoord.hot.options import VERBS, Option, Verb
+from gitcoord.hot.options import VERBS, Option, Verb, arrange
 
 HELP = """Claim paths before you change them.
 
@@ -69,6 +69,7 @@ for _name, _verb in VERBS.items():
 
 def main(words: list[str]) -> int:
     """Like the quick parser: words that begin with no verb are a `take`, unless help is asked for."""
+    words = arrange(words)
     if words and words[0] not in VERBS and words[0] not in ("-h", "--help"):
         words = ["take", *words]
     return run_app(app, "claim", words)

@@ -99,10 +99,9 @@ def start(
         claims: list[Any] = result["claims"]  # type: ignore[assignment]
         if claims:
             call.screen.say("you hold:", *("  " + line for line in call.screen.claim_lines(claims)))
-        for entry in result.get("lost", ()):  # type: ignore[attr-defined]
-            call.screen.say(
-                f"you lost {printable(entry['path'])} to {entry['by']}; if it is free: git claim {printable(entry['path'])}"
-            )
+        for row in result.get("lost", ()):  # type: ignore[attr-defined]
+            path = row["path"]
+            call.screen.say(f"you lost {printable(path)} to {row['by']}; if it is free: git claim {call.typed(path)}")
         return 0
 
     return act(body, json=json)

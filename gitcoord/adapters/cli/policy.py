@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from gitcoord.errors import UsageError
+from gitcoord.names import agent_from_email
 from gitcoord.store.repo import Repo
 
 CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
@@ -49,6 +51,9 @@ def write_starter(repo: Repo, root: str, email: str) -> list[str]:
     if not repo.worktree:
         return []
     top = Path(repo.worktree)
+    for name in (".gitcoord", ".gitcoord/config", ".gitcoord/rules.md", ".gitattributes"):
+        if (top / name).is_symlink():
+            raise UsageError(f"{name} is a symbolic link", hints=("gitcoord writes only to files of this repository",))
     written = []
     person = _person(email)
     for name, content in ((".gitcoord/config", CONFIG.format(root=root, person=person)), (".gitcoord/rules.md", RULES)):
@@ -67,9 +72,6 @@ def write_starter(repo: Repo, root: str, email: str) -> list[str]:
 
 
 def _person(email: str) -> str:
-    from gitcoord.errors import UsageError
-    from gitcoord.names import agent_from_email
-
     try:
         return agent_from_email(email)
     except UsageError:

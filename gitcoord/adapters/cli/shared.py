@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gitcoord.errors import UsageError
 from gitcoord.hot.open import environ, open_repository
 from gitcoord.hot.render import Screen, guarded
 from gitcoord.hot.verbs import Call
@@ -31,8 +32,8 @@ def run_app(app: typer.Typer, name: str, words: list[str]) -> int:
     try:
         result = command.main(words or ["--help"], prog_name=f"git {name}", standalone_mode=False)
     except typer.TyperException as error:
-        print(f"error: {error.format_message()}\nhint: git {name} -h", file=sys.stderr)
-        return 2
+        screen = Screen(environ(), json="--json" in words)
+        return screen.fail(UsageError(error.format_message(), hints=(f"git {name} -h",)))
     except (typer.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
         return 130

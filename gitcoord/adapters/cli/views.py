@@ -11,7 +11,7 @@ from gitcoord.errors import UsageError
 from gitcoord.hot import paths
 from gitcoord.hot.render import ago
 from gitcoord.hot.verbs import Call
-from gitcoord.names import fold, printable
+from gitcoord.names import fold, printable, shown
 
 
 def status(json: Json = False) -> int:
@@ -85,7 +85,7 @@ def log(
 
         if kind and kind not in KINDS:
             raise UsageError(f"'{printable(kind)}' is not a kind of event", hints=(", ".join(KINDS),))
-        wanted = fold(paths.one(call.ctx.repo, path).name, case=False) if path else ""
+        wanted = _shown_key(call, path) if path else ""
         try:
             rows = list(events(call.ctx, path=wanted, agent=agent, kind=kind, since=since, limit=number))
         except NotInitialised:
@@ -97,6 +97,11 @@ def log(
         return 0
 
     return act(body, json=json, writing=False)
+
+
+def _shown_key(call: Call, word: str) -> str:
+    item = paths.one(call.ctx.repo, word)
+    return shown(fold(item.name, case=False), item.space)
 
 
 def _log_row(row: dict[str, Any]) -> list[str]:
@@ -141,9 +146,15 @@ def resources(json: Json = False) -> int:
         for row in rows:
             used = sum(h["units"] for h in row["held"])
             who = ", ".join(f"{h['agent']} x{h['units']}" for h in row["held"])
-            readers, writers = (", ".join(row[key]) or "anybody" for key in ("readers", "writers"))
+            readers, writers = (printable(", ".join(row[key])) or "anybody" for key in ("readers", "writers"))
             lines.append(
-                [row["resource"], f"{used} of {row['capacity']}", f"write: {writers}", f"read: {readers}", who]
+                [
+                    printable(row["resource"]),
+                    f"{used} of {row['capacity']}",
+                    f"write: {writers}",
+                    f"read: {readers}",
+                    who,
+                ]
             )
         call.screen.say(*call.screen.table(lines, ["bold", "yellow", "", "", "cyan"]))
         if not lines and not json:

@@ -1,10 +1,11 @@
 """expire: claims of silent holders end, by whoever wants the path or by a sweep. The holder's session goes on."""
 
-from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim, shown
+from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence
 from gitcoord.errors import Refusal
+from gitcoord.names import shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -90,7 +91,14 @@ def lose(state: "State", event: "Event", entry: "Record", changes: "Changes") ->
     file = agent_file(holder)
     record = changes.get(file) or agent_record(state, holder)
     if record is not None:
-        lost = {"space": item.space, "path": item.name, "token": entry["token"], "by": event.agent, "seq": event.seq}
+        lost = {
+            "space": item.space,
+            "path": item.name,
+            "token": entry["token"],
+            "by": event.agent,
+            "seq": event.seq,
+            "cause": event.kind,
+        }
         kept = [pair for pair in record["kept"] if pair != [item.space, item.name]]
         changes[file] = {**record, "lost": [*record["lost"], lost][-MAX_LOST:], "kept": kept}
 

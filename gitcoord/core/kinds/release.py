@@ -1,11 +1,11 @@
 """release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
 
-from gitcoord.core.claims import WRITE, Item, all_claims, file_of, key_of, own_claim, shown
+from gitcoord.core.claims import WRITE, Item, all_claims, file_of, key_of, own_claim
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
 from gitcoord.errors import Refusal
-from gitcoord.names import encode_path, printable
+from gitcoord.names import encode_path, printable, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -51,18 +51,35 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
         claims = all_claims(state, agent)
     if not claims:
         return Decision([], [], {"released": []})
-    paths = [c["path"] for c in claims if c["space"] == "path"]
-    unclean = dirty_paths(view, paths) if paths and not command.dirty else []
-    if unclean:
-        return Refusal(
-            "dirty",
-            f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
-            hints=("commit them first, or release all the same with --dirty",),
-        )
+    refusal = None if command.dirty else uncommitted(view, claims)
+    if refusal is not None:
+        return refusal
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     add_release(chain, view, claims, command.commit)
     beat = next_beat(view.beat(agent), agent, claims[0]["session"], view) if _is_open(state, agent) else None
-    return Decision(chain.events, [beat] if beat else [], {"released": chain.events[-1].body["released"]})
+    return Decision(
+        chain.events,
+        [beat] if beat else [],
+        {"released": [_told(entry) for entry in chain.events[-1].body["released"]]},
+    )
+
+
+def _told(entry: "Record") -> "dict[str, object]":
+    row = {key: value for key, value in entry.items() if key != "space"}
+    return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
+
+
+def uncommitted(view: "View", claims: "list[Record]") -> "Refusal | None":
+    """The refusal to give up paths below which something is not committed."""
+    paths = [c["path"] for c in claims if c["space"] == "path"]
+    unclean = dirty_paths(view, paths) if paths else []
+    if not unclean:
+        return None
+    return Refusal(
+        "dirty",
+        f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
+        hints=("commit them first, or release all the same with --dirty",),
+    )
 
 
 def _is_open(state: "State", agent: str) -> bool:

@@ -42,6 +42,12 @@ def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal"
     refusal = halted(state)
     if refusal is not None:
         return refusal
+    if command.actor.join and not command.actor.person:
+        return Refusal(
+            "person",
+            "only a person may join a session that is open",
+            hints=("take a name of your own: GITCOORD_AGENT",),
+        )
     admitted = admit(state, command.actor, view)
     if isinstance(admitted, Refusal):
         return admitted

@@ -5,6 +5,7 @@ from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.release import add_release, dirty_paths
 from gitcoord.core.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
 from gitcoord.errors import Refusal
+from gitcoord.names import printable, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -45,7 +46,7 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     if dirty and not command.keep:
         return Refusal(
             "dirty",
-            f"uncommitted work in {', '.join(sorted(unclean))} would be stranded",
+            f"uncommitted work in {printable(', '.join(sorted(unclean)))} would be stranded",
             hints=("commit it and stop again, or leave the claims to their ttl: git coord stop --keep",),
         )
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
@@ -56,7 +57,8 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     end_children(chain, agent)
     result: dict[str, object] = {
         "agent": agent, "stopped": True, "session": record["session"],
-        "released": [c["path"] for c in clean], "kept": [c["path"] for c in dirty],
+        "released": [shown(c["path"], c["space"]) for c in clean],
+        "kept": [shown(c["path"], c["space"]) for c in dirty],
     }  # fmt: skip
     return Decision(chain.events, [], result)
 

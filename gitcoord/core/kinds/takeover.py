@@ -1,6 +1,6 @@
 """takeover: a person takes a live claim away, naming its token and why. Agents cannot; what has expired needs none."""
 
-from gitcoord.core.claims import Item, describe, file_of, overlapping, shown
+from gitcoord.core.claims import Item, describe, file_of, item_of, key_of, overlapping
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.claim import decide as decide_take
@@ -8,7 +8,7 @@ from gitcoord.core.kinds.expire import lose
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import Actor, admit_or_none, silence
 from gitcoord.errors import Refusal, UsageError
-from gitcoord.names import printable
+from gitcoord.names import printable, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -40,7 +40,10 @@ def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refus
         return refusal
     what = shown(command.item.name, command.item.space)
     rivals = [c for c in overlapping(state, command.item) if c["agent"] != command.actor.agent]
-    claim = next((c for c in rivals if c["token"] == command.token and c["path"] == command.item.name), None)
+    claim = next(
+        (c for c in rivals if c["token"] == command.token and key_of(state, item_of(c)) == key_of(state, command.item)),
+        None,
+    )
     if claim is None:
         held = tuple(describe(c, None) for c in rivals)
         return Refusal(

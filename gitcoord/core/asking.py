@@ -1,0 +1,294 @@
+"""Asking for paths and resources: the commands Take and Renew, and what is decided on them."""
+
+from gitcoord.core.claims import (
+    DEFAULT_TTL,
+    INTENT,
+    MAX_TTL,
+    MIN_TTL,
+    MODES,
+    WRITE,
+    Item,
+    all_claims,
+    describe,
+    in_the_way,
+    item_of,
+    own_claim,
+)
+from gitcoord.core.events import Chain, Decision
+from gitcoord.core.kinds.expire import expire_body, judged_beats
+from gitcoord.core.nonces import remembered
+from gitcoord.core.rules import halted, open_session
+from gitcoord.core.sessions import Actor, Admission, admit, next_beat
+from gitcoord.errors import Refusal, UsageError
+from gitcoord.names import printable, shown
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.sessions import Silence
+    from gitcoord.core.state import State, View
+
+    Judged = tuple[Record, Silence]
+
+
+class Take(NamedTuple):
+    """The command: who wants what. `ttl` 0 and empty texts mean "not said"."""
+
+    actor: Actor
+    items: tuple[Item, ...]
+    mode: str = WRITE
+    ttl: int = 0
+    expected: int = 0
+    reason: str = ""
+    task: str = ""
+    base: str = ""
+    units: int = 1
+    nonce: str = ""
+    keep: bool = False
+    refused: "tuple[Record, ...]" = ()
+
+
+def _check(command: Take) -> None:
+    if not command.items:
+        raise UsageError("no path was named")
+    if command.mode not in MODES:
+        raise UsageError(f"'{command.mode}' is not a mode", hints=("read, intent or write",))
+    if command.units < 1:
+        raise UsageError("units are counted from 1")
+    _check_ttl(command.ttl)
+
+
+def _check_ttl(ttl: int) -> None:
+    if ttl and not MIN_TTL <= ttl <= MAX_TTL:
+        raise UsageError("the ttl is out of range", hints=("from 1s to 7d",))
+
+
+def _memo(command: Take) -> "Record":
+    """What a repeat under the same nonce must say again."""
+    return {
+        "verb": "take", "items": [list(item) for item in command.items], "mode": command.mode, "ttl": command.ttl,
+        "units": command.units, "reason": command.reason, "task": command.task,
+    }  # fmt: skip
+
+
+def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
+    """Grant all items, or refuse naming every holder. What the silent hold is expired on the way."""
+    _check(command)
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    agent = command.actor.agent
+    admitted = admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    early = (_repeat(state, command, view) if command.keep else None) or _access(command, view)
+    if early is not None:
+        return early
+    ways = [in_the_way(state, view, item, agent, command.mode, command.units) for item in command.items]
+    binding = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.binding}
+    if binding:
+        return _held(state, command, list(binding.values()))
+    silent = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.silent}
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    return _grant(chain, command, view, list(silent.values()), admitted)
+
+
+def _grant(
+    chain: Chain, command: Take, view: "View", silent: "list[Judged]", admitted: Admission
+) -> "Decision | Refusal":
+    """Events for what changes. An item that is held as asked for keeps its token and gets no event."""
+    agent = command.actor.agent
+    owns = {item: own_claim(chain.state, item, agent) for item in command.items}
+    changing = [item for item in owns if command.keep or admitted.opens or not _same(owns[item], command, admitted)]
+    beats = []
+    if silent:
+        event = chain.add("expire", expire_body(view, silent))
+        beats += judged_beats(view, silent, event.seq)
+    open_session(chain, command.actor, view, admitted)
+    if changing:
+        refusal = _give_up_writing(chain, command, view, [own for own in owns.values() if own is not None])
+        if refusal is not None:
+            return refusal
+        body = _body(command, admitted.session, [(item, owns[item]) for item in changing], view)
+        chain.add("claim", body, _memo(command) if command.keep else None)
+    held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
+    beat = next_beat(view.beat(agent), agent, admitted.session, view, min(own["ttl"] for own in held))
+    return Decision(chain.events, [*beats, beat] if beat else beats, _result(held, renewed=not chain.events))
+
+
+def _body(command: Take, session: int, rows: "list[tuple[Item, Record | None]]", view: "View") -> "Record":
+    owns = [own for _, own in rows]
+    return {
+        "session": session,
+        "items": [list(item) for item, _ in rows],
+        "mode": command.mode,
+        "ttl": min(_ttl(own, item, command, view) for item, own in rows),
+        "expected": command.expected,
+        "reason": command.reason or _kept(owns, "reason"),
+        "task": command.task or _kept(owns, "task"),
+        "bases": [_base(own, command) for own in owns],
+        "units": command.units,
+        "capacity": _capacity([item for item, _ in rows], view),
+    }
+
+
+def _capacity(items: "list[Item]", view: "View") -> "Record":
+    """The evidence for resources: how many units there were."""
+    return {item.name: view.resource(item.name).capacity for item in items if item.space == "resource"}
+
+
+def _give_up_writing(chain: Chain, command: Take, view: "View", owns: "list[Record]") -> "Refusal | None":
+    """Going down from write is a release of the work, on record, before the weaker claim."""
+    written = [own for own in owns if own["mode"] == WRITE] if command.mode != WRITE else []
+    if not written:
+        return None
+    from gitcoord.core.kinds.release import add_release, uncommitted
+
+    refusal = uncommitted(view, written)
+    if refusal is None:
+        add_release(chain, view, written, "")
+    return refusal
+
+
+def _same(own: "Record | None", command: Take, admitted: Admission) -> bool:
+    """Would granting again change nothing?"""
+    return (
+        own is not None
+        and own["session"] == admitted.session
+        and own["mode"] == command.mode
+        and own["units"] == command.units
+        and command.ttl in (0, own["ttl"])
+        and command.reason in ("", own["reason"])
+        and command.task in ("", own["task"])
+        and command.expected in (0, own["expected"])
+    )
+
+
+def _base(own: "Record | None", command: Take) -> str:
+    """Work is judged from where the write claim began, also after its ttl or reason changed."""
+    return str(own["base"]) if own is not None and own["mode"] == WRITE == command.mode else command.base
+
+
+def _kept(owns: "list[Record | None]", field: str) -> str:
+    """A re-take that does not say a text keeps the one it had, where that is one and the same."""
+    texts = {own[field] if own is not None else "" for own in owns}
+    return str(texts.pop()) if len(texts) == 1 else ""
+
+
+def _ttl(own: "Record | None", item: Item, command: Take, view: "View") -> int:
+    if command.ttl:
+        return command.ttl
+    if own is not None:
+        return int(own["ttl"])
+    declared = view.resource(item.name).ttl if item.space == "resource" else 0
+    return declared or DEFAULT_TTL
+
+
+def _result(claims: "list[Record]", *, renewed: bool = False) -> "dict[str, object]":
+    shown_claims = [describe(claim, claim["ttl"]) for claim in claims]
+    return {"token": max(claim["token"] for claim in claims), "claims": shown_claims, "renewed": renewed}
+
+
+def _access(command: Take, view: "View") -> "Refusal | None":
+    for item in command.items:
+        if item.space != "resource":
+            if command.units != 1:
+                raise UsageError("--units is for resources (@name), not for paths")
+            continue
+        policy = view.resource(item.name)
+        if command.units > policy.capacity:
+            return Refusal("capacity", f"@{item.name} has {policy.capacity} unit(s), {command.units} were asked for")
+        allowed = policy.writers if command.mode == WRITE else policy.readers + policy.writers
+        if allowed and command.actor.agent not in allowed:
+            return Refusal(
+                "access",
+                f"'{command.actor.agent}' may not {command.mode} @{item.name}",
+                hints=(f'the settings allow: {", ".join(allowed)} (.gitcoord/config, resource "{item.name}")',),
+            )
+    return None
+
+
+def _repeat(state: "State", command: Take, view: "View") -> "Decision | Refusal | None":
+    """The first outcome of this nonce, and whether it still stands."""
+    agent = command.actor.agent
+    first = remembered(state, agent, command.nonce, _memo(command))
+    if first is None or isinstance(first, Refusal):
+        return first
+    owns = [(item, own_claim(state, item, agent)) for item in command.items]
+    gone = [shown(item.name, item.space) for item, own in owns if own is None]
+    if gone:
+        return Refusal(
+            "gone",
+            f"granted before under this nonce (token {first['seq']}), but gone since: {printable(', '.join(gone))}",
+            hints=("ask again under a new nonce",),
+        )
+    held = [own for _, own in owns if own is not None]
+    beat = next_beat(view.beat(agent), agent, held[0]["session"], view)
+    return Decision([], [beat] if beat else [], {**_result(held), "repeated": True})
+
+
+def _held(state: "State", command: Take, binding: "list[Judged]") -> Refusal:
+    """The refusal, with every holder. It never says how to take a live claim away."""
+    held = [describe(claim, verdict.expires_in) for claim, verdict in binding]
+    names = ", ".join(sorted({claim["agent"] for claim, _ in binding}))
+    what = f"{len(command.items)} paths: nothing was claimed;"
+    if len(command.items) == 1:
+        what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
+    return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, binding[0][0]))
+
+
+def _two_intents(state: "State", command: Take, first: "Record") -> "tuple[str, ...]":
+    """Where both sides hold an intent and one wants to write, nothing is taken from either: the younger gives way."""
+    mine = own_claim(state, item_of(first), command.actor.agent)
+    if mine is None or command.mode != WRITE or mine["mode"] != INTENT or first["mode"] != INTENT:
+        return ()
+    if mine["token"] < first["token"]:
+        return (f"your intent is the older one: wait until {first['agent']} releases its own",)
+    return (f"{first['agent']} has the older intent: release yours, then wait for the path",)
+
+
+# --- renewing ------------------------------------------------------------------------------------------------------
+
+
+class Renew(NamedTuple):
+    """The command: a heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
+
+    actor: Actor
+    items: tuple[Item, ...] = ()
+    ttl: int = 0
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide_renew(state: "State", command: Renew, view: "View") -> "Decision | Refusal":
+    """A heartbeat goes through also while halted; a new ttl does not."""
+    _check_ttl(command.ttl)
+    agent = command.actor.agent
+    admitted = admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    claims = all_claims(state, agent)
+    if command.items:
+        owns = [(item, own_claim(state, item, agent)) for item in command.items]
+        claims = [own for _, own in owns if own is not None]
+        missing = [shown(item.name, item.space) for item, own in owns if own is None]
+    else:
+        missing = [] if claims else ["anything"]
+    if missing or admitted.opens:
+        what = printable(", ".join(missing)) or "anything"
+        return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
+    ttl = command.ttl or min(claim["ttl"] for claim in claims)
+    beat = next_beat(view.beat(agent), agent, admitted.session, view, ttl)
+    changing = [claim for claim in claims if command.ttl not in (0, claim["ttl"])]
+    refusal = halted(state) if changing else None
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    for claim in changing:
+        kept = {key: claim[key] for key in ("mode", "expected", "reason", "task", "units", "session")}
+        item = item_of(claim)
+        grant = {"items": [list(item)], "bases": [claim["base"]], "capacity": _capacity([item], view)}
+        chain.add("claim", {**kept, **grant, "ttl": command.ttl})
+    now = [own_claim(chain.state, item_of(claim), agent) or claim for claim in claims]
+    return Decision(chain.events, [beat] if beat else [], _result(now, renewed=not chain.events))

@@ -1,0 +1,109 @@
+"""`python -m tests.bench`: run the benchmarks, print ratios with their targets, write JSON."""
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.bench import crowd, library, oneshot, report, size
+from tests.bench.measure import Failed, Result
+from tests.bench.place import Place, has_lfs
+
+
+class Scale(NamedTuple):
+    rounds: int = 41
+    plan: crowd.Plan = crowd.Plan(64, 3, 4, 16)
+    claims: int = 10_000
+    events: int = 100_000
+    chunk: int = 10
+
+
+QUICK = Scale(rounds=2, plan=crowd.Plan(4, 1, 0.5, 1), claims=120, events=160, chunk=2)
+Bench = Callable[[Place, Path, Scale], list[Result]]
+
+BENCHES: dict[str, Bench] = {
+    "claim": lambda place, cache, scale: oneshot.claim_and_release(place, scale.rounds),
+    "list": lambda place, cache, scale: oneshot.listing(place, scale.rounds),
+    "check": lambda place, cache, scale: oneshot.check(place, scale.rounds),
+    "crowd": lambda place, cache, scale: crowd.commands(place, scale.plan),
+    "crowd-library": lambda place, cache, scale: crowd.library(place, scale.plan),
+    "spread": lambda place, cache, scale: size.spread(place, cache, scale.rounds, scale.claims),
+    "flat": lambda place, cache, scale: size.flat(place, cache, scale.rounds, scale.claims),
+    "events": lambda place, cache, scale: size.events(place, cache, scale.rounds, scale.events),
+    "library": lambda place, cache, scale: library.pairs(place, scale.rounds, scale.chunk),
+}
+NEED_LFS = ("claim", "list")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="a few rounds of small sizes: proves that it works, times nothing"
+    )
+    parser.add_argument("--only", metavar="NAME,...", default="", help=f"some of: {', '.join(BENCHES)}")
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds of what is interleaved")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    parser.add_argument("--markdown", action="store_true", help="print the table of docs/benchmarks.md at the end")
+    parser.add_argument(
+        "--command-dir", type=Path, metavar="DIR", help="where git-claim and git-coord are; else they are installed"
+    )
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the large repositories there for the next run")
+    given = parser.parse_args()
+    given.names = given.only.split(",") if given.only else list(BENCHES)
+    unknown = [name for name in given.names if name not in BENCHES]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}")
+    return given
+
+
+def main() -> int:
+    given = arguments()
+    scale = QUICK if given.quick else Scale()
+    if given.rounds:
+        scale = scale._replace(rounds=given.rounds)
+    home = Path.cwd()
+    for name in ("json", "cache", "command_dir"):
+        if getattr(given, name) is not None:
+            setattr(given, name, home / getattr(given, name))
+    with tempfile.TemporaryDirectory(prefix="gitcoord-bench-", ignore_cleanup_errors=True) as directory:
+        try:
+            return _run(given, scale, Path(directory).resolve())
+        finally:
+            os.chdir(home)
+
+
+def _run(given: argparse.Namespace, scale: Scale, directory: Path) -> int:
+    place = Place(directory, given.command_dir)
+    facts = report.machine(place)
+    cache = given.cache or directory / "cache"
+    results: list[Result] = []
+    skipped: dict[str, str] = {}
+    failed = False
+    print(f"commands from {place.source}; {', '.join(f'{key}: {value}' for key, value in facts.items())}")
+    for name in given.names:
+        if name in NEED_LFS and not has_lfs():
+            skipped[name] = "git-lfs is not installed"
+            report.warn(f"{name}: skipped, {skipped[name]}")
+            continue
+        try:
+            found = BENCHES[name](place, cache, scale)
+        except Failed as error:
+            failed = True
+            skipped[name] = f"failed: {error}"
+            report.warn(f"{name}: {error}")
+            continue
+        report.print_rows(found)
+        results += found
+    data = report.as_json(place, facts, results, skipped, quick=given.quick)
+    if given.json:
+        given.json.write_text(json.dumps(data, indent=2) + "\n")
+    if given.markdown:
+        print("\n" + report.markdown(data))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,140 @@
+"""Repositories with many live claims or a long ledger, built by the library's own transaction and kept in a cache."""
+
+import os
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from gitcoord.app.claims import release, take
+from gitcoord.app.context import Context
+from gitcoord.app.init import init
+from gitcoord.core.claims import Item
+from gitcoord.core.kinds.claim import Take
+from gitcoord.core.sessions import Actor
+from gitcoord.hot.host import Host
+from gitcoord.names import LEDGER
+from gitcoord.store.repo import Repo, Settings
+from tests.bench.packed import PackStore
+from tests.bench.place import Place, empty_repository
+
+# Claims of a built repository must outlive the cache.
+_TTL = 7 * 24 * 3600
+_CACHE_SECONDS = _TTL // 2
+_AGENTS = 40
+_BATCH = 200
+_STAMP = "bench-built"
+
+
+def spread_paths(count: int) -> list[str]:
+    """Paths as in a large repository: a few big subsystems, many small ones, two to seven levels, odd sizes."""
+    draw = random.Random(20)
+    directories = [f"{area}{n}" for area in ("drivers", "lib", "services", "docs") for n in range(4)]
+    paths: list[str] = []
+    while len(paths) < count:
+        # Few directories get most of what is new: the earlier, the larger.
+        parent = directories[int(len(directories) * draw.random() ** 2)]
+        if parent.count("/") < 5 and draw.random() < 0.35:
+            parent = f"{parent}/part{len(directories)}"
+            directories.append(parent)
+        paths += [f"{parent}/module_{len(paths) + n}.c" for n in range(draw.choice((1, 2, 3, 5, 8, 20)))]
+    return paths[:count]
+
+
+def flat_paths(count: int) -> list[str]:
+    return [f"generated/table_{n}.sql" for n in range(count)]
+
+
+class Builder:
+    """A repository below a directory, and a context on it that writes into a pack."""
+
+    def __init__(self, place: Place, where: Path) -> None:
+        empty_repository(place, where, ["README"])
+        self._place = place
+        self.where = where
+        git_dir = where / ".git"
+        env = {os.fsencode(k): os.fsencode(v) for k, v in place.env.items()} | {b"GIT_DIR": os.fsencode(git_dir)}
+        head = place.run(where, "git", "rev-parse", "HEAD").strip()
+        self._store = PackStore(git_dir, {"HEAD": head, "refs/heads/main": head})
+        # No work tree: the builder changes no file, so nothing need be looked up there.
+        repo = Repo(str(git_dir), str(git_dir), "", "", env)
+        self._ctx = Context(repo, Settings([("gitcoord.gc", "false")]), self._store, Host())
+        self.events = 1
+        init(self._ctx, Actor("setup"), sync="main")
+
+    def take(self, agent: str, paths: Sequence[str]) -> None:
+        self._count(take(self._ctx, Take(Actor(agent), tuple(Item("path", p) for p in paths), ttl=_TTL)))
+
+    def release(self, agent: str, paths: Sequence[str]) -> None:
+        release(self._ctx, Actor(agent), tuple(Item("path", p) for p in paths))
+        self.events += 1
+
+    def _count(self, result: dict[str, object]) -> None:
+        self.events = int(str(result["token"]))
+
+    def trim(self) -> None:
+        self._store.forget_history(self._store.refs[LEDGER])
+
+    def finish(self) -> None:
+        self._store.finish(self._place.env)
+        (self.where / ".git" / _STAMP).write_text(f"{time.time():.0f}\n")
+
+
+def with_claims(place: Place, where: Path, paths: Sequence[str]) -> None:
+    """These claims are live, in the hands of up to forty agents."""
+    builder, progress = Builder(place, where), Progress(where.name, len(paths))
+    batch = min(_BATCH, max(1, len(paths) // _AGENTS))
+    for n, start in enumerate(range(0, len(paths), batch)):
+        builder.take(f"agent{n % _AGENTS}", paths[start : start + batch])
+        builder.trim()
+        progress.show(start + batch)
+    builder.finish()
+
+
+def with_events(place: Place, where: Path, events: int) -> None:
+    """A ledger with so many events; ten claims live, all others taken and given back by twenty agents."""
+    builder, progress = Builder(place, where), Progress(where.name, events)
+    paths = spread_paths(500)
+    for path in paths[:10]:
+        builder.take("agent0", [path])
+    n = 0
+    while builder.events < events:
+        agent, path = f"agent{n % 20}", paths[10 + n % 490]
+        builder.take(agent, [path])
+        builder.release(agent, [path])
+        n += 1
+        if n % 500 == 0:
+            builder.trim()
+            progress.show(builder.events)
+    builder.finish()
+
+
+class Progress:
+    """A line every few seconds."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self._name = name
+        self._total = total
+        self._start = self._last = time.monotonic()
+
+    def show(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self._last > 5:
+            self._last = now
+            words = f"  building {self._name}: {done} of {self._total} ({now - self._start:.0f} s)"
+            print(words, file=sys.stderr, flush=True)
+
+
+def is_fresh(where: Path) -> bool:
+    """Was it built whole, and do its claims still live?"""
+    try:
+        return time.time() - float((where / ".git" / _STAMP).read_text()) < _CACHE_SECONDS
+    except (OSError, ValueError):
+        return False
+
+
+def settle(place: Place, where: Path) -> None:
+    """Everything packed, refs too, as git's own maintenance leaves it: the same for whatever is compared."""
+    place.run(where, "git", "gc", "--quiet", "--prune=now")
+    os.sync()

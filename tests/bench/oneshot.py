@@ -1,0 +1,119 @@
+"""One command at a time, nobody in the way: against git-lfs, and against the bare interpreter."""
+
+import os
+import time
+
+from tests.bench.lfs_server import running
+from tests.bench.measure import Result, Samples, Target, compare, interleave
+from tests.bench.place import ROOT, Place
+
+_LISTED = 20
+
+
+def _files(rounds: int) -> list[str]:
+    """Enough to take a fresh one each round, spread over a few directories."""
+    return [f"src/part{n % 7}/file{n}.txt" for n in range(rounds + 4)]
+
+
+def _configure_lfs(place: Place, url: str) -> None:
+    for key, value in (("lfs.url", url), (f"lfs.{url}.locksverify", "true"), (f"lfs.{url}.access", "none")):
+        place.run(place.directory, "git", "config", "--global", key, value)
+
+
+def claim_and_release(place: Place, rounds: int) -> list[Result]:
+    files = _files(rounds)
+    ours, theirs = place.repository("ours", files), place.repository("theirs", files, ledger=False)
+    with running(str(ROOT)) as url:
+        _configure_lfs(place, url)
+
+        def step(where: "os.PathLike[str]", *words: str) -> "Step":
+            return Step(place, where, words, files)
+
+        samples = interleave(
+            rounds,
+            {"claim": step(ours, "git", "claim"), "lfs lock": step(theirs, "git", "lfs", "lock")},
+            {"release": step(ours, "git", "claim", "release"), "lfs unlock": step(theirs, "git", "lfs", "unlock")},
+            {"python": lambda _: place.bare_python()},
+        )
+    return [
+        compare("claim", "git claim / git lfs lock", samples, "claim", "lfs lock", Target(0.9), "aim: 0.6"),
+        compare("release", "git claim release / git lfs unlock", samples, "release", "lfs unlock", Target(0.45)),
+        compare("claim-python", "git claim / python3 -I -S -c pass", samples, "claim", "python", None),
+    ]
+
+
+class Step:
+    """A command on the round's own file, in its repository."""
+
+    def __init__(self, place: Place, where: "os.PathLike[str]", words: tuple[str, ...], files: list[str]) -> None:
+        self._place = place
+        self._where = where
+        self._words = words
+        self._files = files
+
+    def __call__(self, number: int) -> float:
+        os.chdir(self._where)
+        return self._place.timed(*self._words, self._files[number])
+
+
+def listing(place: Place, rounds: int) -> list[Result]:
+    files = _files(_LISTED)
+    ours, theirs = place.repository("listed", files), place.repository("lfs-listed", files, ledger=False)
+    with running(str(ROOT)) as url:
+        _configure_lfs(place, url)
+        place.run(ours, "git", "claim", *files[:_LISTED])
+        for file in files[:_LISTED]:
+            place.run(theirs, "git", "lfs", "lock", file)
+
+        def at(where: "os.PathLike[str]", *words: str) -> float:
+            os.chdir(where)
+            return place.timed(*words)
+
+        samples = interleave(
+            rounds,
+            {
+                "list": lambda _: at(ours, "git", "claim", "list"),
+                "lfs locks": lambda _: at(theirs, "git", "lfs", "locks"),
+            },
+        )
+    return [
+        compare("list", f"git claim list / git lfs locks, {_LISTED} each", samples, "list", "lfs locks", Target(1.2))
+    ]
+
+
+def check(place: Place, rounds: int) -> list[Result]:
+    """May I write here? Of a path that nobody holds, and of one's own."""
+    where = place.repository("checked", _files(4))
+    place.run(where, "git", "claim", "src/part0/file0.txt")
+    os.chdir(where)
+    # The heartbeat that rides on a command is due once in half a minute; it should not fall on some rounds only.
+    samples: Samples = interleave(
+        rounds,
+        {
+            "free": lambda _: place.timed("git", "claim", "check", "src/part1/file1.txt"),
+            "own": lambda _: place.timed("git", "claim", "check", "src/part0/file0.txt"),
+            "python": lambda _: place.bare_python(),
+        },
+        warm=2,
+    )
+    return [
+        compare(
+            "check-free", "git claim check (free path) / python3 -I -S -c pass", samples, "free", "python", Target(2.5)
+        ),
+        compare(
+            "check-own", "git claim check (own path) / python3 -I -S -c pass", samples, "own", "python", Target(2.5)
+        ),
+    ]
+
+
+def fsync_cost(place: Place) -> float:
+    """Milliseconds for one fsync of a small new file here: half of what a durable claim costs hangs on it."""
+    times = []
+    for n in range(20):
+        fd = os.open(place.directory / f"fsync{n}", os.O_WRONLY | os.O_CREAT, 0o600)
+        os.write(fd, b"x" * 200)
+        start = time.perf_counter()
+        os.fsync(fd)
+        times.append(time.perf_counter() - start)
+        os.close(fd)
+    return sorted(times)[10] * 1000

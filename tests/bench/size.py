@@ -1,0 +1,79 @@
+"""One claim in a large ledger against one in a small ledger: many live claims, many past events."""
+
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.bench.build import flat_paths, is_fresh, settle, spread_paths, with_claims, with_events
+from tests.bench.measure import Result, Target, compare, interleave
+from tests.bench.place import Place
+
+_FEW = 10
+_SHORT = 100
+
+
+def _repository(place: Place, cache: Path, name: str, build: Callable[[Path], None]) -> Path:
+    where = cache / name
+    if not is_fresh(where):
+        start = time.monotonic()
+        build(where)
+        checked = place.run(where, "git", "coord", "fsck")
+        print(
+            f"  built {name} in {time.monotonic() - start:.0f} s; fsck: {checked.strip()}", file=sys.stderr, flush=True
+        )
+    settle(place, where)
+    return where
+
+
+def _claims(place: Place, cache: Path, rounds: int, many: int, shape: str, paths: list[str]) -> tuple[Path, Path]:
+    small = [paths[n] for n in sorted(random.Random(1).sample(range(len(paths)), _FEW))]
+    return (
+        _repository(place, cache, f"{shape}-{_FEW}", lambda where: with_claims(place, where, small)),
+        _repository(place, cache, f"{shape}-{many}", lambda where: with_claims(place, where, paths)),
+    )
+
+
+def _measure(place: Place, rounds: int, few: Path, many: Path, directories: list[str]) -> dict[str, list[float]]:
+    """A fresh path each round, beside claimed ones; given back untimed."""
+    run = int(time.time())
+    draw = random.Random(3)
+    chosen = [f"{draw.choice(directories)}/new-{run}-{n}" for n in range(rounds + 2)]
+
+    def claim(where: Path, number: int) -> float:
+        os.chdir(where)
+        seconds = place.timed("git", "claim", chosen[number])
+        place.timed("git", "claim", "release", chosen[number])
+        return seconds
+
+    return interleave(rounds, {"few": lambda n: claim(few, n), "many": lambda n: claim(many, n)}, warm=2)
+
+
+def _directories(paths: list[str]) -> list[str]:
+    return sorted({path.rpartition("/")[0] for path in paths})
+
+
+def spread(place: Place, cache: Path, rounds: int, many: int) -> list[Result]:
+    paths = spread_paths(many)
+    few, lots = _claims(place, cache, rounds, many, "spread", paths)
+    samples = _measure(place, rounds, few, lots, _directories(paths))
+    what = f"git claim with {many:,} live claims in {len(_directories(paths)):,} directories / with {_FEW}"
+    return [compare("spread", what, samples, "many", "few", Target(1.3), "both after git gc")]
+
+
+def flat(place: Place, cache: Path, rounds: int, many: int) -> list[Result]:
+    paths = flat_paths(many)
+    few, lots = _claims(place, cache, rounds, many, "flat", paths)
+    samples = _measure(place, rounds, few, lots, _directories(paths))
+    what = f"git claim with {many:,} live claims in one directory / with {_FEW}"
+    return [compare("flat", what, samples, "many", "few", Target(1.5), "both after git gc")]
+
+
+def events(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
+    few = _repository(place, cache, f"events-{_SHORT}", lambda where: with_events(place, where, _SHORT))
+    lots = _repository(place, cache, f"events-{long}", lambda where: with_events(place, where, long))
+    samples = _measure(place, rounds, few, lots, _directories(spread_paths(500)))
+    what = f"git claim with {long:,} events in the ledger / with {_SHORT}"
+    return [compare("events", what, samples, "many", "few", Target(1.2), "both after git gc")]
