@@ -191,7 +191,7 @@ gitcoord gitcoord.errors gitcoord.names gitcoord.record
 gitcoord.app gitcoord.app.context gitcoord.app.facts gitcoord.app.ledger
 gitcoord.core gitcoord.core.claims gitcoord.core.codec gitcoord.core.durations gitcoord.core.events gitcoord.core.nonces
 gitcoord.core.rules gitcoord.core.sessions gitcoord.core.state
-gitcoord.core.kinds gitcoord.core.kinds.claim gitcoord.core.kinds.expire
+gitcoord.core.kinds gitcoord.core.kinds.claim
 gitcoord.hot gitcoord.hot.host gitcoord.hot.identity gitcoord.hot.main gitcoord.hot.open gitcoord.hot.options
 gitcoord.hot.paths gitcoord.hot.render gitcoord.hot.verbs
 gitcoord.store gitcoord.store.files gitcoord.store.interface gitcoord.store.plumbing gitcoord.store.process
@@ -199,14 +199,14 @@ gitcoord.store.repo gitcoord.store.tree
 """
 WRITING = """
 _sha1 fcntl zlib
-gitcoord.app.claims gitcoord.app.heal gitcoord.app.refusals gitcoord.app.retired gitcoord.app.transact
-gitcoord.core.kinds.start
+gitcoord.app.claims gitcoord.app.heal gitcoord.app.refusals gitcoord.app.transact
+gitcoord.core.kinds.start gitcoord.hot.changing
 gitcoord.store.locks gitcoord.store.objects gitcoord.store.queue
 """
 LOADED = {
-    "check": EVERY + "gitcoord.app.look",
-    "list": EVERY + "gitcoord.app.look",
-    "take": EVERY + WRITING + "gitcoord.core.kinds.init",
+    "check": EVERY + "gitcoord.app.look gitcoord.hot.looking",
+    "list": EVERY + "gitcoord.app.look gitcoord.hot.looking",
+    "take": EVERY + WRITING + "gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.expire gitcoord.core.kinds.init",
     "release": EVERY + WRITING + "gitcoord.core.kinds.release",
 }
 WORDS = {"check": ["check", "src"], "take": ["src"], "release": ["release", "src"], "list": ["list"]}

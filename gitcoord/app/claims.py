@@ -10,8 +10,8 @@ from gitcoord.errors import Refusal, Refused
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.core.asking import Take
     from gitcoord.core.events import Decision
-    from gitcoord.core.kinds.claim import Take
     from gitcoord.core.kinds.takeover import Takeover
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View

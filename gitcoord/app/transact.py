@@ -7,7 +7,6 @@ the new one with claim refs behind it, which the next writer mends before its ow
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import Commit, load, read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals, settle_refusals
-from gitcoord.app.retired import retire
 from gitcoord.core.codec import encode_file
 from gitcoord.core.events import Decision, effects, encode_event
 from gitcoord.core.kinds import kind_module
@@ -200,6 +199,8 @@ def _record(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "
 
 def _afterwards(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decision) -> None:
     """Housekeeping that may be lost: old heartbeats, counted refusals, git's own maintenance."""
+    if decision.beats:
+        from gitcoord.app.retired import retire  # once a slot
     for beat in decision.beats:
         retire(ctx, beat.agent, snapshot.session_oids.get(beat.agent))
     if decision.events:

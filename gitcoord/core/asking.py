@@ -97,10 +97,10 @@ def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
 def _grant(
     chain: Chain, command: Take, view: "View", silent: "list[Judged]", admitted: Admission
 ) -> "Decision | Refusal":
-    """Events for what changes. An item that is held as asked for keeps its token and gets no event."""
+    """One event with one token for the whole request; none, but a heartbeat, where it changes nothing."""
     agent = command.actor.agent
     owns = {item: own_claim(chain.state, item, agent) for item in command.items}
-    changing = [item for item in owns if command.keep or admitted.opens or not _same(owns[item], command, admitted)]
+    changing = command.keep or admitted.opens or not all(_same(own, command, admitted) for own in owns.values())
     beats = []
     if silent:
         event = chain.add("expire", expire_body(view, silent))
@@ -110,7 +110,7 @@ def _grant(
         refusal = _give_up_writing(chain, command, view, [own for own in owns.values() if own is not None])
         if refusal is not None:
             return refusal
-        body = _body(command, admitted.session, [(item, owns[item]) for item in changing], view)
+        body = _body(command, admitted.session, list(owns.items()), view)
         chain.add("claim", body, _memo(command) if command.keep else None)
     held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
     beat = next_beat(view.beat(agent), agent, admitted.session, view, min(own["ttl"] for own in held))

@@ -8,13 +8,13 @@ from gitcoord.names import check_word, printable, quote, shell_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.core.kinds.claim import Take
+    from gitcoord.core.asking import Take
     from gitcoord.hot.render import Row
     from gitcoord.hot.verbs import Call, Values
 
 
 def take(call: "Call", values: "Values", words: list[str]) -> int:
-    from gitcoord.core.kinds.claim import Take
+    from gitcoord.core.asking import Take
 
     nonce = str(values.get("nonce", ""))
     if "nonce" in values:

@@ -15,7 +15,7 @@ from gitcoord.names import LEDGER, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.core.kinds.claim import Take
+    from gitcoord.core.asking import Take
     from gitcoord.hot.render import Row
     from gitcoord.hot.verbs import Call
 

@@ -119,7 +119,12 @@ class World:
         return {**os.environ, **({"GITCOORD_AGENT": agent} if agent else {}), **env}
 
     def run(
-        self, argv: list[str], words: tuple[str | bytes, ...], agent: str, cwd: str = "", env: dict[str, str] | None = None
+        self,
+        argv: list[str],
+        words: tuple[str | bytes, ...],
+        agent: str,
+        cwd: str = "",
+        env: dict[str, str] | None = None,
     ) -> Done:
         done = subprocess.run(
             [*argv, *words], cwd=self.top / cwd, env=self.environ(agent, env or {}), stdin=subprocess.DEVNULL,
@@ -131,10 +136,14 @@ class World:
         assert_harmless(err, terminal=self.coloured)
         return Done(done.returncode, out, err)
 
-    def claim(self, *words: str | bytes, agent: str = "alice", cwd: str = "", env: dict[str, str] | None = None) -> Done:
+    def claim(
+        self, *words: str | bytes, agent: str = "alice", cwd: str = "", env: dict[str, str] | None = None
+    ) -> Done:
         return self.run(CLAIM, words, agent, cwd, env)
 
-    def coord(self, *words: str | bytes, agent: str = "alice", cwd: str = "", env: dict[str, str] | None = None) -> Done:
+    def coord(
+        self, *words: str | bytes, agent: str = "alice", cwd: str = "", env: dict[str, str] | None = None
+    ) -> Done:
         return self.run(COORD, words, agent, cwd, env)
 
     def take(self, *words: str, agent: str = "alice") -> int:
@@ -149,14 +158,21 @@ class World:
             done = self.claim("release", "--all", "--dirty", agent=agent)
             assert done.code == 0, done
 
-    def at_terminal(self, *words: str, argv: list[str] = CLAIM, env: dict[str, str] | None = None, agent: str = "") -> Done:
+    def at_terminal(
+        self, *words: str, argv: list[str] = CLAIM, env: dict[str, str] | None = None, agent: str = ""
+    ) -> Done:
         """The same at a real terminal: what it shows, both streams in one."""
         with self.terminal(*words, argv=argv, env=env, agent=agent) as shown:
             return shown.end()
 
     @contextmanager
     def terminal(
-        self, *words: str, argv: list[str] = CLAIM, env: dict[str, str] | None = None, agent: str = "", err: int | None = None
+        self,
+        *words: str,
+        argv: list[str] = CLAIM,
+        env: dict[str, str] | None = None,
+        agent: str = "",
+        err: int | None = None,
     ) -> "Iterator[Terminal]":
         master, slave = pty.openpty()
         environ = {"TERM": "xterm", **self.environ(agent, env or {})}

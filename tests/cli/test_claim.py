@@ -49,7 +49,9 @@ def test_take(world: World) -> None:
 def test_take_of_several_is_one_event_with_one_token(world: World) -> None:
     done = world.claim("take", "src/a.py", "src/b.py", "new.txt", "--ttl", "1h30m", "-m", "rewrite", "--task", "T-1")
     assert done.code == 0 and done.err == ""
-    assert done.out == "".join(f"claimed {path}, token 3, for 1h30m of silence\n" for path in ("src/a.py", "src/b.py", "new.txt"))
+    assert done.out == "".join(
+        f"claimed {path}, token 3, for 1h30m of silence\n" for path in ("src/a.py", "src/b.py", "new.txt")
+    )
     assert world.events()[2:] == ["claim src/a.py and 2 more by alice"]
     assert len(world.claims()) == 3
 
@@ -58,7 +60,13 @@ def test_a_claim_ref_tells_the_whole_claim(world: World) -> None:
     world.claim("src/a.py", "-m", "fix the parser", "--task", "T-7", "--expect", "20m")
     message = world.git("show", "-s", "--format=%B", "refs/claims/path/src/a.py/@alice")
     assert message.startswith("claim src/a.py by alice\n\n{")
-    for part in ('"reason":"fix the parser"', '"task":"T-7"', '"expected":1200', '"mode":"write"', "Seq: 3\nKind: claim"):
+    for part in (
+        '"reason":"fix the parser"',
+        '"task":"T-7"',
+        '"expected":1200',
+        '"mode":"write"',
+        "Seq: 3\nKind: claim",
+    ):
         assert part in message
 
 
@@ -91,11 +99,17 @@ def test_all_or_nothing_names_every_holder(world: World) -> None:
     done = world.claim("src", "docs/x", "etc/y", "free", agent="carol")
     assert done.code == 1
     assert done.err.splitlines()[0] == "error: 4 paths: nothing was claimed; held by alice, bob"
-    assert [line.split()[:2] for line in done.err.splitlines()[1:4]] == [["src/a.py", "alice"], ["docs", "bob"], ["etc", "bob"]]
+    assert [line.split()[:2] for line in done.err.splitlines()[1:4]] == [
+        ["src/a.py", "alice"],
+        ["docs", "bob"],
+        ["etc", "bob"],
+    ]
     assert world.refs() == before
 
 
-@pytest.mark.parametrize("words", [("src",), ("src", "--mode", "read"), ("docs", "src/a.py"), ("src", "--ttl", "1h", "-m", "please")])
+@pytest.mark.parametrize(
+    "words", [("src",), ("src", "--mode", "read"), ("docs", "src/a.py"), ("src", "--ttl", "1h", "-m", "please")]
+)
 def test_no_refusal_says_how_to_take_a_live_claim_away(world: World, words: tuple[str, ...]) -> None:
     world.take("src")
     for done in (world.claim(*words, agent="bob"), world.claim(*words, "--json", agent="bob")):
@@ -128,8 +142,12 @@ def test_a_retake_that_changes_nothing_is_a_heartbeat(world: World) -> None:
 def test_upgrade_and_downgrade_are_events(world: World) -> None:
     assert world.take("src", "--mode", "read") == 3
     assert world.claim("src") == Done(0, "claimed src, token 4, for 30m of silence\n", "")
-    assert world.claim("src", "--mode", "intent").out == "claimed src (intent), token 5, for 30m of silence\n"
-    assert world.claim("src", "--ttl", "1h", "--mode", "intent").out == "claimed src (intent), token 6, for 1h of silence\n"
+    # Going down from write gives the work back first: a release, then the weaker claim.
+    assert world.claim("src", "--mode", "intent").out == "claimed src (intent), token 6, for 30m of silence\n"
+    assert (
+        world.claim("src", "--ttl", "1h", "--mode", "intent").out
+        == "claimed src (intent), token 7, for 1h of silence\n"
+    )
     assert len(world.claims()) == 1
 
 
@@ -167,7 +185,9 @@ def test_before_init_writing_says_how_to_begin(plain: World) -> None:
     before = plain.refs()
     for words in (("src",), ("release", "src"), ("release", "--all"), ("renew",), ("disown", "src", "--reason", "x")):
         done = plain.claim(*words)
-        assert done == Done(2, "", "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n"), words
+        assert done == Done(
+            2, "", "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n"
+        ), words
     assert plain.refs() == before
 
 
@@ -400,7 +420,9 @@ def test_a_downgrade_does_not_lose_the_work(world: World) -> None:
     assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage") != ""
 
 
-@pytest.mark.parametrize("fold, claimed, real", [(True, "SRC/A.PY", "src/a.py"), (False, NFC, NFD)], ids=["case", "unicode"])
+@pytest.mark.parametrize(
+    "fold, claimed, real", [(True, "SRC/A.PY", "src/a.py"), (False, NFC, NFD)], ids=["case", "unicode"]
+)
 def test_work_is_seen_under_any_spelling_of_the_claim(plain: World, fold: bool, claimed: str, real: str) -> None:
     """Twins are one path for a claim, so they must be one for its release."""
     plain.commit({real: "old\n"})
@@ -436,10 +458,14 @@ def test_uncommitted_work_is_not_released(world: World) -> None:
     before = world.refs()
     done = world.claim("release", "src", "docs")
     assert done == Done(
-        1, "", "error: uncommitted changes in src: nothing was released\nhint: commit them first, or release all the same with --dirty\n"
+        1,
+        "",
+        "error: uncommitted changes in src: nothing was released\nhint: commit them first, or release all the same with --dirty\n",
     )
     assert world.refs() == before
-    assert world.claim("release", "src", "docs", "--dirty").out == "released src (no change)\nreleased docs (no change)\n"
+    assert (
+        world.claim("release", "src", "docs", "--dirty").out == "released src (no change)\nreleased docs (no change)\n"
+    )
 
 
 def test_uncommitted_work_elsewhere_does_not_matter(world: World) -> None:
@@ -453,7 +479,10 @@ def test_release_names_the_commit_that_carries_the_work(world: World) -> None:
     world.take("src/a.py")
     commit = world.commit({"src/a.py": "new\n"})
     world.commit({"other.txt": "later\n"})
-    assert world.claim("release", "src/a.py", "--commit", "HEAD~1").out == f"released src/a.py (with {commit[:12]}, 1 file(s))\n"
+    assert (
+        world.claim("release", "src/a.py", "--commit", "HEAD~1").out
+        == f"released src/a.py (with {commit[:12]}, 1 file(s))\n"
+    )
 
 
 def test_release_after_a_rebase_sees_only_the_claimants_work(world: World) -> None:
@@ -475,7 +504,9 @@ def test_release_of_what_is_not_held_releases_nothing(world: World) -> None:
     before = world.refs()
     done = world.claim("release", "src/a.py", "docs", "nothing")
     assert done == Done(
-        1, "", "error: 'alice' does not hold docs, nothing: nothing was released\nhint: see what you hold: git claim list --mine\n"
+        1,
+        "",
+        "error: 'alice' does not hold docs, nothing: nothing was released\nhint: see what you hold: git claim list --mine\n",
     )
     assert world.refs() == before
 
@@ -497,7 +528,9 @@ def test_a_later_release_that_landed_makes_the_earlier_lineage_needless(world: W
         world.take("src/a.py")
         world.commit({"src/a.py": text})
         world.claim("release", "src/a.py")
-    assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage").splitlines() == [f"lineage/src/a.py/@{len(world.events())}"]
+    assert world.git("ls-tree", "-r", "--name-only", "gitcoord", "lineage").splitlines() == [
+        f"lineage/src/a.py/@{len(world.events())}"
+    ]
 
 
 # --- renew, disown -------------------------------------------------------------------------------------------------
@@ -706,7 +739,10 @@ def test_access_and_ttl_come_from_the_committed_settings(world: World) -> None:
         1, "", "error: 'alice' may not write @deploy/production\n"
         'hint: the settings allow: carol, dave (.gitcoord/config, resource "deploy/production")\n',
     )  # fmt: skip
-    assert world.claim("@deploy/production", agent="carol").out == "claimed @deploy/production, token 6, for 15m of silence\n"
+    assert (
+        world.claim("@deploy/production", agent="carol").out
+        == "claimed @deploy/production, token 6, for 15m of silence\n"
+    )
     assert world.claim("@deploy/production", "--mode", "read", agent="mallory").code == 1
     world.free("carol")
     assert world.claim("@deploy/production", "--mode", "read", agent="erin").code == 0

@@ -44,7 +44,13 @@ def test_init_again_changes_nothing(plain: World) -> None:
     plain.git("add", "-A")
     plain.git("commit", "-q", "-m", "policy")
     before, settings = plain.refs(), (plain.top / ".git/config").read_text()
-    for words in (("init",), ("init", "--policy"), ("init", "--sync", "other"), ("init", "--fold-case"), ("init", "--adopt")):
+    for words in (
+        ("init",),
+        ("init", "--policy"),
+        ("init", "--sync", "other"),
+        ("init", "--fold-case"),
+        ("init", "--adopt"),
+    ):
         done = plain.coord(*words, agent="bob")
         assert (done.code, done.out) == (0, "gitcoord is already set up here\n"), words
     assert plain.refs() == before
@@ -71,7 +77,9 @@ def test_the_starter_policy_is_valid_and_all_comments(plain: World) -> None:
     assert "Claim before you change" in (plain.top / ".gitcoord/rules.md").read_text()
     # What is commented out is valid too, once the comment sign is gone.
     text = (plain.top / ".gitcoord/config").read_text()
-    enabled = "".join(line[1:] if line.startswith(";") else line.replace("\t;", "\t") for line in text.splitlines(keepends=True))
+    enabled = "".join(
+        line[1:] if line.startswith(";") else line.replace("\t;", "\t") for line in text.splitlines(keepends=True)
+    )
     (plain.top / ".gitcoord/config").write_text(enabled)
     assert PERSON in plain.git("config", "-f", ".gitcoord/config", "gitcoord.approver")
     plain.git("add", "-A")
@@ -227,9 +235,13 @@ def test_before_init_reading_is_no_error(plain: World, words: tuple[str, ...]) -
     assert plain.coord(*words, agent="") == Done(0, "", "note: gitcoord is not set up in this repository\n")
 
 
-@pytest.mark.parametrize("words", [("start",), ("stop",), ("kill", "bob"), ("revive", "bob"), ("halt",), ("unhalt",), ("sweep",)])
+@pytest.mark.parametrize(
+    "words", [("start",), ("stop",), ("kill", "bob"), ("revive", "bob"), ("halt",), ("unhalt",), ("sweep",)]
+)
 def test_before_init_writing_says_how_to_begin(plain: World, words: tuple[str, ...]) -> None:
-    assert plain.coord(*words) == Done(2, "", "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n")
+    assert plain.coord(*words) == Done(
+        2, "", "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n"
+    )
 
 
 # --- kill, revive, halt --------------------------------------------------------------------------------------------
@@ -277,9 +289,13 @@ def test_halt(world: World) -> None:
     world.take("src")
     world.take("docs", agent="bob")
     world.take("etc", agent="carol")
-    assert world.coord("halt", "-m", "incident", agent="dave") == Done(0, "halted\n", "hint: go on with: git coord unhalt\n")
+    assert world.coord("halt", "-m", "incident", agent="dave") == Done(
+        0, "halted\n", "hint: go on with: git coord unhalt\n"
+    )
     assert world.coord("halt", agent="dave").out == "already halted\n"
-    refusal = "error: everything was halted by dave: incident\nhint: releases still work; go on with: git coord unhalt\n"
+    refusal = (
+        "error: everything was halted by dave: incident\nhint: releases still work; go on with: git coord unhalt\n"
+    )
     for words in (("x",), ("src",), ("renew", "--ttl", "1h"), ("disown", "src", "--reason", "x")):
         assert world.claim(*words) == Done(1, "", refusal), words
     for command in (("start",), ("sweep",), ("revive", "bob")):
@@ -336,7 +352,9 @@ def test_refusals_are_counted_by_their_real_name(world: World) -> None:
     world.claim("a\nb\tc", agent="bob")
     world.take("other", agent="bob")
     rows = world.coord("log", "--json", "--agent", "bob").json["events"]
-    assert [row["event"]["refused"] for row in rows if row["event"]["refused"]] == [[{"path": "a\nb\tc", "holder": "alice", "count": 1}]]
+    assert [row["event"]["refused"] for row in rows if row["event"]["refused"]] == [
+        [{"path": "a\nb\tc", "holder": "alice", "count": 1}]
+    ]
 
 
 def test_only_people_may_join(world: World) -> None:
@@ -414,8 +432,14 @@ def test_fsck_goes_on_over_a_commit_by_hand(world: World) -> None:
 
 
 def test_resources(world: World) -> None:
-    assert world.coord("resources") == Done(0, "", 'hint: declare one in .gitcoord/config: [resource "gpu"] capacity = 2\n')
-    world.commit({".gitcoord/config": '[resource "gpu"]\n\tcapacity = 3\n[resource "db"]\n\twrite = carol, dave\n\tread = erin\n'})
+    assert world.coord("resources") == Done(
+        0, "", 'hint: declare one in .gitcoord/config: [resource "gpu"] capacity = 2\n'
+    )
+    world.commit(
+        {
+            ".gitcoord/config": '[resource "gpu"]\n\tcapacity = 3\n[resource "db"]\n\twrite = carol, dave\n\tread = erin\n'
+        }
+    )
     world.take("@gpu", "--units", "2")
     world.take("@other", agent="bob")
     rows = [line.split("  ") for line in world.coord("resources").out.splitlines()]
@@ -431,7 +455,14 @@ def test_version(world: World) -> None:
 
 
 def test_wrong_words(world: World) -> None:
-    for words in (("nonsense",), ("--nonsense",), ("status", "--nonsense"), ("status", "extra"), ("kill",), ("kill", "a", "b")):
+    for words in (
+        ("nonsense",),
+        ("--nonsense",),
+        ("status", "--nonsense"),
+        ("status", "extra"),
+        ("kill",),
+        ("kill", "a", "b"),
+    ):
         done = world.coord(*words)
         assert (done.code, done.out) == (2, ""), words
         assert done.err.startswith("error: ") and done.err.endswith("\nhint: git coord -h\n"), words

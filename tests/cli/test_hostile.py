@@ -261,7 +261,11 @@ GRANTED = (
 
 @pytest.mark.parametrize("good", GRANTED, ids=lambda good: good.name)
 def test_granted_one_to_one(world: World, good: Good) -> None:
-    done = world.claim("take", "--json", *good.words, cwd=good.cwd) if good.words[0] == "--" else world.claim(*good.words, "--json", cwd=good.cwd)
+    done = (
+        world.claim("take", "--json", *good.words, cwd=good.cwd)
+        if good.words[0] == "--"
+        else world.claim(*good.words, "--json", cwd=good.cwd)
+    )
     assert done.code == 0, done
     assert tuple(claim["path"] for claim in done.json["claims"]) == good.paths
     assert len(world.claims()) == len(good.paths)
@@ -272,7 +276,7 @@ def test_granted_one_to_one(world: World, good: Good) -> None:
     assert world.claims() == []
 
 
-@pytest.mark.parametrize("path", ["a[d", "what?", "a*b"])
+@pytest.mark.parametrize("path", ["what?", "a*b"])
 def test_a_new_name_with_glob_characters_says_what_it_was_taken_for(world: World, path: str) -> None:
     done = world.claim(path)
     assert done.code == 2 and "no tracked file matches" in done.err and "hint: " in done.err
@@ -280,10 +284,11 @@ def test_a_new_name_with_glob_characters_says_what_it_was_taken_for(world: World
 
 def test_a_new_name_with_glob_characters_can_be_claimed(world: World) -> None:
     """Routes are often called like this: app/[slug]/page.tsx."""
-    done = world.claim(":(literal)app/[slug]/page.tsx", "--json")
-    assert done.code == 0, done
-    world.free()
-    assert done.json["claims"][0]["path"] == "app/[slug]/page.tsx"
+    for word in (":(literal)app/[slug]/page.tsx", "app/[slug]/page.tsx"):
+        done = world.claim(word, "--json")
+        assert done.code == 0, done
+        world.free()
+        assert done.json["claims"][0]["path"] == "app/[slug]/page.tsx"
 
 
 def test_absolute_inside_works(world: World) -> None:
@@ -402,7 +407,9 @@ def test_a_sync_branch_that_is_no_branch_name_is_refused(git_repo: GitRepo, sync
 # --- the library: what no command line can carry -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["a\0b", "\0", "..", "a/../../b", ".git", "a/.Git/b", "x" * 4097, "/".join("ab" * 1600)])
+@pytest.mark.parametrize(
+    "path", ["a\0b", "\0", "..", "a/../../b", ".git", "a/.Git/b", "x" * 4097, "/".join("ab" * 1600)]
+)
 def test_paths_refused_by_the_library(path: str) -> None:
     with pytest.raises(UsageError):
         check_path(path)
@@ -497,7 +504,15 @@ BEAT = b'{"agent":"a","boot":"b","mono":1,"session":1,"slot":30000,"v":1,"wall":
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"x", BEAT.replace(b'"mono":1', b'"mono":NaN'), BEAT.replace(b'"slot":30000,', b""), BEAT.replace(b'"v":1', b'"v":9'), BEAT + BEAT]
+    "data",
+    [
+        b"",
+        b"x",
+        BEAT.replace(b'"mono":1', b'"mono":NaN'),
+        BEAT.replace(b'"slot":30000,', b""),
+        BEAT.replace(b'"v":1', b'"v":9'),
+        BEAT + BEAT,
+    ],
 )
 def test_heartbeats_that_are_none_are_refused(data: bytes) -> None:
     assert decode_beat("0" * 40, BEAT).slot == 30000

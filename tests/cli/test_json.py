@@ -111,7 +111,11 @@ def test_every_type_on_the_page_is_known() -> None:
 
 def test_the_check_can_fail() -> None:
     assert list(wrong({"ok": True, "version": 1}, "version")) == [".version is no string: 1"]
-    assert list(wrong({"ok": 1, "more": 2}, "version")) == [".ok is no boolean: 1", ".more is not documented", ".version is missing"]
+    assert list(wrong({"ok": 1, "more": 2}, "version")) == [
+        ".ok is no boolean: 1",
+        ".more is not documented",
+        ".version is missing",
+    ]
     assert list(wrong([["a", "b"], ["a", 1]], "list of pair", "x")) == ["x[1] is no pair: ['a', 1]"]
 
 
@@ -126,7 +130,11 @@ def test_every_error_code_is_on_the_page() -> None:
     codes = {error.code for error in _all_errors(errors.GitcoordError) if error is not errors.Refused}
     for source in (ROOT / "gitcoord").rglob("*.py"):
         lines = source.read_text().replace("Refusal(\n", "Refusal(").splitlines()
-        codes |= {line.split("Refusal(")[1].strip().split('"')[1] for line in lines if "Refusal(" in line and line.split("Refusal(")[1].strip().startswith('"')}
+        codes |= {
+            line.split("Refusal(")[1].strip().split('"')[1]
+            for line in lines
+            if "Refusal(" in line and line.split("Refusal(")[1].strip().startswith('"')
+        }
     missing = {code for code in codes if f"`{code}`" not in paragraph}
     assert not missing
 
@@ -182,7 +190,9 @@ def test_the_ledger_is_as_described(git_repo: GitRepo) -> None:
         seen.add(top)
         if top != "README.md":
             name = {"claims": "claim", "agents": "agent", "nonces": "nonce"}.get(top, top)
-            assert list(wrong_table(json.loads(world.git("show", f"gitcoord:{file}")), TABLES[f"Record: {name}"])) == [], file
+            assert (
+                list(wrong_table(json.loads(world.git("show", f"gitcoord:{file}")), TABLES[f"Record: {name}"])) == []
+            ), file
     assert seen == {"README.md", "format", "agents", "lineage", "nonces", "halt"}
     for agent in ("alice", "bob"):
         beat = json.loads(world.git("cat-file", "blob", f"refs/gitcoord/sessions/{agent}"))
@@ -207,7 +217,11 @@ def test_settings_and_notes_are_on_the_page(world: World) -> None:
 
 def test_refs_are_on_the_page(world: World) -> None:
     for ref in world.refs():
-        known = [f"`{ref}`" in PAGE, ref.startswith(("refs/claims/path/", "refs/claims/resource/", "refs/gitcoord/sessions/")), ref == "refs/heads/main"]
+        known = [
+            f"`{ref}`" in PAGE,
+            ref.startswith(("refs/claims/path/", "refs/claims/resource/", "refs/gitcoord/sessions/")),
+            ref == "refs/heads/main",
+        ]
         assert any(known), ref
 
 
@@ -218,10 +232,15 @@ def test_take(world: World) -> None:
     row = holds(world.claim("src/b.py", "--json"), "grant")
     assert row["claims"][0]["path"] == "src/b.py" and row["claims"][0]["token"] == row["token"]
     assert holds(world.claim("src/b.py", "--json"), "grant")["renewed"] is True
-    assert holds(world.claim("src/a.py", "docs", "-m", "fix", "--task", "T-1", "--nonce", "n1", "--json"), "grant")["repeated"] is True
+    assert (
+        holds(world.claim("src/a.py", "docs", "-m", "fix", "--task", "T-1", "--nonce", "n1", "--json"), "grant")[
+            "repeated"
+        ]
+        is True
+    )
     assert holds(world.claim("x", "-n", "--json"), "would grant")["dry_run"] is True
     released = holds(world.claim("release", "src/b.py", "--json"), "releases")["released"]
-    assert [(row["space"], row["path"], row["files"]) for row in released] == [("path", "src/b.py", [])]
+    assert [(row["kind"], row["path"], row["files"]) for row in released] == [("path", "src/b.py", [])]
 
 
 def test_take_refused(world: World) -> None:
@@ -237,7 +256,9 @@ def test_take_refused(world: World) -> None:
     refused(world.claim("release", "nothing", "--json"), "not-held")
     refused(world.claim("renew", "nothing", "--json"), "not-held")
     refused(world.claim("disown", "src", "--reason", "x", "--json"), "no-lineage")
-    refused(world.claim("takeover", "src/a.py", "--token", "3", "--force", "--reason", "x", "--json", agent="bob"), "person")
+    refused(
+        world.claim("takeover", "src/a.py", "--token", "3", "--force", "--reason", "x", "--json", agent="bob"), "person"
+    )
     refused(world.claim("x", "--json", env={"GITCOORD_SESSION": "99"}), "session-over")
 
 
@@ -251,7 +272,10 @@ def test_list_and_show(world: World) -> None:
 
 
 def test_check(world: World) -> None:
-    assert [row["verdict"] for row in holds(world.claim("check", "docs", "x", "--json"), "verdicts")["paths"]] == ["mine", "free"]
+    assert [row["verdict"] for row in holds(world.claim("check", "docs", "x", "--json"), "verdicts")["paths"]] == [
+        "mine",
+        "free",
+    ]
     row = holds(world.claim("check", "docs", "--json", agent="bob"), "verdicts")
     assert row["allowed"] is False and row["paths"][0]["held"][0]["agent"] == "alice"
 
@@ -288,7 +312,11 @@ def test_init_and_before_it(git_repo: GitRepo) -> None:
         assert holds(world.coord(command, "--json"), command)["initialised"] is False
     refused(world.claim("x", "--json"), "not-initialised", 2)
     refused(world.coord("start", "--json"), "not-initialised", 2)
-    assert holds(world.coord("init", "--policy", "--json"), "set up")["policy"] == [".gitcoord/config", ".gitcoord/rules.md", ".gitattributes"]
+    assert holds(world.coord("init", "--policy", "--json"), "set up")["policy"] == [
+        ".gitcoord/config",
+        ".gitcoord/rules.md",
+        ".gitattributes",
+    ]
     assert holds(world.coord("init", "--json"), "set up")["created"] is False
     assert holds(world.coord("init", "--adopt", "--json"), "set up")["adopted"] is False
     world.git("update-ref", "-d", "refs/heads/gitcoord")
@@ -315,10 +343,16 @@ def test_looking(world: World) -> None:
     events = holds(world.coord("log", "--json"), "log")["events"]
     assert [event["seq"] for event in events] == list(range(len(world.events()), 0, -1))
     for event in events:
-        assert list(wrong_table(event["event"], {**TABLES[f"Event: {event['kind']}"], "refused": "list of refusal count"})) == []
+        assert (
+            list(wrong_table(event["event"], {**TABLES[f"Event: {event['kind']}"], "refused": "list of refusal count"}))
+            == []
+        )
     assert holds(world.coord("fsck", "--json"), "fsck")["clean"] is True
     rows = holds(world.coord("resources", "--json"), "resources")["resources"]
-    assert [(row["resource"], row["declared"], row["capacity"]) for row in rows] == [("@db", True, 1), ("@gpu", True, 2)]
+    assert [(row["resource"], row["declared"], row["capacity"]) for row in rows] == [
+        ("@db", True, 1),
+        ("@gpu", True, 2),
+    ]
     holds(world.coord("version", "--json"), "version")
     refused(world.coord("log", "--kind", "nonsense", "--json"), "usage", 2)
     halted = holds(world.at_terminal("status", "--json", argv=COORD), "status")

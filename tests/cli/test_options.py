@@ -101,7 +101,11 @@ def _full(words: list[str]) -> Parsed | str:
         return 0
 
     out, err = io.StringIO(), io.StringIO()
-    with mock.patch.object(claim, "call_verb", called), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        mock.patch.object(claim, "call_verb", called),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         code = claim.main(words)
     if seen:
         assert code == 0 and len(seen) == 1
@@ -109,7 +113,10 @@ def _full(words: list[str]) -> Parsed | str:
     if code == 0:
         assert "Usage: git claim" in out.getvalue()
         return HELP
-    assert code == 2 and err.getvalue().startswith("error: ")
+    if "--json" in words:
+        assert code == 2 and '"ok":false' in out.getvalue()
+    else:
+        assert code == 2 and err.getvalue().startswith("error: ")
     return WRONG
 
 
@@ -144,7 +151,9 @@ def test_both_reject_the_same(words: list[str]) -> None:
     assert _full(words) == WRONG
 
 
-@pytest.mark.parametrize("words", [["-h"], ["--help"], *([verb, "-h"] for verb in VERBS), ["take", "a", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["-h"], ["--help"], *([verb, "-h"] for verb in VERBS), ["take", "a", "--help"]], ids=" ".join
+)
 def test_help_is_left_to_the_full_command_line(words: list[str]) -> None:
     assert _quick(words) == WRONG
     assert _full(words) == HELP
@@ -172,8 +181,31 @@ def test_joined_letters_are_left_to_the_full_command_line() -> None:
 
 
 def _words() -> "st.SearchStrategy[list[str]]":
-    flags = sorted({f"--{o.name}" for v in VERBS.values() for o in v.options} | {f"-{o.short}" for v in VERBS.values() for o in v.options if o.short})
-    known = st.sampled_from([*VERBS, *flags, "--", "-", "--help", "-h", "read", "5m", "a", "src/b", "@gpu", "--json=x", "--ttl=5m", "-mx", "-qn", "--no", "="])
+    flags = sorted(
+        {f"--{o.name}" for v in VERBS.values() for o in v.options}
+        | {f"-{o.short}" for v in VERBS.values() for o in v.options if o.short}
+    )
+    known = st.sampled_from(
+        [
+            *VERBS,
+            *flags,
+            "--",
+            "-",
+            "--help",
+            "-h",
+            "read",
+            "5m",
+            "a",
+            "src/b",
+            "@gpu",
+            "--json=x",
+            "--ttl=5m",
+            "-mx",
+            "-qn",
+            "--no",
+            "=",
+        ]
+    )
     text = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
     return st.lists(st.one_of(known, text), max_size=7)
 
@@ -183,7 +215,9 @@ def _takes_value(option: Option) -> bool:
 
 
 @given(_words())
-def test_random_words_crash_neither_parser_and_what_the_quick_one_takes_the_full_one_takes_alike(words: list[str]) -> None:
+def test_random_words_crash_neither_parser_and_what_the_quick_one_takes_the_full_one_takes_alike(
+    words: list[str],
+) -> None:
     quick = _quick(words)
     full = _full(words) if words else HELP
     if quick == WRONG or isinstance(quick, str):
@@ -196,7 +230,14 @@ def test_random_words_crash_neither_parser_and_what_the_quick_one_takes_the_full
         assert full == quick
 
 
-@given(st.lists(st.sampled_from(["status", "log", "kill", "init", "--json", "-n", "3", "x", "--", "-h", "--path", "--fold-case", "\x1b[31m"]), max_size=5))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["status", "log", "kill", "init", "--json", "-n", "3", "x", "--", "-h", "--path", "--fold-case", "\x1b[31m"]
+        ),
+        max_size=5,
+    )
+)
 def test_random_words_do_not_crash_git_coord(words: list[str]) -> None:
     with _without_effect(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         assert coord.main(words) in (0, 2)

@@ -74,7 +74,8 @@ def test_colour_always(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting, coloured", [("always", True), ("never", False), ("false", False), ("auto", False), ("nonsense", False), ("", False)]
+    "setting, coloured",
+    [("always", True), ("never", False), ("false", False), ("auto", False), ("nonsense", False), ("", False)],
 )
 def test_the_setting_decides(setting: str, coloured: bool) -> None:
     screen = Screen({b"TERM": b"xterm"})
@@ -157,7 +158,10 @@ def test_durations_show_two_units(seconds: int, text: str) -> None:
     assert format_duration(seconds) == text
 
 
-@pytest.mark.parametrize("text, seconds", [("30", 30), ("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1d", 86400), ("7d", 604800), ("007s", 7)])
+@pytest.mark.parametrize(
+    "text, seconds",
+    [("30", 30), ("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1d", 86400), ("7d", 604800), ("007s", 7)],
+)
 def test_durations_as_people_write_them(text: str, seconds: int) -> None:
     assert parse_duration(text) == seconds
 

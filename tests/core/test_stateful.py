@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from gitcoord.core import asking
 from gitcoord.core.claims import Item, item_of, own_claim
 from gitcoord.core.codec import dumps
 from gitcoord.core.events import Decision
@@ -262,7 +263,7 @@ def test_a_grant_in_part_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_second_event_for_one_nonce_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim_kind, "remembered", lambda *_: None)
+    monkeypatch.setattr(asking, "remembered", lambda *_: None)
     broken("for one nonce")
 
 

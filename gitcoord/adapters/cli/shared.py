@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from gitcoord.errors import UsageError
+from gitcoord.core.codec import dumps
 from gitcoord.hot.open import environ, open_repository
 from gitcoord.hot.render import Screen, guarded
 from gitcoord.hot.verbs import Call
+from gitcoord.names import printable
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
@@ -32,8 +33,12 @@ def run_app(app: typer.Typer, name: str, words: list[str]) -> int:
     try:
         result = command.main(words or ["--help"], prog_name=f"git {name}", standalone_mode=False)
     except typer.TyperException as error:
-        screen = Screen(environ(), json="--json" in words)
-        return screen.fail(UsageError(error.format_message(), hints=(f"git {name} -h",)))
+        message, hint = error.format_message(), f"git {name} -h"
+        if "--json" in words:
+            print(dumps({"ok": False, "error": "usage", "message": message, "hints": [hint]}))
+        else:
+            print(f"error: {printable(message)}\nhint: {hint}", file=sys.stderr)
+        return 2
     except (typer.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
         return 130

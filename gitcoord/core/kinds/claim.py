@@ -1,7 +1,17 @@
 """claim: one or several paths or resources granted to one agent, whole or not at all."""
 
-from gitcoord.core.asking import Renew, Take, decide, decide_renew
-from gitcoord.core.claims import MAX_TTL, MIN_TTL, MODES, WRITE, Item, check_claim, compatible, file_of, overlapping
+from gitcoord.core.claims import (
+    MAX_TTL,
+    MIN_TTL,
+    MODES,
+    WRITE,
+    Item,
+    check_claim,
+    compatible,
+    file_of,
+    overlapping,
+    own_claim,
+)
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Illegal
 from gitcoord.core.rules import require_open
@@ -10,6 +20,7 @@ from gitcoord.names import PATH, RESOURCE, check_path, check_resource, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.core.asking import Renew, Take, decide, decide_renew
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State
@@ -22,6 +33,17 @@ FIELDS = {
 }  # fmt: skip
 
 
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """The commands behind this kind are loaded only by who asks: a reader of the ledger needs just the event."""
+        if name in ("Renew", "Take", "decide", "decide_renew"):
+            from gitcoord.core import asking
+
+            return getattr(asking, name)
+        raise AttributeError(name)
+
+
 def subject(event: "Event") -> str:
     items = event.body["items"]
     more = f" and {len(items) - 1} more" if len(items) > 1 else ""
@@ -29,12 +51,14 @@ def subject(event: "Event") -> str:
     return f"claim {shown(items[0][1], items[0][0])}{more}{mode} by {event.agent}"
 
 
-def record_of(event: "Event", item: Item, base: str) -> "Record":
+def record_of(event: "Event", item: Item, base: str, before: "Record | None") -> "Record":
+    """The claim. A text that was not said again stays as it was before."""
     body = event.body
+    said = {key: body[key] or (before[key] if before is not None else body[key]) for key in ("reason", "task")}
     return {
         "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": body["session"],
         "mode": body["mode"], "token": event.seq, "ttl": body["ttl"], "expected": body["expected"],
-        "reason": body["reason"], "task": body["task"], "base": base, "nonce": event.nonce, "at": event.at,
+        **said, "base": base, "nonce": event.nonce, "at": event.at,
         "units": body["units"],
     }  # fmt: skip
 
@@ -52,7 +76,7 @@ def apply(state: "State", event: "Event") -> "Changes":
         item = _sound(Item(*pair), event)
         _require_free(state, event, item)
         file = file_of(state, item, event.agent)
-        changes[file] = check_claim(record_of(event, item, base), file)
+        changes[file] = check_claim(record_of(event, item, base, own_claim(state, item, event.agent)), file)
     return changes
 
 

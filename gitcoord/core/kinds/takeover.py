@@ -1,9 +1,9 @@
 """takeover: a person takes a live claim away, naming its token and why. Agents cannot; what has expired needs none."""
 
+from gitcoord.core.asking import Take
+from gitcoord.core.asking import decide as decide_take
 from gitcoord.core.claims import Item, describe, file_of, item_of, key_of, overlapping
 from gitcoord.core.events import Chain, Decision
-from gitcoord.core.kinds.claim import Take
-from gitcoord.core.kinds.claim import decide as decide_take
 from gitcoord.core.kinds.expire import lose
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import Actor, admit_or_none, silence
