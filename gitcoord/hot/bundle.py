@@ -12,38 +12,74 @@ import os
 import sys
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 LEFT_OUT = ("gitcoord/adapters", "gitcoord/hot/bundle.py", "gitcoord/store/memory.py", "gitcoord/store/libgit2.py")
 
-# Runs inside the command, before anything else of gitcoord: finds modules in the bundle.
+HEAD = 16384
+
+# What is loaded together, as the modules that lead to the rest. `start` comes before git's children are started, one of
+# the others while they get ready. What a list lacks is found one by one; what it has too much costs a little time.
+GROUPS = {
+    "start": ["gitcoord.hot.main"],
+    "reading": ["gitcoord.hot.looking", "gitcoord.hot.host", "gitcoord.hot.verbs", "gitcoord.app.look", "gitcoord.core.kinds.claim"],
+    "writing": [
+        "gitcoord.hot.changing", "gitcoord.hot.host", "gitcoord.hot.verbs", "gitcoord.app.claims", "gitcoord.core.kinds.claim",
+        "gitcoord.core.kinds.release", "gitcoord.core.asking", "gitcoord.store.locks", "gitcoord.store.objects",
+        "gitcoord.store.queue",
+    ],
+}  # fmt: skip
+
+# Runs inside the command, before anything else of gitcoord. Modules of a group are made without the import system, whose
+# search costs more than most of these modules.
 BOOT = """
 import sys
 from _frozen_importlib import ModuleSpec
 from marshal import loads
+from posix import pread
+
+def part(where):
+    return loads(pread(fd, where[1], start + where[0]))
+
+def place(name):
+    return [root + "/" + name.replace(".", "/")]
 
 class Bundle:
-    def __init__(self, root, modules):
-        self.root = root
-        self.modules = modules
-
     def find_spec(self, name, path=None, target=None):
-        found = self.modules.get(name)
+        found = modules.get(name)
         if found is None:
             return None
         spec = ModuleSpec(name, self, is_package=found[0])
         if found[0]:
-            spec.submodule_search_locations = [self.root + "/" + name.replace(".", "/")]
+            spec.submodule_search_locations = place(name)
         return spec
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
-        exec(loads(self.modules[module.__spec__.name][1]), module.__dict__)
+        exec(part(modules[module.__spec__.name][1]), module.__dict__)
 
-sys.meta_path.insert(0, Bundle(root, modules))
+def preload(group):
+    make, known = type(sys), sys.modules
+    for name, is_package, code in part(groups[group]):
+        if name in known:
+            continue
+        known[name] = module = make(name)
+        if is_package:
+            module.__path__ = place(name)
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(known[parent], child, module)
+        exec(code, module.__dict__)
+
+sys.meta_path.insert(0, Bundle())
+preload("start")
+sys.modules["gitcoord"].preload = preload
 """
 
+# With GITCOORD_TRACE the sources are used, so that a traceback has line numbers.
 SHIM = """
 import gc
 gc.disable()
@@ -53,11 +89,10 @@ from marshal import loads
 sys.path.insert(0, {root!r})
 try:
     fd = posix.open({bundle!r}, posix.O_RDONLY | posix.O_CLOEXEC)
-    data = posix.read(fd, {size})
-    posix.close(fd)
-    if data[:16] == MAGIC_NUMBER.ljust(16, b"\\0"):
-        boot, modules = loads(data[16:])
-        exec(boot, {{"root": {root!r}, "modules": modules}})
+    data = posix.read(fd, {start})
+    if data[:16] == MAGIC_NUMBER.ljust(16, b"\\0") and b"GITCOORD_TRACE" not in posix.environ:
+        boot, modules, groups = loads(data[16:])
+        exec(boot, {{"fd": fd, "start": {start}, "root": {root!r}, "modules": modules, "groups": groups}})
 except OSError:
     pass
 from gitcoord.hot.main import entry
@@ -84,19 +119,69 @@ class _Lean(ast.NodeTransformer):
 
 
 def build(root: Path) -> bytes:
-    """The bundle's bytes: Python's magic number, then the boot code and the modules."""
-    modules = {}
+    """The bundle's bytes: Python's magic number, boot code and index (all in the first `HEAD` bytes), then the parts."""
+    codes: dict[str, tuple[bool, CodeType]] = {}
+    needs: dict[str, list[str]] = {}
     for path in sorted((root / "gitcoord").rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        if name.startswith(LEFT_OUT):
+        file = path.relative_to(root).as_posix()
+        if file.startswith(LEFT_OUT):
             continue
-        tree = _Lean().visit(ast.parse(path.read_text(), name))
-        code = compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True, optimize=2)
-        parts = name.removesuffix(".py").split("/")
-        is_package = parts[-1] == "__init__"
-        modules[".".join(parts[:-1] if is_package else parts)] = (is_package, marshal.dumps(code))
+        tree = ast.fix_missing_locations(_Lean().visit(ast.parse(path.read_text(), file)))
+        names = file.removesuffix(".py").split("/")
+        is_package = names[-1] == "__init__"
+        name = ".".join(names[:-1] if is_package else names)
+        codes[name] = is_package, _bare(compile(tree, str(path), "exec", dont_inherit=True, optimize=2))
+        needs[name] = _imports(tree)
+    parts: list[bytes] = []
+
+    def add(value: Any) -> tuple[int, int]:
+        """Put a part at the end: (offset, size)."""
+        parts.append(marshal.dumps(value))
+        return sum(map(len, parts[:-1])), len(parts[-1])
+
+    groups = {
+        group: add([(name, *codes[name]) for name in _order(leaders, needs)]) for group, leaders in GROUPS.items()
+    }
+    modules = {name: (is_package, add(code)) for name, (is_package, code) in codes.items()}
     boot = compile(BOOT, "<gitcoord>", "exec", dont_inherit=True, optimize=2)
-    return MAGIC_NUMBER.ljust(16, b"\0") + marshal.dumps((boot, modules))
+    head = MAGIC_NUMBER.ljust(16, b"\0") + marshal.dumps((boot, modules, groups))
+    assert len(head) <= HEAD, "the index outgrew its place"
+    return head.ljust(HEAD, b"\0") + b"".join(parts)
+
+
+def _bare(code: CodeType) -> CodeType:
+    """Without line numbers, a third of the size."""
+    consts = tuple(_bare(const) if isinstance(const, CodeType) else const for const in code.co_consts)
+    return code.replace(co_linetable=b"", co_consts=consts)
+
+
+def _imports(tree: ast.Module) -> list[str]:
+    """The modules that a module's top level imports from gitcoord (or names that may be modules)."""
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("gitcoord"):
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+def _order(leaders: list[str], needs: dict[str, list[str]]) -> list[str]:
+    """Leaders and all they need, each after what it needs."""
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        if name not in needs or name in order:
+            return
+        if "." in name:
+            visit(name.rpartition(".")[0])
+        for needed in needs[name]:
+            if needed != name:
+                visit(needed)
+        if name not in order:
+            order.append(name)
+
+    for leader in leaders:
+        visit(leader)
+    return order
 
 
 def main(words: list[str]) -> int:
@@ -111,8 +196,7 @@ def main(words: list[str]) -> int:
         temporary.replace(given.output)
     if given.shim:
         bundle, root = given.shim
-        size = 2 * Path(bundle).stat().st_size
-        print(SHIM.format(bundle=bundle, root=root, size=size).strip())
+        print(SHIM.format(bundle=bundle, root=root, start=HEAD).strip())
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import posix
 
+import gitcoord
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.process import Child
 from gitcoord.store.repo import Settings, discover, parse_settings
@@ -19,6 +20,7 @@ def open_repository(environ: "Environ", *, writing: bool) -> "Context":
     config = Child(["git", "config", "--list", "-z"], repo.env)
     store = PlumbingStore(repo)
     store.open(writing=writing)
+    _preload("writing" if writing else "reading")
 
     from gitcoord.app.context import Context
     from gitcoord.errors import StoreError
@@ -43,6 +45,13 @@ def open_repository(environ: "Environ", *, writing: bool) -> "Context":
 
     store.configure(settings.oid_length, durable, write_parts)
     return Context(repo, settings, store, host)
+
+
+def _preload(group: str) -> None:
+    """In the installed command, load what will be needed in one go."""
+    preload = getattr(gitcoord, "preload", None)
+    if preload is not None:
+        preload(group)
 
 
 def environ() -> "dict[bytes, bytes]":
