@@ -12,7 +12,8 @@ from gitcoord.store.locks import LockNotes
 from gitcoord.store.memory import MemoryStore
 from gitcoord.store.objects import LooseObjects
 from gitcoord.store.plumbing import PlumbingStore
-from gitcoord.store.repo import Repo, Settings
+from gitcoord.store.repo import Repo
+from gitcoord.store.settings import Settings
 
 BOOT = "boot-of-this-machine"
 START = 1_900_000_000

@@ -195,7 +195,7 @@ gitcoord.core.kinds gitcoord.core.kinds.claim
 gitcoord.hot gitcoord.hot.host gitcoord.hot.identity gitcoord.hot.main gitcoord.hot.open gitcoord.hot.options
 gitcoord.hot.paths gitcoord.hot.render gitcoord.hot.verbs
 gitcoord.store gitcoord.store.files gitcoord.store.interface gitcoord.store.plumbing gitcoord.store.process
-gitcoord.store.repo gitcoord.store.tree
+gitcoord.store.repo gitcoord.store.settings gitcoord.store.tree
 """
 WRITING = """
 _sha1 fcntl zlib

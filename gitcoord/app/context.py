@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Store
     from gitcoord.store.process import Child
     from gitcoord.store.queue import Queue
-    from gitcoord.store.repo import Repo, Settings
+    from gitcoord.store.repo import Repo
+    from gitcoord.store.settings import Settings
 
     class Host(Protocol):
         """The machine: its clocks and its chance. Handed in, so that rules and tests need none of their own."""

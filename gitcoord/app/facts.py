@@ -8,7 +8,7 @@ from gitcoord.errors import CouldNotJudge, StoreError, UsageError
 from gitcoord.names import ROOT, check_agent, covers, fold, is_oid, printable
 from gitcoord.store.files import read_file, write_file
 from gitcoord.store.process import Child, run
-from gitcoord.store.repo import parse_settings
+from gitcoord.store.settings import parse_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

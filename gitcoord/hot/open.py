@@ -4,8 +4,8 @@ import posix
 
 import gitcoord
 from gitcoord.store.plumbing import PlumbingStore
-from gitcoord.store.process import Child
-from gitcoord.store.repo import Settings, discover, parse_settings
+from gitcoord.store.repo import discover
+from gitcoord.store.settings import SettingsReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,21 +17,16 @@ if TYPE_CHECKING:
 
 def open_repository(environ: "Environ", *, writing: bool) -> "Context":
     repo = discover(environ)
-    config = Child(["git", "config", "--list", "-z"], repo.env)
+    config = SettingsReader(repo, environ)
     store = PlumbingStore(repo)
     store.open(writing=writing)
     _preload("writing" if writing else "reading")
 
     from gitcoord.app.context import Context
-    from gitcoord.errors import StoreError
     from gitcoord.hot.host import Host
 
     host = Host()
-    listed = config.rest()
-    if config.wait():
-        raise StoreError(f"git's settings cannot be read: {config.complaint()}")
-    config.close()
-    settings = Settings(parse_settings(listed))
+    settings = config.read()
 
     durable = settings.flag("gitcoord.fsync", default=True)
 

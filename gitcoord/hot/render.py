@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitcoord.store.process import Environ
-    from gitcoord.store.repo import Settings
+    from gitcoord.store.settings import Settings
 
     Row = dict[str, "object"]
 

@@ -6,7 +6,7 @@ children: they find the same repository by themselves and make git's own safe.di
 
 import posix
 
-from gitcoord.errors import StoreError, UsageError
+from gitcoord.errors import UsageError
 from gitcoord.record import NamedTuple
 from gitcoord.store.process import clean_environ, run
 
@@ -122,37 +122,3 @@ def _ask(env: "dict[bytes, bytes]") -> Repo:
         return Repo(git_dir, common, "", "", env)  # inside a git directory: no work tree here
     lines = out.decode("utf-8", "surrogateescape").split("\n")
     return Repo(git_dir, common, lines[0], lines[1], env)
-
-
-class Settings:
-    """git's own configuration, as git reads it. Keys are lower case as `git config --list` prints them."""
-
-    def __init__(self, pairs: "list[tuple[str, str]]") -> None:
-        self._last = dict(pairs)
-
-    def get(self, key: str, default: str = "") -> str:
-        return self._last.get(key, default)
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        value = self._last.get(key)
-        return default if value is None else value.lower() not in ("false", "no", "off", "0", "")
-
-    @property
-    def oid_length(self) -> int:
-        return 64 if self.get("extensions.objectformat").lower() == "sha256" else 40
-
-
-def read_settings(repo: Repo) -> Settings:
-    code, out, complaint = run(["git", "config", "--list", "-z"], repo.env)
-    if code:
-        raise StoreError(f"git's settings cannot be read: {complaint}")
-    return Settings(parse_settings(out))
-
-
-def parse_settings(data: bytes) -> "list[tuple[str, str]]":
-    pairs = []
-    for entry in data.decode("utf-8", "surrogateescape").split("\0"):
-        if entry:
-            key, _, value = entry.partition("\n")
-            pairs.append((key, value))
-    return pairs

@@ -15,7 +15,8 @@ from gitcoord.core.kinds.claim import Take
 from gitcoord.core.sessions import Actor
 from gitcoord.hot.host import Host
 from gitcoord.names import LEDGER
-from gitcoord.store.repo import Repo, Settings
+from gitcoord.store.repo import Repo
+from gitcoord.store.settings import Settings
 from tests.bench.packed import PackStore
 from tests.bench.place import Place, empty_repository
 

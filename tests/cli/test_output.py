@@ -8,7 +8,7 @@ import pytest
 
 from gitcoord.core.durations import format_duration, parse_duration
 from gitcoord.hot.render import Screen, ago, expiry
-from gitcoord.store.repo import Settings
+from gitcoord.store.settings import Settings
 from tests.cli.support import CLAIM, COORD, Done, World
 from tests.support import GitRepo
 
