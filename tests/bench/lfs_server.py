@@ -56,11 +56,14 @@ class Locks:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     locks = Locks()
+    tuned = True
 
     def setup(self) -> None:
         super().setup()
-        # An answer is two small writes; without this the second waits for the client's delayed acknowledgement.
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # An answer is two small writes. As the standard library's server comes, the second waits for the client's
+        # delayed acknowledgement, which `git lfs unlock` with its two requests pays for; tuned, it does not.
+        if self.tuned:
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -101,7 +104,8 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 128
 
 
-def serve() -> None:
+def serve(*, tuned: bool) -> None:
+    Handler.tuned = tuned
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
@@ -109,10 +113,14 @@ def serve() -> None:
 
 
 @contextmanager
-def running(root: str) -> Iterator[str]:
+def running(root: str, *, tuned: bool = True) -> Iterator[str]:
     """The server in a process of its own, so that it does not share an interpreter with the clock; gives its address."""
     with Popen(
-        [sys.executable, "-m", "tests.bench.lfs_server"], cwd=root, stdin=PIPE, stdout=PIPE, text=True
+        [sys.executable, "-m", "tests.bench.lfs_server", "tuned" if tuned else "plain"],
+        cwd=root,
+        stdin=PIPE,
+        stdout=PIPE,
+        text=True,
     ) as server:
         assert server.stdin is not None and server.stdout is not None
         try:
@@ -122,4 +130,4 @@ def running(root: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(tuned=sys.argv[1:] != ["plain"])

