@@ -140,12 +140,12 @@ def tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
     scales: Store = _Scales(ctx.store.oid_length)  # type: ignore[assignment]
     wanted = blobs_of(scales, outcome.state)
     shape = TreeEditor(scales, Trees(scales)).edit(None, dict(wanted))
-    if shape == outcome.last.tree:
-        return []
     try:
         files = dict(Trees(ctx.store).files(("", outcome.last.tree)))
     except StoreError as error:
         return [error.message]
+    if shape == outcome.last.tree:
+        return _unreadable(ctx, outcome.state, files)
     found = [f"{key} is missing from the ledger's tree" for key in sorted(wanted.keys() - files.keys())]
     found += [f"{key} is in the ledger's tree but not in its events" for key in sorted(files.keys() - wanted.keys())]
     found += [
@@ -154,6 +154,19 @@ def tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
         if files.get(key, wanted[key]) != wanted[key]
     ]
     return found or ["the ledger's tree has another shape than its content asks for"]
+
+
+def _unreadable(ctx: "Context", state: State, files: "dict[str, Oid]") -> list[str]:
+    """The tree is the right one; is what it names still there, and whole?"""
+    found = []
+    for key, oid in files.items():
+        try:
+            (blob,) = ctx.store.read([oid])
+        except StoreError:
+            blob = None
+        if blob is None or blob.data != encode_file(key, state.files[key] or {}):
+            found.append(f"{key} in the ledger cannot be read ({oid})")
+    return found
 
 
 def blobs_of(store: "Store", state: State) -> "dict[str, Oid]":
@@ -193,6 +206,9 @@ def _session_differences(ctx: "Context", state: State) -> list[str]:
             beat = beat_of(ctx, agent)
         except Malformed:
             found.append(f"{ref} is no heartbeat")
+            continue
+        if beat is None:
+            found.append(f"{ref} cannot be read")
             continue
         record = known.get(agent)
         if record is None:

@@ -3,6 +3,7 @@
 from gitcoord.app.ledger import Commit, history, load
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import Beat, encode_beat
+from gitcoord.errors import LockHeld
 from gitcoord.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.store.interface import SwapFailed, Verify, move
 
@@ -10,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.app.ledger import Snapshot
+    from gitcoord.store.interface import Operation
 
 
 def heal(ctx: "Context", snapshot: "Snapshot") -> bool:
@@ -31,11 +33,21 @@ def heal(ctx: "Context", snapshot: "Snapshot") -> bool:
         return False
     ctx.store.flush()
     try:
-        ctx.store.swap([Verify(LEDGER, snapshot.head), *operations])
-    except SwapFailed:
+        swap_over_locks(ctx, [Verify(LEDGER, snapshot.head), *operations])
+    except (SwapFailed, LockHeld):
         return False
     snapshot.tip = snapshot.head
     return True
+
+
+def swap_over_locks(ctx: "Context", operations: "list[Operation]") -> None:
+    """Swap; where a dead git's locks are in the way, remove them and swap once more. SwapFailed, LockHeld."""
+    try:
+        ctx.store.swap(operations)
+    except SwapFailed as failure:
+        if "File exists" not in failure.message or not ctx.store.recover(operations):
+            raise
+        ctx.store.swap(operations)
 
 
 def _last_transaction(ctx: "Context", snapshot: "Snapshot") -> "list[Commit]":

@@ -1,5 +1,6 @@
 """Setting up: the first event, the ledger's refs, and what this clone notes about them."""
 
+from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.ledger import REPAIR, read_snapshot
 from gitcoord.app.transact import commit_bytes, transact
 from gitcoord.core.codec import encode_file
@@ -42,7 +43,7 @@ def init(
     root = store.write("commit", commit_bytes(event, tree, None))
     store.flush()
     try:
-        store.swap([Create(LEDGER, root), Create(TIP, root)])
+        swap_over_locks(ctx, [Create(LEDGER, root), Create(TIP, root)])
     except SwapFailed as failure:
         if store.resolve([LEDGER])[0] is None:
             raise StoreError(

@@ -97,7 +97,7 @@ def read_snapshot(
     if agent and sessions[0] is not None:
         snapshot.sessions[agent] = sessions[0]
     if not trusting:
-        _require_ancestor(ctx, snapshot)
+        _require_ancestor(ctx, snapshot, copied=copied)
     load(ctx, snapshot, ctx.view(), ("file", "format"), *ahead)
     if not trusting:
         _require_authority(ctx, snapshot, copied=copied)
@@ -115,9 +115,14 @@ def ahead_of(agent: str, items: "Iterable[Item]") -> "tuple[What, ...]":
     return tuple(whats)
 
 
-def _require_ancestor(ctx: "Context", snapshot: Snapshot) -> None:
+def _require_ancestor(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> None:
     """A tip among the ledger's ancestors is fine: a writer was between its two refs."""
-    if snapshot.tip in (None, snapshot.head):
+    if snapshot.tip == snapshot.head:
+        return
+    if snapshot.tip is None:
+        # Only a torn `init` or an adopted clone has none: anything else may be a rewound ledger whose witness is gone.
+        if snapshot.commit.parents and not copied:
+            raise CouldNotJudge(f"{TIP} is missing: whether the ledger was rewound cannot be told", hints=REPAIR)
         return
     commit = snapshot.commit
     for _ in range(_WALK):
@@ -176,10 +181,10 @@ def _files(snapshot: Snapshot, what: "What", entry: "Entry | None") -> "dict[str
     kind, path = what
     if entry is None or kind == "names":
         return {}
+    if entry.is_tree == (kind == "file"):
+        raise CouldNotJudge(f"{path} in the ledger is not what it should be", hints=REPAIR)
     if kind == "file":
-        return {} if entry.is_tree else {path: entry.oid}
-    if not entry.is_tree:
-        return {}
+        return {path: entry.oid}
     if kind == "leaves":
         return {f"{path}/{name}": leaf.oid for name, leaf in snapshot.trees.leaves(entry.oid).items()}
     return dict(snapshot.trees.files((path + "/", entry.oid)))

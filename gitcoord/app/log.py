@@ -2,8 +2,8 @@
 
 from gitcoord.app.ledger import Commit
 from gitcoord.core.codec import Malformed
-from gitcoord.errors import NotInitialised
-from gitcoord.names import LEDGER, covers, shown
+from gitcoord.errors import CouldNotJudge, NotInitialised
+from gitcoord.names import LEDGER, TIP, covers, shown
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -20,7 +20,9 @@ _BATCH = 500
 def commits(ctx: "Context", reader: "Reader", *, oldest_first: bool = False) -> "Iterator[Commit]":
     """Every commit of the ledger, read in batches."""
     argv = ["git", "--no-replace-objects", "rev-list", *(["--reverse"] if oldest_first else []), LEDGER, "--"]
-    code, out, _ = run(argv, ctx.repo.env)
+    code, out, complaint = run(argv, ctx.repo.env)
+    if code and (ctx.settings.get("gitcoord.root") or ctx.store.resolve([TIP])[0]):
+        raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")
     if code:
         raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
     oids = out.decode().split()

@@ -5,6 +5,7 @@ repair event. Where events may be lost for good, an epoch event leaps, so that n
 """
 
 from gitcoord.app.fsck import agents_of, beat_of, blobs_of, examine, is_ancestor, tree_differences
+from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.ledger import Commit
 from gitcoord.app.transact import commit_bytes
 from gitcoord.core.codec import Malformed
@@ -12,17 +13,23 @@ from gitcoord.core.events import Event
 from gitcoord.core.kinds.epoch import LEAP
 from gitcoord.core.sessions import KILLED, OPEN, SLOT_MS, Beat, encode_beat
 from gitcoord.errors import CouldNotJudge, StoreError
-from gitcoord.names import CLAIMS, LEDGER, LOST, TIP, Oid, session_ref
+from gitcoord.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid, session_ref
 from gitcoord.store.interface import SwapFailed, Verify, move
+from gitcoord.store.objects import framed, hasher
+from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
+
+_BATCH = 500
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gitcoord.app.context import Context
     from gitcoord.app.fsck import Replay
     from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Actor
-    from gitcoord.store.interface import Reader
+    from gitcoord.store.interface import Reader, Store
 
 
 def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "dict[str, object]":
@@ -30,6 +37,7 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
     done: list[str] = []
     with ctx.queue():
         _clear_locks(ctx, done)
+        _clear_broken_refs(ctx, done)
         _restore_ledger(ctx, actor, done)
         _, outcome = examine(ctx, reader or ctx.store)
         _append_repair(ctx, actor, outcome, done)
@@ -44,11 +52,17 @@ def _clear_locks(ctx: "Context", done: list[str]) -> None:
         done.append("removed lock files of a dead git process")
 
 
+def _clear_broken_refs(ctx: "Context", done: list[str]) -> None:
+    """git refuses to move or delete a ref whose file it cannot read: such a file is set aside."""
+    for name in ctx.store.set_aside_broken([LEDGER, TIP, CLAIMS.rstrip("/"), SESSIONS.rstrip("/")]):
+        done.append(f"set a broken {name} aside")
+
+
 def _swap(ctx: "Context", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
     operations = [operation for row in rows if (operation := move(*row)) is not None]
     if operations:
         try:
-            ctx.store.swap(operations)
+            swap_over_locks(ctx, operations)
         except SwapFailed as failure:
             raise StoreError(
                 f"the repair could not move the refs: {failure.message}", hints=("run it again",)
@@ -67,9 +81,9 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
         _swap(ctx, (LEDGER, head, tip))
         done.append(f"put the ledger back to its recorded tip {tip[:12]}")
         return
-    if head is not None:
-        return  # only the tip is missing: it is set again below
-    newest = _newest_grant(ctx)
+    newest = _newest_event(ctx, head)
+    if head is not None and newest is not None and newest.oid == head and not newest.parents:
+        return  # a torn init: the tip is set below
     if newest is None:
         raise CouldNotJudge(
             "no trace of the ledger is left in this repository", hints=("restore it from a backup or a clone",)
@@ -86,20 +100,43 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
     )
     commit = ctx.store.write("commit", commit_bytes(event, newest.tree, newest.oid))
     ctx.store.flush()
-    _swap(ctx, (LEDGER, None, commit), (TIP, None, commit))
+    _swap(ctx, (LEDGER, head, commit), (TIP, None, commit))
     done.append(f"restored the ledger from the newest claim left ({newest.oid[:12]}) and leapt to event {event.seq}")
 
 
-def _newest_grant(ctx: "Context") -> "Commit | None":
-    best: Commit | None = None
-    for found in ctx.store.read(sorted(set(ctx.store.list_refs(CLAIMS).values()))):
+def _newest_event(ctx: "Context", head: "Oid | None") -> "Commit | None":
+    """The event with the highest Seq that git still has and that descends from the recorded root."""
+    argv = ["git", "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
+    _, out, _ = run(argv, ctx.repo.env)
+    oids = [line[7:] for line in out.decode().split("\n") if line.startswith("commit ")]
+    found = []
+    for start in range(0, len(oids), _BATCH):
+        for commit in _events(ctx, oids[start : start + _BATCH]):
+            found.append((commit.event.seq, commit.oid == head, commit))
+    root = ctx.settings.get("gitcoord.root")
+    for _, _, commit in sorted(found, key=lambda row: row[:2], reverse=True):
+        if not root or is_ancestor(ctx, root, commit.oid):
+            return commit
+    return None
+
+
+def _events(ctx: "Context", oids: "list[Oid]") -> "Iterator[Commit]":
+    """Those of the commits that can be read and are events."""
+    try:
+        objects = ctx.store.read(oids)
+    except StoreError:
+        # A damaged one ends git's reader: go on in halves until it stands alone.
+        if len(oids) > 1:
+            yield from _events(ctx, oids[: len(oids) // 2])
+            yield from _events(ctx, oids[len(oids) // 2 :])
+        return
+    for found in objects:
         try:
-            commit = Commit(found, "a claim")
-            if best is None or commit.event.seq > best.event.seq:
-                best = commit
+            commit = Commit(found, "an event")
+            _ = commit.event
         except CouldNotJudge:
             continue
-    return best
+        yield commit
 
 
 def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list[str]) -> None:
@@ -110,14 +147,48 @@ def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list
     assert head is not None
     if not outcome.skipped and not tree_differences(ctx, outcome):
         return
-    tree = TreeEditor(ctx.store, Trees(ctx.store)).edit(None, dict(blobs_of(ctx.store, outcome.state)))
+    mender: Store = _Mender(ctx.store)  # type: ignore[assignment]
+    tree = TreeEditor(mender, Trees(ctx.store)).edit(None, dict(blobs_of(mender, outcome.state)))
     assert tree is not None
+    if not outcome.skipped and tree == outcome.last.tree:
+        ctx.store.flush()
+        done.append("wrote missing or damaged objects of the ledger's tree again")
+        return
     body = {"skipped": outcome.skipped, "reason": "fsck --repair"}
     event = Event("repair", outcome.state.seq + 1, actor.agent, ctx.host.wall(), ctx.host.random(), 0, body)
     commit = ctx.store.write("commit", commit_bytes(event, tree, head))
+    highest = _highest(ctx, outcome.skipped)
+    if highest > event.seq:
+        # What was skipped gave tokens out: leap over them, so that none is ever given again.
+        leap = Event("epoch", highest + 1, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
+        commit = ctx.store.write("commit", commit_bytes(leap, tree, commit))
     ctx.store.flush()
     _swap(ctx, (LEDGER, head, commit), (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
+
+
+def _highest(ctx: "Context", skipped: "list[Oid]") -> int:
+    """The highest Seq that the skipped commits bear, 0 where none bears any."""
+    return max((commit.event.seq for commit in _events(ctx, skipped)), default=0)
+
+
+class _Mender:
+    """Writes an object again where git cannot read it, or reads something else."""
+
+    def __init__(self, store: "Store") -> None:
+        self.oid_length = store.oid_length
+        self._store = store
+        self._hash = hasher(store.oid_length)
+
+    def write(self, kind: str, data: bytes) -> Oid:
+        oid: Oid = self._hash(framed(kind, data)).hexdigest()
+        try:
+            (found,) = self._store.read([oid])
+        except StoreError:
+            found = None
+        if found is None or (found.kind, found.data) != (kind, data):
+            self._store.discard(oid)
+        return self._store.write(kind, data)
 
 
 def _project(ctx: "Context", outcome: "Replay", done: list[str]) -> None:
@@ -128,7 +199,12 @@ def _project(ctx: "Context", outcome: "Replay", done: list[str]) -> None:
     there = ctx.store.list_refs(CLAIMS)
     rows = [(ref, there.get(ref), outcome.grants.get(ref)) for ref in sorted({*there, *outcome.grants})]
     rows.append((TIP, tip, head))
-    for agent, record in agents_of(outcome.state).items():
+    known = agents_of(outcome.state)
+    strangers = {
+        ref: oid for ref, oid in ctx.store.list_refs(SESSIONS).items() if ref.removeprefix(SESSIONS) not in known
+    }
+    rows += [(ref, oid, None) for ref, oid in sorted(strangers.items())]
+    for agent, record in known.items():
         rows += _session_row(ctx, agent, record)
     changed = [row for row in rows if row[1] != row[2]]
     ctx.store.flush()

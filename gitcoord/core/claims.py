@@ -39,7 +39,21 @@ def compatible(held: str, asked: str) -> bool:
 
 
 def check_claim(record: "Record", where: str) -> "Record":
-    return check(record, _CLAIM, where)
+    """`record` if it is a claim, and the one that stands at this file of the tree."""
+    check(record, _CLAIM, where)
+    if not _belongs(record, where) or record["mode"] not in MODES or min(record["token"], record["units"]) < 1:
+        raise Malformed(f"{where} holds a claim that does not belong there")
+    return record
+
+
+def _belongs(record: "Record", where: str) -> bool:
+    """Is this the file in which the claim would be, with case folded or not?"""
+    try:
+        return any(
+            where == claim_file(record["space"], fold(record["path"], case=c), record["agent"]) for c in (False, True)
+        )
+    except (ValueError, IndexError):
+        return False  # a name that cannot be encoded
 
 
 def item_of(record: "Record") -> Item:

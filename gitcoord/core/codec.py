@@ -87,7 +87,8 @@ def loads(data: bytes) -> "Any":
     try:
         text = data.decode("ascii").rstrip("\n")
         value, end = _scan(text, 0)
-    except (StopIteration, ValueError, RecursionError):
+    except (StopIteration, ValueError, RecursionError, SystemError):
+        # SystemError: without `json` in sys.modules the C scanner cannot make its own error (Python 3.11).
         raise Malformed("a record is not the JSON it should be") from None
     if end != len(text):
         raise Malformed("something stands after a record")

@@ -29,17 +29,26 @@ def open_repository(environ: "Environ", *, writing: bool) -> "Context":
     settings = config.read()
 
     durable = settings.flag("gitcoord.fsync", default=True)
+    shared = _share(settings.get("core.sharedrepository").lower())
 
     def write_parts() -> "tuple[LooseObjects, LockNotes]":
         from gitcoord.store.locks import LockNotes
         from gitcoord.store.objects import LooseObjects
 
-        shared = settings.get("core.sharedrepository").lower() not in ("", "umask", "false", "0")
         objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared)
         return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
     store.configure(settings.oid_length, durable, write_parts)
     return Context(repo, settings, store, host)
+
+
+def _share(wish: str) -> bool:
+    """A repository that several users share: what we write must be theirs too, as with git itself."""
+    if wish in ("", "umask", "false", "0"):
+        return False
+    old = posix.umask(0o022)
+    posix.umask(old & ~(0o075 if wish in ("all", "world", "everybody", "2") else 0o070))
+    return True
 
 
 def _preload(group: str) -> None:

@@ -101,6 +101,9 @@ if TYPE_CHECKING:
         def recover(self, operations: "Sequence[Operation]") -> bool:
             """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
 
+        def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+            """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""
+
         def maintain(self) -> None:
             """Let the storage tidy up if it thinks it should. Returns at once."""
 

@@ -11,7 +11,7 @@ from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import make_directory, read_file, write_file
-from gitcoord.store.process import process_state, start_time
+from gitcoord.store.process import is_running, process_state, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class LockNotes:
         """Write down that this git process is about to lock these refs; gives the note's file, to forget it by."""
         words = [str(pid), start_time(pid) or "-", self._boot, _namespace() or "-"]
         data = "\n".join([" ".join(words), *refs]).encode("utf-8", "surrogateescape")
-        path = f"{self._directory}/{pid}"
+        # Not the number alone: after a reboot or a wrap another process has it, and the old note may still be needed.
+        path = f"{self._directory}/{pid}-{words[1]}-{self._boot[:8]}"
         try:
             write_file(path, data)
         except FileNotFoundError:
@@ -70,6 +71,7 @@ class LockNotes:
         """
         in_the_way = [name for name in self._names(refs) if self._exists(name)]
         if not in_the_way:
+            self.sweep()
             return False
         notes = self._notes()
         for name in in_the_way:
@@ -122,8 +124,10 @@ class LockNotes:
 
     def _unlink(self, lock: str) -> None:
         """Move the lock aside first: if another git made a new one just now, it is not lost."""
-        aside = f"{lock}.{posix.getpid()}.stale"
+        # Outside of refs/: a leftover there would be a branch or a claim.
+        aside = f"{self._directory}/stale-{posix.getpid()}"
         try:
+            make_directory(self._directory)
             inode = posix.lstat(lock).st_ino
             posix.rename(lock, aside)
             if posix.lstat(aside).st_ino != inode:
@@ -137,7 +141,9 @@ class LockNotes:
             return False
         if note.namespace != (_namespace() or "-"):
             return True  # another container: its processes cannot be seen from here
-        return (start_time(note.pid) or "-") == note.start and process_state(note.pid) not in ("Z", "X")
+        if note.start == "-":
+            return is_running(note.pid)  # no /proc here, or it was gone before it was noted
+        return start_time(note.pid) == note.start and process_state(note.pid) not in ("Z", "X")
 
     def sweep(self) -> None:
         """Drop notes whose processes are dead and whose locks are gone."""

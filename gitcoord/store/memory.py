@@ -122,6 +122,9 @@ class MemoryStore:
         """A thread that dies leaves no lock behind."""
         return False
 
+    def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+        return []  # a ref in memory is whole
+
     def maintain(self) -> None:
         """There is nothing to tidy up."""
 

@@ -8,7 +8,7 @@ import posix
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName
-from gitcoord.store.files import flush_file
+from gitcoord.store.files import flush_file, is_directory, make_directory
 from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
 from gitcoord.store.process import Child, run
 
@@ -171,6 +171,20 @@ class PlumbingStore:
         notes.forget(note)
         if self._durable:
             flush_file(f"{self._repo.common_dir}/{operations[0].ref}")
+
+    def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+        todo, moved = list(names), []
+        while todo:
+            name = todo.pop()
+            path = f"{self._repo.common_dir}/{name}"
+            if is_directory(path):
+                todo += [f"{name}/{entry}" for entry in posix.listdir(path)]
+            elif self._is_loose(name) and not name.endswith(".lock") and self.resolve([name])[0] is None:
+                aside = f"{self._repo.scratch}/broken"
+                make_directory(aside)
+                posix.rename(path, f"{aside}/{name.replace('/', '%')}")
+                moved.append(name)
+        return moved
 
     def maintain(self) -> None:
         # Nothing in update-ref ever packs, and a claim leaves about ten loose objects. git decides, in the background.

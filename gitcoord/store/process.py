@@ -181,3 +181,14 @@ def start_time(pid: int) -> str:
 def process_state(pid: int) -> str:
     stat = read_file(f"/proc/{pid}/stat")
     return stat.rpartition(b") ")[2][:1].decode() if stat else ""
+
+
+def is_running(pid: int) -> bool:
+    """Is there a process of this number, whoever it is?"""
+    try:
+        posix.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

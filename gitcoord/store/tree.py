@@ -99,9 +99,11 @@ class Trees:
             self.load([entry.oid for _, names, entry, _ in cursors if entry is not None and entry.is_tree and names])
             onward: list[tuple[str, list[str], Entry | None, int]] = []
             for path, names, entry, level in cursors:
-                if entry is None or not names or not entry.is_tree:
-                    found[path] = entry if not names else None
+                if entry is None or not names:
+                    found[path] = entry
                     continue
+                if not entry.is_tree:
+                    raise CouldNotJudge(f"the ledger's tree has no directory where '{path}' should lie")
                 here = self.get(entry.oid)
                 if names[0] in here:
                     onward.append((path, names[1:], here[names[0]], 0))

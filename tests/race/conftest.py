@@ -1,0 +1,20 @@
+"""Fixtures of the race tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.race.support import Housekeeping, Project, housekeeping
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.fixture
+def loops(project: Project) -> Iterator[Housekeeping]:
+    """pack-refs and gc run all the while."""
+    with housekeeping(project) as found:
+        yield found
