@@ -206,7 +206,9 @@ gitcoord.store.locks gitcoord.store.objects gitcoord.store.queue
 LOADED = {
     "check": EVERY + "gitcoord.app.look gitcoord.hot.looking",
     "list": EVERY + "gitcoord.app.look gitcoord.hot.looking",
-    "take": EVERY + WRITING + "gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.expire gitcoord.core.kinds.init",
+    "take": EVERY
+    + WRITING
+    + "gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.expire gitcoord.core.kinds.init",
     "release": EVERY + WRITING + "gitcoord.core.kinds.release",
 }
 WORDS = {"check": ["check", "src"], "take": ["src"], "release": ["release", "src"], "list": ["list"]}

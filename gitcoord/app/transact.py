@@ -14,7 +14,7 @@ from gitcoord.core.sessions import agent_record, encode_beat, is_torn_kill, lost
 from gitcoord.errors import Contention, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.record import NamedTuple
-from gitcoord.store.interface import SwapFailed, Update, move
+from gitcoord.store.interface import Create, Delete, SwapFailed, Update, move
 from gitcoord.store.tree import TreeEditor
 
 TYPE_CHECKING = False
@@ -96,8 +96,34 @@ def _commit(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decisi
         ctx.host.shield(False)
         return _why(ctx, operations, failure)
     if not _in_ledger(ctx, head, decision):
-        raise OutcomeUnknown("git said the swap was done, but the ledger does not show it", hints=("run it again",))
+        ctx.store.refresh()
+        if not _in_ledger(ctx, head, decision):
+            _take_back(ctx, operations)
+            raise OutcomeUnknown("git said the swap was done, but the ledger does not show it", hints=("run it again",))
     return None
+
+
+def _take_back(ctx: "Context", operations: "list[Operation]") -> None:
+    """Our git moved refs after its lock had been taken away: the ledger is another's, so the rest must follow it.
+
+    Best effort: what cannot be taken back is named by fsck, and nothing is decided by these refs.
+    """
+    (ledger,) = ctx.store.resolve([LEDGER])
+    back: list[Operation] = []
+    for operation in operations:
+        if isinstance(operation, Create):
+            back.append(Delete(operation.ref, operation.new))
+        elif isinstance(operation, Delete):
+            back.append(Create(operation.ref, operation.expected))
+        elif isinstance(operation, Update) and operation.ref not in (LEDGER, TIP):
+            back.append(Update(operation.ref, operation.new, operation.expected))
+        elif isinstance(operation, Update) and operation.ref == TIP and ledger:
+            back.append(Update(TIP, operation.new, ledger))
+    for operation in back:
+        try:
+            ctx.store.swap([operation])
+        except SwapFailed:
+            continue
 
 
 def _prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decision) -> "tuple[Oid, list[Operation]]":

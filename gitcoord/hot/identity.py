@@ -37,7 +37,7 @@ _HINTS = (
 
 def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
-    actor = _named(ctx, environ) or _conversation(environ)
+    actor = named(ctx, environ) or _conversation(environ)
     if actor is not None:
         return actor
     tree = ctx.settings.get("gitcoord.agent")
@@ -67,7 +67,8 @@ def _text(environ: "Environ", name: bytes) -> str:
     return environ.get(name, b"").decode("utf-8", "surrogateescape")
 
 
-def _named(ctx: "Context", environ: "Environ") -> "Actor | None":
+def named(ctx: "Context", environ: "Environ") -> "Actor | None":
+    """Whoever the environment or an ancestor process names."""
     name = _text(environ, b"GITCOORD_AGENT")
     if name:
         session = _text(environ, b"GITCOORD_SESSION")

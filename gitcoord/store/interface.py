@@ -80,6 +80,9 @@ if TYPE_CHECKING:
         def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
             """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
 
+        def refresh(self) -> None:
+            """Forget whatever was remembered about refs: what is read next is what is there now."""
+
         def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
             """All refs below a prefix that ends in '/'."""
 

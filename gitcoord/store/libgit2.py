@@ -38,6 +38,9 @@ class Pygit2Reader:
         oids = [self._target(name) for name in names]
         return [oid if oid is not None and oid in self._repo else None for oid in oids]
 
+    def refresh(self) -> None:
+        """Nothing is remembered."""
+
     def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
         try:
             names = [raw.decode("utf-8", "surrogateescape") for raw in self._repo.raw_listall_references()]

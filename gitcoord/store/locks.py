@@ -133,8 +133,8 @@ class LockNotes:
             if posix.lstat(aside).st_ino != inode:
                 posix.link(aside, lock)
             posix.unlink(aside)
-        except FileNotFoundError:
-            pass
+        except (FileNotFoundError, FileExistsError):
+            pass  # somebody else was quicker
 
     def _alive(self, note: Note) -> bool:
         if note.boot != self._boot:

@@ -47,6 +47,9 @@ class MemoryStore:
         with self._lock:
             return [oid if self._has(oid := self._refs.get(name)) else None for name in names]
 
+    def refresh(self) -> None:
+        """Nothing is remembered."""
+
     def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
         with self._lock:
             return {ref: oid for ref, oid in sorted(self._refs.items()) if ref.startswith(prefix)}

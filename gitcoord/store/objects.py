@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 _THREADS = 4
+_TRIES = 100
 
 
 def hasher(oid_length: int) -> "Callable[[bytes], Any]":
@@ -65,11 +66,7 @@ class LooseObjects:
         temporary = f"{folder}/tmp_obj_{posix.getpid()}_{self._count}"
         flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
         try:
-            try:
-                fd = posix.open(temporary, flags, 0o444)
-            except FileNotFoundError:
-                self._make(folder)
-                fd = posix.open(temporary, flags, 0o444)
+            fd = self._open(folder, temporary, flags)
             self._pending.append((fd, temporary, final))
             view = memoryview(packed)
             while view:
@@ -77,6 +74,15 @@ class LooseObjects:
         except OSError as error:
             self.abandon()
             raise StoreError(f"cannot write an object in {folder}: {error.strerror}") from None
+
+    def _open(self, folder: str, temporary: str, flags: int) -> int:
+        """A new file; its directory is made on the way, again and again if `git gc` removes it as empty in between."""
+        for _ in range(_TRIES):
+            try:
+                return posix.open(temporary, flags, 0o444)
+            except FileNotFoundError:
+                self._make(folder)
+        return posix.open(temporary, flags, 0o444)
 
     def _make(self, folder: str) -> None:
         try:

@@ -8,7 +8,7 @@ import posix
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName
-from gitcoord.store.files import flush_file, is_directory, make_directory
+from gitcoord.store.files import fingerprint, flush_file, is_directory, make_directory
 from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
 from gitcoord.store.process import Child, run
 
@@ -38,7 +38,9 @@ class PlumbingStore:
         self._durable = True
         self._repo = repo
         self._cat: Child | None = None
+        self._packed: tuple[int, ...] = ()
         self._update: Child | None = None
+        self._spent: list[Child] = []
         self._writing: Callable[[], tuple[LooseObjects, LockNotes]] | None = None
         self._objects: LooseObjects | None = None
         self._notes: LockNotes | None = None
@@ -64,11 +66,24 @@ class PlumbingStore:
         return self._objects, self._notes
 
     def _reader(self) -> Child:
+        """A git that has been running takes a new packed-refs for the old one if inode, size and second agree."""
+        packed = fingerprint(self._repo.common_dir + "/packed-refs")
+        if self._cat is not None and packed != self._packed:
+            self.refresh()
         if self._cat is None:
+            self._packed = packed
             self._cat = Child(_CAT, self._repo.env)
         return self._cat
 
+    def refresh(self) -> None:
+        if self._cat is not None:
+            self._cat.close()
+            self._cat = None
+
     def _writer(self) -> Child:
+        """A new git for every swap: one that has been running may compare with refs that are gone (see `_reader`)."""
+        while self._spent:
+            self._spent.pop().close()
         if self._update is None:
             self._update = Child(_UPDATE, self._repo.env)
         return self._update
@@ -169,6 +184,9 @@ class PlumbingStore:
                 notes.forget(note)
             raise SwapFailed(complaint or f"git update-ref ended with {child.code}")
         notes.forget(note)
+        child.close_input()
+        self._update = None
+        self._spent.append(child)
         if self._durable:
             flush_file(f"{self._repo.common_dir}/{operations[0].ref}")
 
@@ -194,10 +212,11 @@ class PlumbingStore:
         return self._write_parts()[1].recover([operation.ref for operation in operations])
 
     def close(self) -> None:
-        for child in (self._cat, self._update):
+        for child in (self._cat, self._update, *self._spent):
             if child is not None:
                 child.close()
         self._cat = self._update = None
+        self._spent.clear()
 
 
 def _line(operation: "Operation", oid_length: int) -> str:

@@ -38,8 +38,11 @@ class Queue:
         return self
 
     def _wait(self) -> None:
+        waiting = True
+
         def expired(number: int, frame: object) -> None:
-            raise _Expired
+            if waiting:
+                raise _Expired
 
         try:
             before = signal(SIGALRM, expired)
@@ -55,6 +58,7 @@ class Queue:
         except _Expired:
             pass
         finally:
+            waiting = False
             setitimer(ITIMER_REAL, 0)
             signal(SIGALRM, before)
 

@@ -74,6 +74,12 @@ class PackStore:
             else:
                 assert isinstance(operation, Verify)
 
+    def refresh(self) -> None:
+        """Nothing is remembered about refs."""
+
+    def set_aside_broken(self, names: Sequence[str]) -> list[str]:
+        return []
+
     def recover(self, operations: Sequence[Operation]) -> bool:
         return False
 

@@ -332,7 +332,10 @@ def test_children_end_with_their_parent(world: World) -> None:
     take(world, BOB, "b")
     world.must("stop", Stop(ALICE))
     assert state_of(world, "child")[0] == state_of(world, "grandchild")[0] == "ended"
-    assert world.held() == {("b", "bob", "write")}
+    assert world.held() == {("b", "bob", "write"), ("c", "child", "write"), ("g", "grandchild", "write")}
+    # Whoever watched over the child gives back what is committed, though the session is over.
+    world.must("stop", Stop(Actor("child", session=1)))
+    assert world.held() == {("b", "bob", "write"), ("g", "grandchild", "write")}
 
 
 def test_children_end_with_a_superseded_parent(world: World) -> None:
@@ -359,7 +362,9 @@ def test_a_kill_is_for_good(world: World) -> None:
     decision = world.must("kill", Kill(BOB, "alice", "loops"))
     assert decision.beats[0].killed == decision.events[0].seq
     assert (
-        world.held() == set() and state_of(world, "alice") == ("killed", 1) and state_of(world, "child")[0] == "ended"
+        world.held() == {("c", "child", "write")}
+        and state_of(world, "alice") == ("killed", 1)
+        and state_of(world, "child")[0] == "ended"
     )
     for kind, command in (
         ("claim", Take(ALICE, paths("a"))), ("start", Start(ALICE)), ("release", Release(ALICE)), ("stop", Stop(ALICE)),

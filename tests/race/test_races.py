@@ -86,7 +86,9 @@ def test_paths_apart_are_never_refused(project: Project, loops: Housekeeping) ->
     began = time.monotonic()
     with arena(project, 8) as place:
         seconds = soak(2, 900)
-        orders = [{"choices": [wants(f"dir{i}/file")], "count": 1 << 30, "seconds": seconds, "seed": i} for i in range(8)]
+        orders = [
+            {"choices": [wants(f"dir{i}/file")], "count": 1 << 30, "seconds": seconds, "seed": i} for i in range(8)
+        ]
         answers = place.all("loop", *orders)
     loops.close()
     assert all(answer["granted"] == answer["asked"] > 0 for answer in answers), answers

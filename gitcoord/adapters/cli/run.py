@@ -11,7 +11,7 @@ import time
 from gitcoord.app import sessions
 from gitcoord.core.sessions import Actor, decode_beat
 from gitcoord.errors import GitcoordError, Refused, UsageError
-from gitcoord.hot.identity import note_process
+from gitcoord.hot.identity import named, note_process
 from gitcoord.hot.verbs import Call
 from gitcoord.hot.wait import Bell
 from gitcoord.names import SESSIONS, check_agent, printable, session_ref
@@ -29,12 +29,12 @@ _SIGNALS = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signa
 
 def launch(call: Call, command: list[str], name: str) -> int:
     """Run the command as an agent; gives its exit code."""
-    outer = os.environ.get("GITCOORD_AGENT", "")
-    nested = bool(outer and os.environ.get("GITCOORD_INSTANCE"))
-    if nested and not name:
+    around = named(call.ctx, call.environ)
+    outer = around.agent if around is not None and around.instance else ""
+    if outer and not name:
         return _wait(_spawn(command, dict(os.environ)))  # the same session: nothing is opened, nothing ends
     agent = check_agent(name) if name else _made_up(command[0], call.ctx.host.random())
-    actor = Actor(agent, f"run:{call.ctx.host.random()}", parent=outer if nested and outer != agent else "")
+    actor = Actor(agent, f"run:{call.ctx.host.random()}", parent=outer if outer != agent else "")
     opened = sessions.start(call.ctx, actor, fresh=True)
     actor = actor._replace(session=int(str(opened["session"])))
     env = {

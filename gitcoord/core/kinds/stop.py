@@ -27,16 +27,20 @@ class Stop(NamedTuple):
 
 
 def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
-    """End the actor's session and those of the agents it launched. Allowed while halted: it only gives back."""
+    """End the actor's session and those of the agents it launched. Allowed while halted: it only gives back.
+
+    A session that was ended from outside may still give back what was kept for it, in the name of its own number.
+    """
     agent = command.actor.agent
     refusal = dead(state, view, agent)
     if refusal is not None:
         return refusal
     record = agent_record(state, agent)
     wrong = record is not None and command.actor.session not in (0, record["session"])
-    if record is None or record["state"] != OPEN or wrong:
+    if record is None or wrong or (record["state"] != OPEN and not (record["kept"] and command.actor.session)):
         return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": []})
-    refusal = admit_or_none(state, command.actor, view)
+    is_open = record["state"] == OPEN
+    refusal = admit_or_none(state, command.actor, view) if is_open else None
     if refusal is not None:
         return refusal
     claims = all_claims(state, agent)
@@ -53,10 +57,11 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     clean = [c for c in claims if c not in dirty]
     if clean:
         add_release(chain, view, clean, "")
-    end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in dirty])
-    end_children(chain, agent)
+    if is_open:
+        end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in dirty])
+        end_children(chain, agent)
     result: dict[str, object] = {
-        "agent": agent, "stopped": True, "session": record["session"],
+        "agent": agent, "stopped": is_open, "session": record["session"],
         "released": [shown(c["path"], c["space"]) for c in clean],
         "kept": [shown(c["path"], c["space"]) for c in dirty],
     }  # fmt: skip
@@ -72,8 +77,9 @@ def end_children(chain: Chain, parent: str) -> None:
     """A session that was launched inside another one ends with it."""
     for _, record in sorted(chain.state.below("agents").items()):
         if record["parent"] == parent and record["state"] == OPEN and record["agent"] != parent:
-            freed = [[c["space"], c["path"]] for c in all_claims(chain.state, record["agent"])]
-            end_session(chain, record, f"ended with {parent}", freed, [])
+            # Whether its work is committed is not known here: its claims stay until their ttl.
+            kept = [[c["space"], c["path"]] for c in all_claims(chain.state, record["agent"])]
+            end_session(chain, record, f"ended with {parent}", [], kept)
             end_children(chain, record["agent"])
 
 
