@@ -36,7 +36,7 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
     elif kind == "changed":
         view.facts[what] = _changed(ctx, snapshot, rest[0], rest[1], rest[2:])
     elif kind == "landed":
-        view.facts[what] = _landed(ctx, snapshot, rest[0])
+        view.facts[what] = _landed(ctx, snapshot, rest)
     else:
         raise AssertionError(f"nobody knows {what}")
 
@@ -191,9 +191,15 @@ def _parse_raw(data: bytes) -> "list[list[str]]":
     return files
 
 
-def _landed(ctx: "Context", snapshot: "Snapshot", commit: str) -> bool:
-    sync = format_record(snapshot.state)["sync"]
-    if not is_oid(commit):
-        return False
-    code, _, _ = run(["git", "merge-base", "--is-ancestor", commit, f"refs/heads/{sync}"], ctx.repo.env)
-    return code == 0
+def _landed(ctx: "Context", snapshot: "Snapshot", commits: "list[str]") -> list[str]:
+    """Those of the commits that the sync branch contains. What git does not have has not landed as far as we know."""
+    sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
+    there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None and is_oid(c)]
+    if not there or ctx.store.resolve([sync])[0] is None:
+        return []
+    argv = ["git", "--no-replace-objects", "rev-list", "--stdin"]
+    code, out, complaint = run(argv, ctx.repo.env, "\n".join([*there, f"^{sync}", ""]).encode())
+    if code:
+        raise CouldNotJudge(f"git cannot tell what {sync} contains: {complaint}")
+    outside = set(out.decode().split())
+    return [commit for commit in there if commit not in outside]

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     Judged = tuple[Record, Silence]
 
 
+MAX_ITEMS = 10_000
+
+
 class Take(NamedTuple):
     """The command: who wants what. `ttl` 0 and empty texts mean "not said"."""
 
@@ -52,6 +55,8 @@ class Take(NamedTuple):
 def _check(command: Take) -> None:
     if not command.items:
         raise UsageError("no path was named")
+    if len(command.items) > MAX_ITEMS:
+        raise UsageError(f"more than {MAX_ITEMS} paths in one request", hints=("claim a directory above them",))
     if command.mode not in MODES:
         raise UsageError(f"'{command.mode}' is not a mode", hints=("read, intent or write",))
     if command.units < 1:

@@ -1,7 +1,7 @@
 """The strict codec: one canonical line of ASCII JSON out, and nothing lenient in.
 
 Refused: duplicate keys, NaN and infinities, fractions, numbers beyond 15 digits, nesting beyond 8, more than a
-megabyte, anything after the value, and (by `check`) unknown versions, unknown or missing keys and wrong types.
+megabyte (an event: 32), anything after the value, and (by `check`) unknown versions, unknown or missing keys and wrong types.
 """
 
 from _json import encode_basestring_ascii, make_scanner
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Shape = type | list["Shape"] | tuple["Shape", ...] | dict[str, "Shape"]
 
 MAX_BYTES = 1 << 20
+MAX_EVENT = 1 << 25  # a release names each file that changed below a directory
 MAX_DEPTH = 8
 MAX_DIGITS = 15
 VERSION = 1
@@ -80,9 +81,9 @@ class _Settings:
 _scan = make_scanner(_Settings())  # type: ignore[arg-type]
 
 
-def loads(data: bytes) -> "Any":
+def loads(data: bytes, limit: int = MAX_BYTES) -> "Any":
     """The value in `data`, or `Malformed`."""
-    if len(data) > MAX_BYTES:
+    if len(data) > limit:
         raise Malformed("a record is too large")
     try:
         text = data.decode("ascii").rstrip("\n")

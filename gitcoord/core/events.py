@@ -11,7 +11,7 @@ A command may need several events (expire, start, claim): they are one chain of 
 event's place in its chain, `nonce` is common to the chain.
 """
 
-from gitcoord.core.codec import MAX_BYTES, VERSION, Malformed, check, dumps, loads
+from gitcoord.core.codec import MAX_EVENT, VERSION, Malformed, check, dumps, loads
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.nonces import keep_nonce
 from gitcoord.core.sessions import agent_file
@@ -66,7 +66,7 @@ def encode_event(event: Event) -> bytes:
     if event.refused:
         record["refused"] = list(event.refused)
     line = dumps(record)
-    if len(line) > MAX_BYTES:
+    if len(line) > MAX_EVENT:
         raise Malformed("the request is too large for one event", hints=("ask for fewer paths, or a directory",))
     subject = printable(kind_module(event.kind).subject(event))
     if len(subject) > _SUBJECT:
@@ -79,7 +79,7 @@ def decode_event(message: bytes) -> Event:
     parts = message.split(b"\n\n")
     if len(parts) != 3:
         raise Malformed("the commit is not an event of the ledger")
-    record = loads(parts[1])
+    record = loads(parts[1], MAX_EVENT)
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         raise Malformed("the event has no kind")
     kind = kind_module(record["kind"])

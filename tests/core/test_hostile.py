@@ -95,4 +95,4 @@ def test_trailers_must_match() -> None:
 def test_a_request_too_large_for_one_event() -> None:
     world = World()
     with pytest.raises(GitcoordError):
-        world.must("claim", Take(Actor("alice"), paths(*(f"{'d' * 200}/{number}" for number in range(6000)))))
+        world.must("claim", Take(Actor("alice"), paths(*(f"{'d' * 200}/{number}" for number in range(10_001)))))

@@ -48,7 +48,7 @@ class SeenView(View):
         if kind == "changed":
             return {path: self.world.changed.get(path, []) for path in rest[2:]}
         if kind == "landed":
-            return rest[0] in self.world.landed
+            return [commit for commit in rest if commit in self.world.landed]
         return {"head": self.world.head, "approvers": self.world.approvers}[kind]
 
 

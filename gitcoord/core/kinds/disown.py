@@ -1,12 +1,11 @@
 """disown: the lineage of a path is cleared, on record: the released work was abandoned or rewritten."""
 
-from gitcoord.core.claims import Item, key_of
 from gitcoord.core.events import Chain, Decision
-from gitcoord.core.kinds.release import lineage_file
+from gitcoord.core.kinds.release import lineage_dir, lineage_file
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import Actor, admit_or_none
 from gitcoord.errors import Refusal, UsageError
-from gitcoord.names import encode_path, printable
+from gitcoord.names import printable
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -32,8 +31,7 @@ def decide(state: "State", command: Disown, view: "View") -> "Decision | Refusal
     refusal = halted(state) or admit_or_none(state, command.actor, view)
     if refusal is not None:
         return refusal
-    encoded = encode_path(key_of(state, Item("path", command.path)))
-    found = state.below(f"lineage/{encoded}" if encoded else "lineage")
+    found = state.below(lineage_dir(state, command.path))
     entries = [[record["path"], record["seq"]] for _, record in sorted(found.items())]
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:

@@ -120,7 +120,7 @@ def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str)
     released = []
     for claim in claims:
         files = changed.get(claim["path"], []) if claim["space"] == "path" else []
-        landed = _landed(chain.state, view, files)
+        landed = _landed(chain.state, view, claim, files)
         released.append(
             {
                 "space": claim["space"], "path": claim["path"], "token": claim["token"],
@@ -130,22 +130,27 @@ def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str)
     chain.add("release", {"released": released})
 
 
-def _landed(state: "State", view: "View", files: "list[list[str]]") -> "list[list[object]]":
+def _landed(state: "State", view: "View", claim: "Record", files: "list[list[str]]") -> "list[list[object]]":
     """Earlier lineage of these files that the sync branch contains by now: no longer needed."""
-    found: list[list[object]] = []
-    for path, _, _ in files:
-        for record in state.leaves(_lineage_dir(state, path)).values():
-            if view.fact("landed", record["commit"]):
-                found.append([path, record["seq"]])
-    return found
+    if not files:
+        return []
+    touched = {key_of(state, Item("path", path)) for path, _, _ in files}
+    below = sorted(state.below(lineage_dir(state, claim["path"])).items())
+    earlier = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
+    if not earlier:
+        return []
+    landed = view.fact("landed", *sorted({record["commit"] for record in earlier}))
+    assert isinstance(landed, list)
+    return [[record["path"], record["seq"]] for record in earlier if record["commit"] in landed]
 
 
-def _lineage_dir(state: "State", path: str) -> str:
-    return f"lineage/{encode_path(key_of(state, Item('path', path)))}"
+def lineage_dir(state: "State", path: str) -> str:
+    encoded = encode_path(key_of(state, Item("path", path)))
+    return f"lineage/{encoded}" if encoded else "lineage"
 
 
 def lineage_file(state: "State", path: str, seq: int) -> str:
-    return f"{_lineage_dir(state, path)}/@{seq}"
+    return f"{lineage_dir(state, path)}/@{seq}"
 
 
 def subject(event: "Event") -> str:
