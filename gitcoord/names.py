@@ -173,6 +173,8 @@ def ancestors(key: str) -> list[str]:
 
 def encode(component: str) -> str:
     """One path component as one or, where it is over-long, several ref components joined by '%+/'."""
+    if not component:
+        raise ValueError("a path has an empty component")
     if component.isascii() and len(component) <= _PIECE and _SPECIAL.isdisjoint(component):
         if ".." not in component and "@{" not in component:
             return _guard(component)

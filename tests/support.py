@@ -34,6 +34,7 @@ class FakeHost:
         self.ticks = mono
         self.drawn = 0
         self.shields: list[bool] = []
+        self.tells = False
 
     def wall(self) -> int:
         return self.now

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         def shield(self, on: bool) -> None:
             """While on, Ctrl-C waits: a grant that was made is told, and one that was not is withdrawn."""
 
+        tells: bool
+
 
 QUEUE_SECONDS = 5.0
 

@@ -60,11 +60,19 @@ def _project_settings(ctx: "Context", snapshot: "Snapshot") -> "list[tuple[str, 
     (has_branch,) = ctx.store.resolve([f"refs/heads/{sync}"])
     blob = branch if has_branch else head
     if blob is None:
+        _require_absent(ctx, f"refs/heads/{sync}" if has_branch else "HEAD")
         return []
     code, out, complaint = run(["git", "config", "--blob", blob.oid, "--list", "-z"], ctx.repo.env)
     if code:
         raise CouldNotJudge(f"{CONFIG} of {sync} cannot be read: {complaint}", hints=("mend the file and commit it",))
     return parse_settings(out)
+
+
+def _require_absent(ctx: "Context", commit: str) -> None:
+    """Settings that are there but cannot be read are not "no settings"."""
+    code, out, _ = run(["git", "--no-replace-objects", "ls-tree", "--full-tree", commit, CONFIG], ctx.repo.env)
+    if out or (code and ctx.store.resolve([commit])[0] is not None):
+        raise CouldNotJudge(f"{CONFIG} of {commit} cannot be read", hints=("git fsck tells more",))
 
 
 def _resources(pairs: "list[tuple[str, str]]") -> "dict[str, Policy]":

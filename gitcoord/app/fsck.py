@@ -51,7 +51,7 @@ class Replay:
             if named != self.skipped:
                 raise Illegal(f"event {event.seq} stands on a commit that is no event")
             changes = effects(self.state, event)
-        except (Malformed, Illegal, KeyError, TypeError, ValueError, CouldNotJudge) as error:
+        except (CouldNotJudge, LookupError, TypeError, ValueError, AttributeError) as error:
             self.skipped.append(commit.oid)
             self.differences.append(f"commit {commit.oid[:12]} is no legal event: {error}")
             return

@@ -119,7 +119,9 @@ def _sync_branch(ctx: "Context") -> str:
 
 
 def _root(ctx: "Context") -> str:
-    code, out, complaint = run(["git", "--no-replace-objects", "rev-list", "--max-parents=0", LEDGER], ctx.repo.env)
+    code, out, complaint = run(
+        ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", LEDGER], ctx.repo.env
+    )
     if code:
         raise StoreError(f"git cannot walk the ledger: {complaint}")
     return out.decode().split()[-1]

@@ -19,7 +19,15 @@ _BATCH = 500
 
 def commits(ctx: "Context", reader: "Reader", *, oldest_first: bool = False) -> "Iterator[Commit]":
     """Every commit of the ledger, read in batches."""
-    argv = ["git", "--no-replace-objects", "rev-list", *(["--reverse"] if oldest_first else []), LEDGER, "--"]
+    argv = [
+        "git",
+        "--no-replace-objects",
+        "rev-list",
+        "--first-parent",
+        *(["--reverse"] if oldest_first else []),
+        LEDGER,
+        "--",
+    ]
     code, out, complaint = run(argv, ctx.repo.env)
     if code and (ctx.settings.get("gitcoord.root") or ctx.store.resolve([TIP])[0]):
         raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")

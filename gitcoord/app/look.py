@@ -54,7 +54,7 @@ def _sign_of_life(ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Ac
 
     def due(state: "State", view: "View") -> bool:
         record = agent_record(state, name)
-        if record is None or record["state"] != OPEN or actor.session not in (0, record["session"]):
+        if record is None or record["state"] != OPEN or admit_or_none(state, actor, view) is not None:
             return False
         return next_beat(view.beat(name), name, record["session"], view) is not None
 

@@ -81,40 +81,61 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
         _swap(ctx, (LEDGER, head, tip))
         done.append(f"put the ledger back to its recorded tip {tip[:12]}")
         return
-    newest = _newest_event(ctx, head)
-    if head is not None and newest is not None and newest.oid == head and not newest.parents:
-        return  # a torn init: the tip is set below
+    # The tip, our witness, is gone. A head that is a legal event is the truth we have; without one, the newest event left.
+    newest = _commit_at(ctx, head) or _newest_claim(ctx) or _newest_event(ctx)
     if newest is None:
         raise CouldNotJudge(
             "no trace of the ledger is left in this repository", hints=("restore it from a backup or a clone",)
         )
+    if head is not None and newest.oid == head and not newest.parents:
+        return  # a torn init: the tip is set below
+    if head is not None and newest.oid != head:
+        _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+        done.append(f"kept the replaced ledger at {LOST}{head}")
     # Events after this one may be lost: leap, so that none of their tokens is ever given again.
+    highest = max(newest.event.seq, _highest_seq(ctx))
     event = Event(
         "epoch",
-        newest.event.seq + LEAP,
+        highest + LEAP,
         actor.agent,
         ctx.host.wall(),
         ctx.host.random(),
         0,
-        {"reason": "the ledger was lost"},
+        {"reason": "the ledger's tip was lost"},
     )
     commit = ctx.store.write("commit", commit_bytes(event, newest.tree, newest.oid))
     ctx.store.flush()
     _swap(ctx, (LEDGER, head, commit), (TIP, None, commit))
-    done.append(f"restored the ledger from the newest claim left ({newest.oid[:12]}) and leapt to event {event.seq}")
+    done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
 
 
-def _newest_event(ctx: "Context", head: "Oid | None") -> "Commit | None":
-    """The event with the highest Seq that git still has and that descends from the recorded root."""
+def _commit_at(ctx: "Context", oid: "Oid | None") -> "Commit | None":
+    return next(_events(ctx, [oid]), None) if oid is not None else None
+
+
+def _newest_claim(ctx: "Context") -> "Commit | None":
+    """The newest grant that a claim ref still names: unlike a stray object, it was in the ledger."""
+    grants = list(_events(ctx, sorted(set(ctx.store.list_refs(CLAIMS).values()))))
+    return max(grants, key=lambda commit: commit.event.seq, default=None)
+
+
+def _all_events(ctx: "Context") -> "Iterator[Commit]":
+    """Every event that git still has, also of writers who lost their race."""
     argv = ["git", "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
     _, out, _ = run(argv, ctx.repo.env)
     oids = [line[7:] for line in out.decode().split("\n") if line.startswith("commit ")]
-    found = []
     for start in range(0, len(oids), _BATCH):
-        for commit in _events(ctx, oids[start : start + _BATCH]):
-            found.append((commit.event.seq, commit.oid == head, commit))
+        yield from _events(ctx, oids[start : start + _BATCH])
+
+
+def _highest_seq(ctx: "Context") -> int:
+    return max((commit.event.seq for commit in _all_events(ctx)), default=0)
+
+
+def _newest_event(ctx: "Context") -> "Commit | None":
+    """The event with the highest Seq that descends from the recorded root."""
     root = ctx.settings.get("gitcoord.root")
-    for _, _, commit in sorted(found, key=lambda row: row[:2], reverse=True):
+    for commit in sorted(_all_events(ctx), key=lambda commit: commit.event.seq, reverse=True):
         if not root or is_ancestor(ctx, root, commit.oid):
             return commit
     return None

@@ -4,7 +4,7 @@ from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.retired import retire
 from gitcoord.app.transact import transact
 from gitcoord.core.kinds import kind_module
-from gitcoord.core.sessions import OPEN, agent_record, dead, encode_beat, next_beat
+from gitcoord.core.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
 from gitcoord.errors import GitcoordError, Refused
 from gitcoord.names import session_ref
 from gitcoord.store.interface import SwapFailed, move
@@ -64,7 +64,8 @@ def beat(ctx: "Context", actor: "Actor") -> bool:
     if refusal is not None:
         raise Refused(refusal)
     record = settle(ctx, snapshot, view, lambda state, view: agent_record(state, actor.agent))
-    if record is None or record["state"] != OPEN or actor.session not in (0, record["session"]):
+    stranger = settle(ctx, snapshot, view, lambda state, view: admit_or_none(state, actor, view))
+    if record is None or record["state"] != OPEN or stranger is not None:
         return False
     due = settle(
         ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, record["session"], view)
@@ -93,5 +94,5 @@ def beat_quietly(ctx: "Context", actor: "Actor") -> None:
     """The heartbeat that rides on a command which only looks: its failure is not that command's."""
     try:
         beat(ctx, actor)
-    except GitcoordError:
+    except (GitcoordError, OSError):
         pass

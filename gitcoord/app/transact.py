@@ -7,14 +7,15 @@ the new one with claim refs behind it, which the next writer mends before its ow
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import Commit, load, read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals, settle_refusals
+from gitcoord.core.claims import FORMAT_MINOR, format_record
 from gitcoord.core.codec import encode_file
 from gitcoord.core.events import Decision, effects, encode_event
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import agent_record, encode_beat, is_torn_kill, lost_rows
-from gitcoord.errors import Contention, OutcomeUnknown, Refusal, Refused, StoreError
+from gitcoord.errors import Contention, CouldNotJudge, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.record import NamedTuple
-from gitcoord.store.interface import Create, Delete, SwapFailed, Update, move
+from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.store.tree import TreeEditor
 
 TYPE_CHECKING = False
@@ -44,12 +45,26 @@ def transact(
     Refused: a rule said no. Contention: the race was lost too often. StoreError: nothing happened. OutcomeUnknown: the
     swap was made but cannot be seen. `copied` lets a copy write on the ledger it came with, which only `adopt` may.
     """
+    try:
+        result = _transact(ctx, decide, command, ahead, copied=copied)
+    except BaseException:
+        ctx.host.shield(False)
+        raise
+    if not ctx.host.tells:
+        ctx.host.shield(False)
+    return result
+
+
+def _transact(
+    ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
+) -> "dict[str, object]":
     actor = command.actor.agent
     with ctx.queue() as queue:
         command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
         patience = _STUBBORN
         for attempt in range(ATTEMPTS):
             snapshot = read_snapshot(ctx, agent=actor, ahead=ahead, copied=copied)
+            _require_known_format(snapshot)
             heal(ctx, snapshot)
             view = ctx.view()
             answer = settle(ctx, snapshot, view, lambda state, view: decide(state, command, view))
@@ -62,6 +77,7 @@ def transact(
                 return _told(ctx, snapshot, view, actor, decision)
             obstacle = _commit(ctx, snapshot, view, decision)
             if obstacle is None:
+                ctx.host.shield(burial is None)
                 _afterwards(ctx, snapshot, actor, decision)
                 if burial is None:
                     return _told(ctx, snapshot, view, actor, decision)
@@ -74,6 +90,12 @@ def transact(
             else:
                 raise _final(ctx, obstacle)
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
+
+
+def _require_known_format(snapshot: "Snapshot") -> None:
+    """A newer minor format may be read, not written."""
+    if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+        raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side to write here",))
 
 
 class Obstacle(NamedTuple):
@@ -153,6 +175,8 @@ def _prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decis
         )
     if operations:
         rows.append((TIP, snapshot.tip, head))
+    else:
+        operations.append(Verify(LEDGER, snapshot.head))  # a heartbeat counts only on the ledger that was read
     store.flush()
     operations += [operation for row in rows if (operation := move(*row)) is not None]
     return head, operations
@@ -224,7 +248,15 @@ def _record(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "
 
 
 def _afterwards(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decision) -> None:
-    """Housekeeping that may be lost: old heartbeats, counted refusals, git's own maintenance."""
+    """Housekeeping that may be lost, and never makes a grant look failed."""
+    try:
+        _keep_house(ctx, snapshot, actor, decision)
+    except (StoreError, OSError):
+        pass
+
+
+def _keep_house(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decision) -> None:
+    """Old heartbeats, counted refusals, git's own maintenance."""
     if decision.beats:
         from gitcoord.app.retired import retire  # once a slot
     for beat in decision.beats:

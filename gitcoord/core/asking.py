@@ -204,13 +204,14 @@ def _access(command: Take, view: "View") -> "Refusal | None":
         policy = view.resource(item.name)
         if command.units > policy.capacity:
             return Refusal("capacity", f"@{item.name} has {policy.capacity} unit(s), {command.units} were asked for")
-        allowed = policy.writers if command.mode == WRITE else policy.readers + policy.writers
-        if allowed and command.actor.agent not in allowed:
-            return Refusal(
-                "access",
-                f"'{command.actor.agent}' may not {command.mode} @{item.name}",
-                hints=(f'the settings allow: {", ".join(allowed)} (.gitcoord/config, resource "{item.name}")',),
-            )
+        for name, other in view.declared(item.name).items():
+            allowed = other.writers if command.mode == WRITE else other.readers + other.writers
+            if allowed and command.actor.agent not in allowed:
+                return Refusal(
+                    "access",
+                    f"'{command.actor.agent}' may not {command.mode} @{name}",
+                    hints=(f'the settings allow: {", ".join(allowed)} (.gitcoord/config, resource "{name}")',),
+                )
     return None
 
 
@@ -221,7 +222,8 @@ def _repeat(state: "State", command: Take, view: "View") -> "Decision | Refusal 
     if first is None or isinstance(first, Refusal):
         return first
     owns = [(item, own_claim(state, item, agent)) for item in command.items]
-    gone = [shown(item.name, item.space) for item, own in owns if own is None]
+    wanted = (command.mode, command.units)
+    gone = [shown(i.name, i.space) for i, own in owns if own is None or (own["mode"], own["units"]) != wanted]
     if gone:
         return Refusal(
             "gone",

@@ -2,7 +2,8 @@
 
 from gitcoord.core.codec import Malformed, check
 from gitcoord.core.sessions import silence
-from gitcoord.names import ancestors, claim_dir, claim_file, covers, fold, shown
+from gitcoord.errors import UsageError
+from gitcoord.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -49,11 +50,12 @@ def check_claim(record: "Record", where: str) -> "Record":
 def _belongs(record: "Record", where: str) -> bool:
     """Is this the file in which the claim would be, with case folded or not?"""
     try:
+        check_agent(record["agent"])
         return any(
             where == claim_file(record["space"], fold(record["path"], case=c), record["agent"]) for c in (False, True)
         )
-    except (ValueError, IndexError):
-        return False  # a name that cannot be encoded
+    except (ValueError, IndexError, UsageError):
+        return False  # a name that cannot be encoded, or should not be
 
 
 def item_of(record: "Record") -> Item:

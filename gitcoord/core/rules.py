@@ -39,8 +39,9 @@ def open_session(chain: Chain, actor: Actor, view: "View", admitted: Admission) 
     record = agent_record(chain.state, actor.agent)
     kept = record["kept"] if record is not None else []
     if record is not None and record["state"] == OPEN:
-        freed = [[c["space"], c["path"]] for c in all_claims(chain.state, actor.agent)]
-        body = {"target": actor.agent, "session": record["session"], "cause": "superseded", "freed": freed, "kept": []}
+        # The claims go on with the name: nobody else asked for them, and the work may be uncommitted.
+        kept = [[c["space"], c["path"]] for c in all_claims(chain.state, actor.agent)]
+        body = {"target": actor.agent, "session": record["session"], "cause": "superseded", "freed": [], "kept": kept}
         chain.add("stop", body)
         from gitcoord.core.kinds.stop import end_children
 

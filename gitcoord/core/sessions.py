@@ -4,7 +4,7 @@ An agent's session has a number that only grows. One heartbeat on the agent's ow
 Silence permits an expiry, it does not decide one; and no host trusts another's clock alone.
 """
 
-from gitcoord.core.codec import VERSION, check, dumps, loads
+from gitcoord.core.codec import VERSION, Malformed, check, dumps, loads
 from gitcoord.errors import Refusal
 from gitcoord.names import shown
 from gitcoord.record import NamedTuple
@@ -75,7 +75,11 @@ def agent_file(agent: str) -> str:
 
 def agent_record(state: "State", agent: str) -> "Record | None":
     record = state.get(agent_file(agent))
-    return None if record is None else check(record, _AGENT, f"agents/{agent}")
+    if record is None:
+        return None
+    if check(record, _AGENT, f"agents/{agent}")["agent"] != agent:
+        raise Malformed(f"agents/{agent} holds another agent's record")
+    return record
 
 
 def lost_rows(record: "Record") -> "list[Record]":
@@ -128,6 +132,8 @@ def silence(state: "State", view: "View", agent: str, session: int, ttl: int) ->
         return Silence(True, "killed", 0)
     if beat is not None and beat.session > session:
         return Silence(True, "session over", 0)
+    if beat is not None and beat.session < session:
+        beat = None  # the last session's: this one has not been heard of yet
     if beat is not None and beat.boot == view.boot:
         left = beat.mono + beat.slot + ttl_ms - view.mono
         return Silence(left < 0, "same clock", max(0, min(ttl, left // 1000)))

@@ -5,6 +5,7 @@ caller reads it and calls again. So the rules never touch git, and a part that w
 The same holds for `View`: what was seen outside the ledger.
 """
 
+from gitcoord.names import covers
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -223,6 +224,12 @@ class View:
         if self.resources is None:
             raise NotLoaded("resources")
         return self.resources.get(name, Policy())
+
+    def declared(self, name: str) -> "dict[str, Policy]":
+        """The declared resources that a claim on this one would cover or be covered by."""
+        if self.resources is None:
+            raise NotLoaded("resources")
+        return {other: p for other, p in self.resources.items() if covers(other, name) or covers(name, other)}
 
     def fact(self, *what: str) -> object:
         """Something about commits or the work tree, such as ("changed", base, commit, path)."""

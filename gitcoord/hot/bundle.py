@@ -93,7 +93,7 @@ try:
     if data[:16] == MAGIC_NUMBER.ljust(16, b"\\0") and b"GITCOORD_TRACE" not in posix.environ:
         boot, modules, groups = loads(data[16:])
         exec(boot, {{"fd": fd, "start": {start}, "root": {root!r}, "modules": modules, "groups": groups}})
-except OSError:
+except (OSError, EOFError, ValueError, TypeError):
     pass
 from gitcoord.hot.main import entry
 entry()

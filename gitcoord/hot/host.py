@@ -2,7 +2,7 @@
 
 import posix
 import time
-from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, pthread_sigmask
+from _signal import SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_UNBLOCK, SIGCHLD, SIGINT, getsignal, pthread_sigmask, signal
 
 from gitcoord.store.files import read_file
 
@@ -11,8 +11,14 @@ _CLOCK = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
 
 
 class Host:
-    def __init__(self) -> None:
+    """`tells`: this process ends after one answer, so a grant that was made is told even if Ctrl-C came meanwhile."""
+
+    def __init__(self, *, tells: bool = False) -> None:
         self.boot = _boot()
+        self.tells = tells
+        self._shielded = False
+        if tells and getsignal(SIGCHLD) == SIG_IGN:
+            signal(SIGCHLD, SIG_DFL)  # inherited; with it nobody could tell how git ended
 
     def wall(self) -> int:
         return int(time.time())
@@ -27,7 +33,12 @@ class Host:
         time.sleep(seconds * (1 + posix.urandom(1)[0] / 128))
 
     def shield(self, on: bool) -> None:
-        pthread_sigmask(SIG_BLOCK if on else SIG_UNBLOCK, [SIGINT])
+        """Only what was blocked here is unblocked here."""
+        if on and not self._shielded:
+            self._shielded = SIGINT not in pthread_sigmask(SIG_BLOCK, [SIGINT])
+        elif not on and self._shielded:
+            self._shielded = False
+            pthread_sigmask(SIG_UNBLOCK, [SIGINT])
 
 
 def _boot() -> str:

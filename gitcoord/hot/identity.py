@@ -74,6 +74,11 @@ def named(ctx: "Context", environ: "Environ") -> "Actor | None":
         session = _text(environ, b"GITCOORD_SESSION")
         if session and not (session.isascii() and session.isdecimal() and len(session) < 16):
             raise UsageError("GITCOORD_SESSION is not a number")
+        ledger = _text(environ, b"GITCOORD_LEDGER")
+        if ledger and ledger != ctx.settings.get("gitcoord.ledger"):
+            return Actor(
+                check_agent(name)
+            )  # launched for another repository: the name goes along, the session does not
         return Actor(check_agent(name), _text(environ, b"GITCOORD_INSTANCE")[:200], int(session or 0))
     return _ancestor(ctx)
 

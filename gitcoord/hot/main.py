@@ -25,7 +25,7 @@ def call_verb(verb: str, values: "dict[str, str | bool]", words: list[str]) -> i
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
 
     def body() -> int:
-        ctx = open_repository(env, writing=VERBS[verb].writes)
+        ctx = open_repository(env, writing=VERBS[verb].writes, tells=True)
         screen.use_settings(ctx.settings)
         from gitcoord.hot.verbs import Call, run
 
@@ -37,4 +37,6 @@ def call_verb(verb: str, values: "dict[str, str | bool]", words: list[str]) -> i
 def entry() -> None:
     """Leave at once when done: the git children see the end of their input and go."""
     code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
     posix._exit(code)

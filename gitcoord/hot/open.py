@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gitcoord.store.process import Environ
 
 
-def open_repository(environ: "Environ", *, writing: bool) -> "Context":
+def open_repository(environ: "Environ", *, writing: bool, tells: bool = False) -> "Context":
     repo = discover(environ)
     config = SettingsReader(repo, environ)
     store = PlumbingStore(repo)
@@ -25,7 +25,7 @@ def open_repository(environ: "Environ", *, writing: bool) -> "Context":
     from gitcoord.app.context import Context
     from gitcoord.hot.host import Host
 
-    host = Host()
+    host = Host(tells=tells)
     settings = config.read()
 
     durable = settings.flag("gitcoord.fsync", default=True)

@@ -72,6 +72,7 @@ class Screen:
 
     def table(self, rows: "list[list[str]]", colours: "list[str]", fd: int = 1) -> list[str]:
         """Aligned columns; the last one is not padded."""
+        rows = [[printable(cell) for cell in row] for row in rows]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
         lines = []
         for row in rows:

@@ -28,6 +28,7 @@ class Bell:
 
     def __init__(self, directory: str) -> None:
         self._fd = -1
+        self._wait = None
         try:
             from _signal import SIG_BLOCK, SIGIO, pthread_sigmask, sigtimedwait
             from fcntl import DN_CREATE, DN_DELETE, DN_MODIFY, DN_MULTISHOT, DN_RENAME, F_NOTIFY, fcntl
@@ -44,9 +45,10 @@ class Bell:
         """Until it rings or one of the other (blocked) signals comes: (signal or 0, sender or 0). It may ring for nothing."""
         if self._fd < 0:
             seconds = min(seconds, _POLL)
-            if not others:
+            if not others or self._wait is None:
                 time.sleep(seconds)
                 return 0, 0
+        assert self._wait is not None
         came = self._wait([self._signal, *others], seconds)
         return (came.si_signo, came.si_pid) if came is not None else (0, 0)
 

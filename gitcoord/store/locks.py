@@ -45,10 +45,13 @@ class LockNotes:
         self._directory = scratch + "/locks"
         self._boot = boot
 
-    def note(self, pid: int, refs: "Iterable[RefName]") -> str:
+    def note(self, pid: int, refs: "Iterable[RefName]", *, deletes: bool = True) -> str:
         """Write down that this git process is about to lock these refs; gives the note's file, to forget it by."""
+        self.sweep()  # what the dead noted and did not leave behind must not vouch for a lock of somebody living
         words = [str(pid), start_time(pid) or "-", self._boot, _namespace() or "-"]
-        data = "\n".join([" ".join(words), *refs]).encode("utf-8", "surrogateescape")
+        # Only a transaction that deletes refs locks packed-refs too.
+        locked = [*refs, *(_PACKED if deletes else ())]
+        data = "\n".join([" ".join(words), *locked]).encode("utf-8", "surrogateescape")
         # Not the number alone: after a reboot or a wrap another process has it, and the old note may still be needed.
         path = f"{self._directory}/{pid}-{words[1]}-{self._boot[:8]}"
         try:
@@ -105,7 +108,7 @@ class LockNotes:
 
     def _remove(self, name: str, notes: "list[tuple[str, Note]]") -> None:
         lock = f"{self._common}/{name}"
-        owners = [note for _, note in notes if name in self._names(note.refs)]
+        owners = [note for _, note in notes if name.removesuffix(".lock") in note.refs or name in note.refs]
         living = [note for note in owners if self._alive(note)]
         if living:
             stopped = process_state(living[0].pid) in ("T", "t")
@@ -148,5 +151,6 @@ class LockNotes:
     def sweep(self) -> None:
         """Drop notes whose processes are dead and whose locks are gone."""
         for path, note in self._notes():
-            if not self._alive(note) and not any(self._exists(name) for name in self._names(note.refs)):
+            left = (ref if ref in _PACKED else f"{ref}.lock" for ref in note.refs)
+            if not self._alive(note) and not any(self._exists(name) for name in left):
                 self.forget(path)

@@ -119,6 +119,8 @@ class PlumbingStore:
         """Send all questions at once; the answers come in the same order."""
         if not names:
             return []
+        if any("\n" in name or "\0" in name for name in names):
+            raise StoreError("a name that is to be read holds a line end")
         child = self._reader()
         lines = [f"{verb} {name}\n" for name in names]
         child.send(("".join(lines) + "flush\n").encode("utf-8", "surrogateescape"))
@@ -172,7 +174,13 @@ class PlumbingStore:
     def swap(self, operations: "Sequence[Operation]") -> None:
         child = self._writer()
         notes = self._write_parts()[1]
-        note = notes.note(child.pid, [operation.ref for operation in operations])
+        refs = [operation.ref for operation in operations]
+        if any("\n" in ref or " " in ref for ref in refs):
+            raise StoreError("a ref that is to be moved holds a blank or a line end")
+        try:
+            note = notes.note(child.pid, refs, deletes=any(isinstance(op, Delete) for op in operations))
+        except OSError as error:
+            raise StoreError(f"cannot note whose locks these will be: {error.strerror}") from None
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare", "commit"]
         child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
         answers = [child.line(), child.line(), child.line()]
@@ -188,7 +196,10 @@ class PlumbingStore:
         self._update = None
         self._spent.append(child)
         if self._durable:
-            flush_file(f"{self._repo.common_dir}/{operations[0].ref}")
+            try:
+                flush_file(f"{self._repo.common_dir}/{refs[0]}")
+            except OSError as error:
+                raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         todo, moved = list(names), []

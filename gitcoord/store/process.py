@@ -5,7 +5,7 @@ in the terminal must not tear a transaction) and a stderr that can never block t
 """
 
 import posix
-from _signal import SIGINT, SIGPIPE, SIGTERM
+from _signal import SIGCHLD, SIGINT, SIGPIPE, SIGTERM
 
 from gitcoord.errors import StoreError
 from gitcoord.store.files import read_file
@@ -65,7 +65,7 @@ class Child:
                 env,
                 file_actions=actions,
                 setpgroup=0,
-                setsigdef=[SIGINT, SIGPIPE, SIGTERM],
+                setsigdef=[SIGCHLD, SIGINT, SIGPIPE, SIGTERM],
                 setsigmask=[],
             )
         except OSError as error:
@@ -131,7 +131,9 @@ class Child:
                 _, status = posix.waitpid(self.pid, 0)
                 self.code = posix.waitstatus_to_exitcode(status)
             except ChildProcessError:
-                self.code = 0  # somebody else collected it
+                raise StoreError(
+                    "how git ended cannot be told: somebody else collects this process's children"
+                ) from None
         return self.code
 
     def complaint(self) -> str:

@@ -20,7 +20,7 @@ from tests.bench.place import ROOT, has_lfs, interpreter
 
 # What each benchmark reports, and whether a target belongs to it.
 _ROWS = {
-    "claim": {"claim": True, "release": True, "claim-python": False},
+    "claim": {"claim": True, "release": True, "release-tuned": False, "claim-python": False},
     "list": {"list": True},
     "check": {"check-free": True, "check-own": True},
     "crowd": {"crowd": True, "crowd-failures": True, "crowd-fairness": True},

@@ -16,7 +16,7 @@ from gitcoord.hot.verbs import Call
 from gitcoord.hot.wait import Bell
 from gitcoord.names import SESSIONS, check_agent, printable, session_ref
 from gitcoord.store.files import read_file
-from gitcoord.store.process import start_time
+from gitcoord.store.process import process_state, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def launch(call: Call, command: list[str], name: str) -> int:
         "GITCOORD_AGENT": agent,
         "GITCOORD_INSTANCE": actor.instance,
         "GITCOORD_SESSION": str(actor.session),
+        "GITCOORD_LEDGER": call.ctx.settings.get("gitcoord.ledger"),
     }
     return Supervisor(call, actor).run(command, env)
 
@@ -82,6 +83,7 @@ class Supervisor:
         self._pid = 0
         self._killed_at = 0.0
         self._warned = ""
+        self._asked: set[int] = set()
 
     def run(self, command: list[str], env: dict[str, str]) -> int:
         _become_subreaper()
@@ -101,12 +103,29 @@ class Supervisor:
         while True:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
+                self._outlive(bell)
                 bell.close()
                 return _exit_code(status)
+            self._reap()
             pause = self._beat()
             came, sender = bell.wait(pause, *_SIGNALS)
             if came in (signal.SIGTERM, signal.SIGHUP) or (came in (signal.SIGINT, signal.SIGQUIT) and sender):
                 os.kill(self._pid, came)  # from the terminal the child got it itself
+
+    def _outlive(self, bell: Bell) -> None:
+        """After a kill: whatever the command left behind ends too."""
+        while self._killed_at and time.monotonic() - self._killed_at < GRACE + 2 and _descendants(os.getpid()):
+            self._reap()
+            bell.wait(self._terminate(), *_SIGNALS)
+
+    def _reap(self) -> None:
+        """Orphans that came to us and ended. gitcoord's own children are left to who started them."""
+        for pid in _descendants(os.getpid()):
+            if pid != self._pid and process_state(pid) == "Z":
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    continue  # below a child of ours: not ours to collect
 
     def _beat(self) -> float:
         """A heartbeat if one is due; gives how long to sleep. A store that fails for a while is no reason to die."""
@@ -119,8 +138,8 @@ class Supervisor:
             self._warn(f"'{self._actor.agent}' was killed: ending it")
             self._killed_at = time.monotonic()
             return self._terminate()
-        except GitcoordError as error:
-            self._warn(f"no heartbeat: {error.message}")
+        except (GitcoordError, OSError) as error:
+            self._warn(f"no heartbeat: {error}")
         return min(_LONGEST, self._slot() / 3)
 
     def _slot(self) -> float:
@@ -134,9 +153,12 @@ class Supervisor:
         """TERM at once, KILL after the grace."""
         late = time.monotonic() - self._killed_at > GRACE
         for pid in [self._pid, *_descendants(os.getpid())]:
+            if not late and pid in self._asked:
+                continue
+            self._asked.add(pid)
             try:
                 os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
-            except ProcessLookupError:
+            except (ProcessLookupError, PermissionError):
                 pass
         return 0.5
 
@@ -149,9 +171,9 @@ class Supervisor:
         """Release what is committed; what is not stays until its ttl."""
         try:
             result = sessions.stop(self._ctx, self._actor, keep=True)
-        except GitcoordError as error:
+        except (GitcoordError, OSError) as error:
             if not self._killed_at:
-                self._warn(f"the session could not be ended: {error.message}")
+                self._warn(f"the session could not be ended: {error}")
             return
         for path in result["kept"]:  # type: ignore[attr-defined]
             self._call.screen.note(
