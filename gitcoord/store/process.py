@@ -25,6 +25,7 @@ _STRIPPED = (
 
 
 _PIPE = 32768
+STARTED: set[int] = set()  # children of gitcoord's own that nobody has waited for yet
 
 
 def clean_environ(environ: "Environ") -> "dict[bytes, bytes]":
@@ -72,6 +73,7 @@ class Child:
             for fd in fds:
                 posix.close(fd)
             raise StoreError(f"cannot start {argv[0]}: {error.strerror}") from None
+        STARTED.add(self.pid)
         posix.close(child_in)
         posix.close(child_out)
         self._buffer = b""
@@ -130,6 +132,7 @@ class Child:
             try:
                 _, status = posix.waitpid(self.pid, 0)
                 self.code = posix.waitstatus_to_exitcode(status)
+                STARTED.discard(self.pid)
             except ChildProcessError:
                 raise StoreError(
                     "how git ended cannot be told: somebody else collects this process's children"

@@ -16,7 +16,7 @@ from gitcoord.hot.verbs import Call
 from gitcoord.hot.wait import Bell
 from gitcoord.names import SESSIONS, check_agent, printable, session_ref
 from gitcoord.store.files import read_file
-from gitcoord.store.process import process_state, start_time
+from gitcoord.store.process import STARTED, process_state, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,17 +200,12 @@ def _descendants(root: int) -> list[int]:
             if stat:
                 children.setdefault(int(stat.rpartition(b") ")[2].split()[1]), []).append(int(entry))
     found: list[int] = []
-    todo = [pid for pid in children.get(root, []) if not _is_plumbing(pid)]
+    todo = [pid for pid in children.get(root, []) if pid not in STARTED]
     while todo:
         pid = todo.pop()
         found.append(pid)
         todo += children.get(pid, [])
     return found
-
-
-def _is_plumbing(pid: int) -> bool:
-    words = read_file(f"/proc/{pid}/cmdline").split(b"\0")
-    return b"cat-file" in words[:6] or b"update-ref" in words[:8]
 
 
 # --- who runs what ------------------------------------------------------------------------------------------------
