@@ -2,7 +2,7 @@
 
 import posix
 import time
-from _signal import SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_UNBLOCK, SIGCHLD, SIGINT, getsignal, pthread_sigmask, signal
+from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, pthread_sigmask
 
 from gitcoord.store.files import read_file
 
@@ -17,8 +17,6 @@ class Host:
         self.boot = _boot()
         self.tells = tells
         self._shielded = False
-        if tells and getsignal(SIGCHLD) == SIG_IGN:
-            signal(SIGCHLD, SIG_DFL)  # inherited; with it nobody could tell how git ended
 
     def wall(self) -> int:
         return int(time.time())

@@ -4,6 +4,7 @@ import posix
 
 import gitcoord
 from gitcoord.store.plumbing import PlumbingStore
+from gitcoord.store.process import heed_children
 from gitcoord.store.repo import discover
 from gitcoord.store.settings import SettingsReader
 
@@ -59,4 +60,6 @@ def _preload(group: str) -> None:
 
 
 def environ() -> "dict[bytes, bytes]":
+    """The environment of a command, which is about to begin."""
+    heed_children()
     return dict(posix.environ)

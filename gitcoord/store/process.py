@@ -5,7 +5,7 @@ in the terminal must not tear a transaction) and a stderr that can never block t
 """
 
 import posix
-from _signal import SIGCHLD, SIGINT, SIGPIPE, SIGTERM
+from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGTERM, getsignal, signal
 
 from gitcoord.errors import StoreError
 from gitcoord.store.files import read_file
@@ -36,6 +36,12 @@ def clean_environ(environ: "Environ") -> "dict[bytes, bytes]":
     env[b"GIT_OPTIONAL_LOCKS"] = b"0"
     env[b"GIT_TERMINAL_PROMPT"] = b"0"
     return env
+
+
+def heed_children() -> None:
+    """A command's first act: with SIGCHLD ignored, as it may be inherited, nobody could tell how git ended."""
+    if getsignal(SIGCHLD) == SIG_IGN:
+        signal(SIGCHLD, SIG_DFL)
 
 
 def _sink() -> int:
