@@ -176,7 +176,7 @@ class PlumbingStore:
         notes = self._write_parts()[1]
         refs = [operation.ref for operation in operations]
         if any("\n" in ref or " " in ref for ref in refs):
-            raise StoreError("a ref that is to be moved holds a blank or a line end")
+            raise SwapFailed("a ref that is to be moved holds a blank or a line end")
         try:
             note = notes.note(child.pid, refs, deletes=any(isinstance(op, Delete) for op in operations))
         except OSError as error:

@@ -251,8 +251,9 @@ def test_a_silent_session_is_superseded(world: World) -> None:
     take(world, one(), "a")
     world.host.advance(4000)
     decision = take(world, one(instance="2"), "b")
-    assert [event.kind for event in decision.events] == ["stop", "start", "claim"]
-    assert world.held() == {("b", "alice", "write")}
+    # What the silent session held goes on with the name, as a grant of the new session.
+    assert [event.kind for event in decision.events] == ["stop", "start", "claim", "claim"]
+    assert world.held() == {("a", "alice", "write"), ("b", "alice", "write")}
     assert state_of(world, "alice") == ("open", 2)
     assert world.refused("claim", Take(one(session=1), paths("a"))).code == "session-over"
 
