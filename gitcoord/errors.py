@@ -9,6 +9,7 @@
     ├── StoreError           4  git or the file system failed; nothing was granted
     │   ├── LockHeld         4  a lock file that nobody may remove for you
     │   └── CouldNotJudge    4  the ledger is missing, rewound, foreign or unreadable: deny
+    │       └── Unreachable  5  a remote that is needed for the verdict does not answer
     └── OutcomeUnknown       5  the swap may or may not have happened
 
 An error carries data (`code`, `message`, `hints`, `data`); only adapters turn it into words, colour and an exit code.
@@ -78,6 +79,11 @@ class LockHeld(StoreError):
 
 class CouldNotJudge(StoreError):
     code = "could-not-judge"
+
+
+class Unreachable(CouldNotJudge):
+    exit_code = 5
+    code = "unreachable"
 
 
 class OutcomeUnknown(GitcoordError):

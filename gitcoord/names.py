@@ -14,6 +14,7 @@ LEDGER = "refs/heads/gitcoord"
 TIP = "refs/gitcoord/tip"
 SESSIONS = "refs/gitcoord/sessions/"
 CLAIMS = "refs/claims/"
+CONFIG = ".gitcoord/config"  # the project's settings, in its tree
 LOST = "refs/gitcoord/lost/"
 
 PATH, RESOURCE = "path", "resource"
@@ -33,8 +34,9 @@ _HFS_IGNORED = dict.fromkeys(
 )  # code points that HFS+ drops when it compares names
 
 
-def is_oid(text: str) -> bool:
-    return len(text) in (40, 64) and all(c in "0123456789abcdef" for c in text)
+def is_oid(text: str, length: int = 0) -> bool:
+    """An object id: of this length, or of either kind."""
+    return len(text) in ((length,) if length else (40, 64)) and not text.strip("0123456789abcdef")
 
 
 def quote(text: str) -> str:

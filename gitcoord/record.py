@@ -18,14 +18,19 @@ else:
         def __init_subclass__(cls):
             fields = tuple(cls.__annotations__)
             cls._fields = fields
-            cls._defaults = {f: cls.__dict__[f] for f in fields if f in cls.__dict__}
+            own = cls.__dict__
+            cls._defaults = {f: own[f] for f in fields if f in own}
             for index, name in enumerate(fields):
                 setattr(cls, name, _tuplegetter(index, ""))
 
         def __new__(cls, *args, **named):
             fields = cls._fields
-            if len(args) == len(fields) and not named:
-                return tuple.__new__(cls, args)
+            if not named:
+                lacking = len(fields) - len(args)
+                if lacking == 0:
+                    return tuple.__new__(cls, args)
+                if 0 < lacking <= len(cls._defaults):  # fields with defaults are the last ones
+                    return tuple.__new__(cls, (*args, *[*cls._defaults.values()][-lacking:]))
             values = list(args)
             for name in fields[len(args) :]:
                 if name in named:

@@ -5,6 +5,7 @@ The environment is set before any test module is imported, because libgit2 reads
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,6 +34,10 @@ _CONFIG = """[init]
 REAL_HOME = Path(os.environ.get("HOME", "/nonexistent")).resolve()
 ROOT = Path(__file__).resolve().parent.parent
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+# Whoever starts the tests in the background may have SIGINT ignored, and every child would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run; `--hypothesis-profile=soak` looks further.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=60)

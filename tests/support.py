@@ -9,6 +9,7 @@ from gitcoord.app.context import Context
 from gitcoord.app.init import init
 from gitcoord.core.sessions import Actor
 from gitcoord.store.locks import LockNotes
+from gitcoord.store.loose import Loose
 from gitcoord.store.memory import MemoryStore
 from gitcoord.store.objects import LooseObjects
 from gitcoord.store.plumbing import PlumbingStore
@@ -92,8 +93,8 @@ def memory_ledger(directory: Path, host: FakeHost | None = None, *, fold: bool =
     return ctx
 
 
-def plumbing_store(repo: Repo, oid_length: int) -> PlumbingStore:
-    """A store that may write, without the cost of fsync."""
+def plumbing_store(repo: Repo, oid_length: int, *, asking: bool = False) -> PlumbingStore:
+    """A store that may write, without the cost of fsync; `asking` git for all that it reads."""
     Path(repo.scratch).mkdir(exist_ok=True)
 
     def writing() -> tuple[LooseObjects, LockNotes]:
@@ -101,7 +102,7 @@ def plumbing_store(repo: Repo, oid_length: int) -> PlumbingStore:
         return objects, LockNotes(repo.common_dir, repo.scratch, BOOT)
 
     store = PlumbingStore(repo)
-    store.configure(oid_length, False, writing)
+    store.configure(oid_length, False, None if asking else Loose(repo, oid_length), writing)
     return store
 
 

@@ -2,7 +2,7 @@
 # tests/cli/test_completion.py holds that commands and options agree with the command line.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
-__gitcoord_coord_commands="init run start stop status agents kill revive halt unhalt sweep log fsck resources demo version"
+__gitcoord_coord_commands="init run start stop status agents kill revive halt unhalt sweep log fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree demo version"
 
 __gitcoord_coord_options() {
     case "$1" in
@@ -13,12 +13,33 @@ __gitcoord_coord_options() {
     kill | halt) echo "--reason= --json" ;;
     log) echo "--path= --agent= --kind= --number= --since= --json" ;;
     fsck) echo "--repair --json" ;;
-    status | agents | revive | unhalt | sweep | resources | version) echo "--json" ;;
+    gate) echo "--agent= --json" ;;
+    policy) echo "--commit= --index --worktree --json" ;;
+    approvals) echo "--all --diff --json" ;;
+    approve) echo "--blob= --reason= --json" ;;
+    deny) echo "--reason= --json" ;;
+    role) echo "--clear --json" ;;
+    worktree) echo "--agent= --path= --branch= --from= --discard-ignored --json" ;;
+    commit) echo "--message= --file= --trailer= --force --json" ;;
+    install-hooks | uninstall-hooks) echo "--dry-run --json" ;;
+    setup) echo "--yes --dry-run --json" ;;
+    teardown) echo "--yes --dry-run --force --json" ;;
+    sync) echo "--pull --fetch --no-fetch --json" ;;
+    deploy) echo "--commit= --no-verify-surface --json" ;;
+    status | agents | revive | unhalt | sweep | resources | deploys | version) echo "--json" ;;
     esac
 }
 
 __gitcoord_agents() {
     __git for-each-ref --format='%(refname:lstrip=3)' refs/gitcoord/sessions
+}
+
+# The targets as far as the work tree names them.
+__gitcoord_targets() {
+    local top
+    top=$(__git rev-parse --show-toplevel) &&
+        git config -f "$top/.gitcoord/config" --name-only --get-regexp '^deploy\..*\.' 2>/dev/null |
+        sed 's/^deploy\.//; s/\.[^.]*$//' | sort -u
 }
 
 # Where nothing is offered, bash goes on with file names.
@@ -30,19 +51,27 @@ _git_coord() {
         return
     fi
 
-    local kinds="init adopt claim release expire takeover disown start stop kill revive halt unhalt repair epoch"
+    local kinds="init adopt claim release expire takeover disown start stop kill revive halt unhalt repair epoch notice request answer role deploy"
     case "$prev,$cur" in
     *,--sync=*) __gitcomp_direct "$(__git_heads "" "${cur#--sync=}" " ")"; return ;;
     --sync,*) __gitcomp_direct "$(__git_heads "" "$cur" " ")"; return ;;
+    *,--commit=*) __git_complete_refs --cur="${cur#--commit=}"; return ;;
+    --commit,*) __git_complete_refs; return ;;
     *,--agent=*) __gitcomp_nl "$(__gitcoord_agents)" "" "${cur#--agent=}"; return ;;
     --agent,*) __gitcomp_nl "$(__gitcoord_agents)"; return ;;
+    *,--from=*) __git_complete_refs --cur="${cur#--from=}"; return ;;
+    --from,*) __git_complete_refs; return ;;
     *,--kind=*) __gitcomp "$kinds" "" "${cur#--kind=}"; return ;;
     --kind,*) __gitcomp "$kinds"; return ;;
     *,--*) __gitcomp "$(__gitcoord_coord_options "$command")"; return ;;
     esac
 
     case "$command" in
-    kill | revive) __gitcomp_nl "$(__gitcoord_agents)" ;;
+    policy) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "explain check" ;;
+    kill | revive | role) __gitcomp_nl "$(__gitcoord_agents)" ;;
+    deploy) __gitcomp_nl "$(__gitcoord_targets)" ;;
+    worktree) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list done" ;;
+    commit) __git_complete_index_file "--others --modified --directory --no-empty-directory" ;;
     esac
 }
 

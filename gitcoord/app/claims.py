@@ -1,8 +1,8 @@
 """The use cases of `git claim`: take, release, renew, disown, takeover."""
 
-from gitcoord.app.facts import start_looking
 from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.app.transact import transact
+from gitcoord.app.trees import note_claims, note_tree
 from gitcoord.core.claims import Item
 from gitcoord.core.kinds import kind_module
 from gitcoord.errors import Refusal, Refused
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 def take(ctx: "Context", command: "Take") -> "dict[str, object]":
     """Grant all that is asked for, or raise Refused with every holder. Harmless to repeat."""
-    return transact(ctx, _decide_take, command, ahead=ahead_of(command.actor.agent, command.items))
+    result = transact(ctx, _decide_take, command, ahead=ahead_of(command.actor.agent, command.items))
+    note_tree(ctx, command.actor.agent)
+    if not result["renewed"]:
+        note_claims(ctx, result["claims"])  # type: ignore[arg-type]
+    return result
 
 
 def _decide_take(state: "State", command: "Take", view: "View") -> "Decision | Refusal":
@@ -42,6 +46,8 @@ def release(
 ) -> "dict[str, object]":
     """Give back what is named (nothing named: everything), with the commit that carries the work."""
     if not dirty:
+        from gitcoord.app.facts import start_looking
+
         start_looking(ctx, [item.name for item in items if item.space == "path"])
     kind = kind_module("release")
     return transact(ctx, kind.decide, kind.Release(actor, items, commit, dirty), ahead=ahead_of(actor.agent, items))

@@ -1,14 +1,14 @@
 """Facts that rules ask for and only git can tell: heads, uncommitted work, what changed, the project's settings."""
 
+from gitcoord.app.trees import other_trees
 from gitcoord.core.claims import MAX_TTL, format_record
 from gitcoord.core.durations import parse_duration
 from gitcoord.core.sessions import Seen
 from gitcoord.core.state import Policy
 from gitcoord.errors import CouldNotJudge, StoreError, UsageError
-from gitcoord.names import ROOT, check_agent, covers, fold, is_oid, printable
-from gitcoord.store.files import read_file, write_file
-from gitcoord.store.process import Child, run
-from gitcoord.store.settings import parse_settings
+from gitcoord.names import CONFIG, ROOT, check_agent, covers, fold, is_oid, printable
+from gitcoord.store.files import list_files, read_file, write_file
+from gitcoord.store.process import Child, run, runs_still
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,25 +18,31 @@ if TYPE_CHECKING:
     from gitcoord.app.ledger import Snapshot
     from gitcoord.core.state import View
 
-CONFIG = ".gitcoord/config"
-
 
 def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[str, ...]") -> None:
     kind, *rest = what
     if kind == "seen":
         view.seen[rest[0]] = _seen(ctx, view, rest[0])
     elif kind == "resources":
-        view.resources = _resources(_project_settings(ctx, snapshot))
+        view.resources = _resources(project_settings(ctx, snapshot))
     elif kind == "approvers":
-        view.facts[what] = _approvers(_project_settings(ctx, snapshot))
-    elif kind == "head":
-        view.facts[what] = snapshot.git_head or ""
+        view.facts[what] = _approvers(project_settings(ctx, snapshot))
+    elif kind == "gone":
+        view.facts[what] = _gone(ctx, rest[0])
+    elif kind == "trees":
+        view.facts[what] = other_trees(ctx, rest[0])
+    elif kind == "head in":
+        view.facts[what] = _head_in(ctx, rest[0])
     elif kind == "dirty":
-        view.facts[what] = _dirty(ctx, snapshot, rest)
+        view.facts[what] = _dirty(ctx, snapshot, "", rest)
+    elif kind == "dirty in":
+        view.facts[what] = _dirty(ctx, snapshot, rest[0], rest[1:])
     elif kind == "changed":
         view.facts[what] = _changed(ctx, snapshot, rest[0], rest[1], rest[2:])
+    elif kind == "unlanded":
+        view.facts[what] = _unlanded(ctx, snapshot, rest[0], rest[1:])
     elif kind == "landed":
-        view.facts[what] = _landed(ctx, snapshot, rest)
+        view.facts[what] = _landed(ctx, snapshot, rest[0], rest[1:])
     else:
         raise AssertionError(f"nobody knows {what}")
 
@@ -53,26 +59,22 @@ def _seen(ctx: "Context", view: "View", agent: str) -> Seen:
     return Seen(oid, view.boot, view.mono)
 
 
-def _project_settings(ctx: "Context", snapshot: "Snapshot") -> "list[tuple[str, str]]":
-    """`.gitcoord/config` of the sync branch, else of HEAD; nothing where neither has one."""
-    sync = format_record(snapshot.state)["sync"]
-    branch, head = ctx.store.read([f"refs/heads/{sync}:{CONFIG}", f"HEAD:{CONFIG}"])
-    (has_branch,) = ctx.store.resolve([f"refs/heads/{sync}"])
-    blob = branch if has_branch else head
-    if blob is None:
-        _require_absent(ctx, f"refs/heads/{sync}" if has_branch else "HEAD")
-        return []
-    code, out, complaint = run(["git", "config", "--blob", blob.oid, "--list", "-z"], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"{CONFIG} of {sync} cannot be read: {complaint}", hints=("mend the file and commit it",))
-    return parse_settings(out)
+def _gone(ctx: "Context", agent: str) -> str:
+    """The instance that `git coord run` launched here under this name, if it and its supervisor have died; else ''."""
+    words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("utf-8", "surrogateescape").split("\n")
+    if len(words) != 4 or words[2] != ctx.host.boot or not words[1] or runs_still(words[0], words[1]):
+        return ""
+    for pid in list_files(f"{ctx.repo.scratch}/procs"):
+        note = read_file(f"{ctx.repo.scratch}/procs/{pid}").decode("utf-8", "surrogateescape").split("\n")
+        if len(note) == 5 and note[4] == words[3] and note[1] == ctx.host.boot and runs_still(pid, note[0]):
+            return ""  # its supervisor was killed, but the agent itself goes on
+    return words[3]
 
 
-def _require_absent(ctx: "Context", commit: str) -> None:
-    """Settings that are there but cannot be read are not "no settings"."""
-    code, out, _ = run(["git", "--no-replace-objects", "ls-tree", "--full-tree", commit, CONFIG], ctx.repo.env)
-    if out or (code and ctx.store.resolve([commit])[0] is not None):
-        raise CouldNotJudge(f"{CONFIG} of {commit} cannot be read", hints=("git fsck tells more",))
+def project_settings(ctx: "Context", snapshot: "Snapshot") -> "list[tuple[str, str]]":
+    from gitcoord.app.policy import Source, sync_policy_commit
+
+    return Source(ctx, sync_policy_commit(ctx, snapshot)).pairs
 
 
 def _resources(pairs: "list[tuple[str, str]]") -> "dict[str, Policy]":
@@ -116,7 +118,18 @@ def _approvers(pairs: "list[tuple[str, str]]") -> list[str]:
 
 
 def declared_resources(ctx: "Context", snapshot: "Snapshot") -> "dict[str, Policy]":
-    return _resources(_project_settings(ctx, snapshot))
+    return _resources(project_settings(ctx, snapshot))
+
+
+def deploy_refs(ctx: "Context", snapshot: "Snapshot") -> list[str]:
+    """The refs, or patterns of refs, that `[deploy "name"]` sections deploy from."""
+    found = []
+    for key, value in project_settings(ctx, snapshot):
+        if key.startswith("deploy.") and key.endswith(".ref"):
+            if not value.startswith("refs/") or not value.isprintable() or " " in value:
+                raise CouldNotJudge(f"{CONFIG}: {printable(key)} is no full ref: {printable(value)}")
+            found.append(value)
+    return found
 
 
 class _Covering:
@@ -133,8 +146,18 @@ class _Covering:
         return [name for name in names if covers(self._keys[path], fold(name, case=self._case))]
 
 
-def _start_status(ctx: "Context", pathspecs: "list[str]") -> Child:
-    argv = ["git", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *pathspecs]
+def _start_status(ctx: "Context", tree: str, pathspecs: "list[str]") -> Child:
+    argv = [
+        "git",
+        *(["-C", tree] if tree else []),
+        "status",
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+        "--",
+        *pathspecs,
+    ]
     child = Child(argv, ctx.repo.env)
     child.close_input()
     return child
@@ -144,19 +167,26 @@ def start_looking(ctx: "Context", paths: "list[str]") -> None:
     """A rule will ask whether these paths are dirty: let git look while we read the ledger. For speed only."""
     if ctx.repo.worktree and paths and all(path.isascii() for path in paths):
         pathspecs = [_literal(path) for path in paths]
-        ctx.started[tuple(pathspecs)] = _start_status(ctx, pathspecs)
+        ctx.started[tuple(pathspecs)] = _start_status(ctx, "", pathspecs)
 
 
 def _literal(path: str) -> str:
     return f":(top,literal){'' if path == ROOT else path}"
 
 
-def _dirty(ctx: "Context", snapshot: "Snapshot", paths: "list[str]") -> list[str]:
-    """Those of the claimed paths below which something is not committed."""
-    if not ctx.repo.worktree:
+def _head_in(ctx: "Context", tree: str) -> str:
+    """HEAD of another work tree; '' where it has none yet."""
+    code, out, _ = run(["git", "-C", tree, "rev-parse", "--verify", "--quiet", "HEAD"], ctx.repo.env)
+    return out.decode().strip() if not code else ""
+
+
+def _dirty(ctx: "Context", snapshot: "Snapshot", tree: str, paths: "list[str]") -> list[str]:
+    """Those of the claimed paths below which something is not committed, here or in another work tree."""
+    if not ctx.repo.worktree and not tree:
         return []
     covering = _Covering(snapshot, paths)
-    child = ctx.started.pop(tuple(covering.pathspecs), None) or _start_status(ctx, covering.pathspecs)
+    started = None if tree else ctx.started.pop(tuple(covering.pathspecs), None)
+    child = started or _start_status(ctx, tree, covering.pathspecs)
     out = child.rest()
     if child.wait():
         raise StoreError(f"git status failed: {child.complaint()}")
@@ -189,6 +219,20 @@ def _changed(
     return {path: [files[name] for name in covering.files(path, files)] for path in paths}
 
 
+def _unlanded(
+    ctx: "Context", snapshot: "Snapshot", commit: str, paths: "list[str]"
+) -> "dict[str, tuple[str, list[list[str]]]]":
+    """Below each path, what `commit` has that the sync branch does not, and since which commit."""
+    tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}")
+    if not tip or tip == commit:
+        return {}
+    code, out, _ = run(["git", "--no-replace-objects", "merge-base", tip, commit], ctx.repo.env)
+    base = out.decode().strip() if not code else ""
+    if not base or base == commit:
+        return {}
+    return {path: (base, files) for path, files in _changed(ctx, snapshot, base, commit, paths).items() if files}
+
+
 def _parse_raw(data: bytes) -> "list[list[str]]":
     """[path, new mode, new blob] of each changed file; '' for the blob of a deleted one."""
     words = data.decode("utf-8", "surrogateescape").split("\0")
@@ -199,15 +243,24 @@ def _parse_raw(data: bytes) -> "list[list[str]]":
     return files
 
 
-def _landed(ctx: "Context", snapshot: "Snapshot", commits: "list[str]") -> list[str]:
-    """Those of the commits that the sync branch contains. What git does not have has not landed as far as we know."""
-    sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
+def _landed(ctx: "Context", snapshot: "Snapshot", work: str, commits: "list[str]") -> list[str]:
+    """Those of the commits that landed where the sync branch is shared, and that `work` contains too.
+
+    What git does not have has not landed as far as we know; what was not pushed yet is still to be judged there.
+    """
+    from gitcoord.app.deploy import usual_remote
+
+    name = format_record(snapshot.state)["sync"]
+    remote = usual_remote(ctx, snapshot)
+    sync = f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"
     there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None and is_oid(c)]
-    if not there or ctx.store.resolve([sync])[0] is None:
+    if not there or not work or ctx.store.resolve([sync])[0] is None:
         return []
-    argv = ["git", "--no-replace-objects", "rev-list", "--stdin"]
-    code, out, complaint = run(argv, ctx.repo.env, "\n".join([*there, f"^{sync}", ""]).encode())
-    if code:
-        raise CouldNotJudge(f"git cannot tell what {sync} contains: {complaint}")
-    outside = set(out.decode().split())
+    outside: set[str] = set()
+    for place in (sync, work):
+        argv = ["git", "--no-replace-objects", "rev-list", "--stdin"]
+        code, out, complaint = run(argv, ctx.repo.env, "\n".join([*there, f"^{place}", ""]).encode())
+        if code:
+            raise CouldNotJudge(f"git cannot tell what {place} contains: {complaint}")
+        outside.update(out.decode().split())
     return [commit for commit in there if commit not in outside]

@@ -29,7 +29,7 @@ def init(
     if found[1] is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
     _nothing_in_the_way(ctx, adopt=adopt)
-    sync = _sound_branch(ctx, sync) if sync else _sync_branch(ctx)
+    sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
     event = kind_module("init").first_event(
         actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=ctx.authority()
@@ -105,7 +105,7 @@ def _sound_branch(ctx: "Context", name: str) -> str:
     return name
 
 
-def _sync_branch(ctx: "Context") -> str:
+def sync_branch(ctx: "Context") -> str:
     """The branch that everybody's work lands on: the remote's default, else the current one."""
     for argv in (
         ["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"],

@@ -1,6 +1,5 @@
 """Reading the ledger: where it stands, whether it may be trusted, and the parts of it that a rule asked for."""
 
-from gitcoord.app.facts import read_fact
 from gitcoord.core.claims import format_record
 from gitcoord.core.codec import Malformed, decode_file
 from gitcoord.core.events import decode_event
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     What = tuple[str, ...]
 
 _WALK = 10_000
+_AHEAD = 64
 _IN_TREE = ("file", "leaves", "below", "names")
 REPAIR = ("look at it: git coord fsck; mend it: git coord fsck --repair",)
 
@@ -58,11 +58,10 @@ class Commit:
 class Snapshot:
     """The ledger at one moment. `tip` is where `refs/gitcoord/tip` pointed just before."""
 
-    __slots__ = ("commit", "event", "git_head", "head", "session_oids", "sessions", "state", "tip", "trees")
+    __slots__ = ("commit", "event", "head", "session_oids", "sessions", "state", "tip", "trees")
 
-    def __init__(self, reader: "Reader", tip: "Oid | None", git_head: "Oid | None", commit: Commit) -> None:
+    def __init__(self, reader: "Reader", tip: "Oid | None", commit: Commit) -> None:
         self.tip = tip
-        self.git_head = git_head
         self.commit = commit
         self.head = commit.oid
         self.event = commit.event
@@ -81,27 +80,38 @@ def read_snapshot(
     NotInitialised if there never was a ledger here; CouldNotJudge if it is missing, rewound, foreign or no event stands
     on top. `trusting` skips what only matters for a verdict, so that people can look at a ledger that may not be used.
     """
-    names = [TIP, "HEAD", LEDGER, *([session_ref(agent)] if agent else ())]
-    tip, git_head, found, *sessions = ctx.store.read(names)
+    parts = (("file", "format"), *ahead)
+    names = [TIP, LEDGER, *([session_ref(agent)] if agent else ())]
+    tip, found, *beats = ctx.store.read(names, ahead=_on_the_way(parts))
     if found is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
             raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
         raise CouldNotJudge(f"the ledger ({LEDGER}) is missing", hints=REPAIR)
     try:
-        heads = [o.oid if o is not None else None for o in (tip, git_head)]
-        snapshot = Snapshot(ctx.store, heads[0], heads[1], Commit(found, LEDGER))
+        snapshot = Snapshot(ctx.store, tip.oid if tip is not None else None, Commit(found, LEDGER))
     except Malformed as error:
         raise CouldNotJudge(
             f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR
         ) from None
-    if agent and sessions[0] is not None:
-        snapshot.sessions[agent] = sessions[0]
+    if beats and beats[0] is not None:
+        snapshot.sessions[agent] = beats[0]
     if not trusting:
         _require_ancestor(ctx, snapshot, copied=copied)
-    load(ctx, snapshot, ctx.view(), ("file", "format"), *ahead)
+    load(ctx, snapshot, ctx.view(), *parts)
     if not trusting:
         _require_authority(ctx, snapshot, copied=copied)
     return snapshot
+
+
+def _on_the_way(parts: "tuple[What, ...]") -> "list[str]":
+    """Where these parts lie as long as no directory is split into buckets."""
+    paths: dict[str, None] = {"": None}
+    for kind, path in parts[:_AHEAD]:
+        if kind in _IN_TREE:
+            for end in [index for index, char in enumerate(path) if char == "/"]:
+                paths[path[:end]] = None
+            paths[path] = None
+    return [f"{LEDGER}:{path}" for path in list(paths)[:_AHEAD]]
 
 
 def ahead_of(agent: str, items: "Iterable[Item]") -> "tuple[What, ...]":
@@ -167,7 +177,11 @@ def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> No
     for what in whats:
         if what[0] == "beat":
             _load_beat(ctx, snapshot, view, what[1])
+        elif what[0] == "head":
+            view.facts[what] = ctx.store.target("HEAD") or ""
         elif what[0] not in _IN_TREE:
+            from gitcoord.app.facts import read_fact  # a plain claim asks for none
+
             read_fact(ctx, snapshot, view, what)
         else:
             wanted[what] = _files(snapshot, what, entries[what[1]])

@@ -2,6 +2,7 @@
 
 from gitcoord.app.ledger import Commit
 from gitcoord.core.codec import Malformed
+from gitcoord.core.kinds import agent_fields
 from gitcoord.errors import CouldNotJudge, NotInitialised
 from gitcoord.names import LEDGER, TIP, covers, shown
 from gitcoord.store.process import run
@@ -79,6 +80,8 @@ def paths_of(event: "Event") -> list[str]:
     """Every path that an event speaks of; resources with their '@'."""
     body = event.body
     found = [shown(body["path"], body.get("space", "path"))] if "path" in body else []
+    if event.kind == "deploy":
+        found.append(shown(f"deploy/{body['target']}", "resource"))
     found += [shown(pair[1], pair[0]) for key in ("items", "freed", "kept") for pair in body.get(key, ())]
     found += [shown(entry["path"], entry["space"]) for key in ("claims", "released") for entry in body.get(key, ())]
     return found + [row["path"] for row in event.refused]
@@ -87,5 +90,5 @@ def paths_of(event: "Event") -> list[str]:
 def agents_of(event: "Event") -> set[str]:
     """Who acted, and to whom it was done."""
     body = event.body
-    found = {event.agent, *(str(body[key]) for key in ("target", "holder") if key in body)}
+    found = {event.agent, *(str(body[key]) for key in agent_fields(event.kind) if key in body)}
     return found | {entry["agent"] for entry in body.get("claims", ())}

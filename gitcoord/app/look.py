@@ -103,11 +103,7 @@ def check(ctx: "Context", actor: "Actor", items: tuple[Item, ...]) -> "dict[str,
         return [_verdict(state, view, agent, item) for item in items]
 
     rows = settle(ctx, snapshot, view, rule)
-    free = [str(row["path"]) for row in rows if row["verdict"] == "free" and row["kind"] == "path"]
-    shared = _shared(ctx, free) if free else set()
-    for row in rows:
-        if row["verdict"] == "free" and row["path"] in shared:
-            row["verdict"] = "unclaimed"
+    _by_policy(ctx, snapshot, view, actor, [row for row in rows if row["kind"] == "path" and row["verdict"] != "held"])
     allowed = all(row["verdict"] in ("mine", "free") for row in rows)
     return {"initialised": True, "allowed": allowed, "paths": rows}
 
@@ -124,33 +120,51 @@ def _verdict(state: "State", view: "View", agent: str, item: Item) -> "dict[str,
     return row
 
 
-def _shared(ctx: "Context", paths: list[str]) -> set[str]:
-    """Those of the paths that the project marks as shared, or that hold something marked: a write claim is needed."""
-    if not ctx.repo.worktree:
-        return set()
-    asked = {name: path for path in paths for name in _inside(ctx, path)}
-    data = "".join(name + "\0" for name in asked).encode("utf-8", "surrogateescape")
-    argv = ["git", "-C", ctx.repo.worktree, "check-attr", "--stdin", "-z", "gitcoord-claim"]
-    code, out, complaint = run(argv, ctx.repo.env, data)
-    if code:
-        raise CouldNotJudge(f"git cannot read the attributes: {complaint}")
-    words = out.decode("utf-8", "surrogateescape").split("\0")
-    rows = zip(words[::3], words[2::3])
-    return {asked[name] for name, value in rows if value not in ("unspecified", "unset", "false")}
+def _by_policy(
+    ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor", rows: "list[dict[str, object]]"
+) -> None:
+    """What the sync branch's policy adds: a shared path needs a claim, and a role writes only where it may."""
+    from gitcoord.app.policy import Source, sync_policy_commit
+    from gitcoord.core.policy import ENFORCE
+    from gitcoord.core.roles import out_of_role
+
+    commit = sync_policy_commit(ctx, snapshot)
+    asked = {str(row["path"]): _inside(ctx, commit, str(row["path"])) for row in rows}
+    policy = Source(ctx, commit).policy([name for names in asked.values() for name in names])
+
+    def out(state: "State", view: "View") -> "dict[str, str]":
+        words = {
+            path: [out_of_role(state, policy, actor, actor.agent, name) for name in names]
+            for path, names in asked.items()
+        }
+        return {path: next(filter(None, messages), "") for path, messages in words.items()}
+
+    messages = settle(ctx, snapshot, view, out)
+    for row in rows:
+        path = str(row["path"])
+        if row["verdict"] == "free" and any(policy.of(name).claim for name in asked[path]):
+            row["verdict"] = "unclaimed"
+        if row["verdict"] in ("free", "mine", "unclaimed") and messages[path] and policy.stage("role") == ENFORCE:
+            row["verdict"], row["message"] = "role", messages[path]
 
 
-def _inside(ctx: "Context", path: str) -> list[str]:
+def _inside(ctx: "Context", commit: str, path: str) -> list[str]:
     """A file itself; for a directory what lies below it, since attributes match files only."""
-    top = ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"
-    if not is_directory(top):
+    if ctx.repo.worktree:
+        if not is_directory(ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"):
+            return [path]
+        argv = ["git", "-C", ctx.repo.worktree, "ls-files", "-z", "--"]
+    elif commit:
+        argv = ["git", "--no-replace-objects", "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
+    else:
         return [path]
     prefix = "" if path == ROOT else path + "/"
-    argv = ["git", "-C", ctx.repo.worktree, "ls-files", "-z", "--", f":(top,literal){prefix}"]
-    code, out, complaint = run(argv, ctx.repo.env)
+    spec = f":(top,literal){prefix}" if ctx.repo.worktree else prefix
+    code, out, complaint = run([*argv, *([spec] if spec else [])], ctx.repo.env)
     if code:
         raise CouldNotJudge(f"git cannot list what is below {path}: {complaint}")
     names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
-    return [path, f"{prefix}a-new-file", *names]
+    return [path, f"{prefix}a-new-file", *names] if names or ctx.repo.worktree else [path]
 
 
 def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str, object]]":

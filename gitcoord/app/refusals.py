@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event
+    from gitcoord.core.judge import Verdict
     from gitcoord.errors import Refusal
 
 _MOST = 32
@@ -15,9 +16,18 @@ _MOST = 32
 
 def count_refusal(ctx: "Context", agent: str, refusal: "Refusal") -> None:
     """One line for each claim that was in the way."""
-    if not refusal.held:
+    _count(ctx, agent, [[held["path"], held["agent"]] for held in refusal.held])
+
+
+def count_verdicts(ctx: "Context", agent: str, verdicts: "list[Verdict]") -> None:
+    """A gate's refusals, by path, and by holder or rule."""
+    _count(ctx, agent, [[v.path, v.held[0]["agent"] if v.held else f"[{v.rule}]"] for v in verdicts[:_MOST]])
+
+
+def _count(ctx: "Context", agent: str, rows: "list[list[object]]") -> None:
+    if not rows:
         return
-    lines = [dumps([held["path"], held["agent"]]) + "\n" for held in refusal.held]
+    lines = [dumps(row) + "\n" for row in rows]
     try:
         append_file(ctx.scratch(f"refusals/{agent}"), "".join(lines).encode())
     except OSError:

@@ -12,7 +12,7 @@ event's place in its chain, `nonce` is common to the chain.
 """
 
 from gitcoord.core.codec import MAX_EVENT, VERSION, Malformed, check, dumps, loads
-from gitcoord.core.kinds import kind_module
+from gitcoord.core.kinds import agent_fields, kind_module
 from gitcoord.core.nonces import keep_nonce
 from gitcoord.core.sessions import agent_file
 from gitcoord.errors import CouldNotJudge, UsageError
@@ -98,7 +98,7 @@ def decode_event(message: bytes) -> Event:
 
 def _names_in(record: "Record") -> list[str]:
     """Every agent that an event names: they become file and ref names."""
-    named = [record["agent"], *(record[key] for key in ("target", "holder") if key in record)]
+    named = [record["agent"], *(record[key] for key in agent_fields(record["kind"]) if key in record)]
     return named + [claim["agent"] for claim in record.get("claims", ())]
 
 

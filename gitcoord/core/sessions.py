@@ -203,7 +203,7 @@ def admit(state: "State", actor: Actor, view: "View") -> "Admission | Refusal":
         return Admission(True, current + 1)
     other = actor.instance and record["instance"] and record["instance"] != actor.instance
     if other and not actor.join:
-        if alive(state, view, record):
+        if alive(state, view, record) and view.fact("gone", actor.agent) != record["instance"]:
             return Refusal(
                 "instance",
                 f"another process works as '{actor.agent}' (session {current})",

@@ -10,7 +10,7 @@ import ast
 import marshal
 import os
 import sys
-from importlib.util import MAGIC_NUMBER
+from importlib.util import MAGIC_NUMBER, find_spec
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -19,25 +19,44 @@ LEFT_OUT = ("gitcoord/adapters", "gitcoord/hot/bundle.py", "gitcoord/store/memor
 
 HEAD = 16384
 
+EXTENSIONS = ("_json", "zlib", "_sha1", "_sha2", "_sha256", "fcntl")
+
 # What is loaded together, as the modules that lead to the rest. `start` comes before git's children are started, one of
 # the others while they get ready. What a list lacks is found one by one; what it has too much costs a little time.
+_EVERY = [
+    "gitcoord.hot.render",
+    "gitcoord.hot.host",
+    "gitcoord.hot.verbs",
+    "gitcoord.app.context",
+    "gitcoord.store.loose",
+]
+_CHANGING = [
+    *_EVERY, "gitcoord.hot.changing", "gitcoord.app.claims", "gitcoord.store.locks", "gitcoord.store.objects",
+    "gitcoord.store.queue",
+]  # fmt: skip
 GROUPS = {
     "start": ["gitcoord.hot.main"],
-    "reading": ["gitcoord.hot.looking", "gitcoord.hot.host", "gitcoord.hot.verbs", "gitcoord.app.look", "gitcoord.core.kinds.claim"],
-    "writing": [
-        "gitcoord.hot.changing", "gitcoord.hot.host", "gitcoord.hot.verbs", "gitcoord.app.claims", "gitcoord.core.kinds.claim",
-        "gitcoord.core.kinds.release", "gitcoord.core.asking", "gitcoord.store.locks", "gitcoord.store.objects",
-        "gitcoord.store.queue",
+    "reading": [*_EVERY, "gitcoord.hot.looking", "gitcoord.app.look", "gitcoord.core.kinds.claim"],
+    "gate": [
+        *_EVERY,
+        "gitcoord.hot.gate",
+        "gitcoord.hot.identity",
+        "gitcoord.app.gate",
+        "gitcoord.app.sessions",
+        "gitcoord.core.kinds.claim",
     ],
-}  # fmt: skip
+    "taking": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.asking"],
+    "writing": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release", "gitcoord.app.facts"],
+}
 
 # Runs inside the command, before anything else of gitcoord. Modules of a group are made without the import system, whose
 # search costs more than most of these modules.
 BOOT = """
 import sys
 from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import ExtensionFileLoader
 from marshal import loads
-from posix import pread
+from posix import pread, stat
 
 def part(where):
     return loads(pread(fd, where[1], start + where[0]))
@@ -49,11 +68,19 @@ class Bundle:
     def find_spec(self, name, path=None, target=None):
         found = modules.get(name)
         if found is None:
-            return None
+            return self.find_extension(name)
         spec = ModuleSpec(name, self, is_package=found[0])
         if found[0]:
             spec.submodule_search_locations = place(name)
         return spec
+
+    def find_extension(self, name):
+        file = extensions.get(name)
+        try:
+            stat(file or "")
+        except OSError:
+            return None
+        return ModuleSpec(name, ExtensionFileLoader(name, file), origin=file)
 
     def create_module(self, spec):
         return None
@@ -91,8 +118,8 @@ try:
     fd = posix.open({bundle!r}, posix.O_RDONLY | posix.O_CLOEXEC)
     data = posix.read(fd, {start})
     if data[:16] == MAGIC_NUMBER.ljust(16, b"\\0") and b"GITCOORD_TRACE" not in posix.environ:
-        boot, modules, groups = loads(data[16:])
-        exec(boot, {{"fd": fd, "start": {start}, "root": {root!r}, "modules": modules, "groups": groups}})
+        boot, index = loads(data[16:])
+        exec(boot, {{"fd": fd, "start": {start}, "root": {root!r}, **index}})
 except (OSError, EOFError, ValueError, TypeError):
     pass
 from gitcoord.hot.main import entry
@@ -139,14 +166,23 @@ def build(root: Path) -> bytes:
         parts.append(marshal.dumps(value))
         return sum(map(len, parts[:-1])), len(parts[-1])
 
-    groups = {
-        group: add([(name, *codes[name]) for name in _order(leaders, needs)]) for group, leaders in GROUPS.items()
-    }
+    first = _order(GROUPS["start"], needs)
+    groups = {"start": add([(name, *codes[name]) for name in first])}
+    for group, leaders in GROUPS.items():
+        if group != "start":
+            groups[group] = add([(name, *codes[name]) for name in _order(leaders, needs) if name not in first])
     modules = {name: (is_package, add(code)) for name, (is_package, code) in codes.items()}
     boot = compile(BOOT, "<gitcoord>", "exec", dont_inherit=True, optimize=2)
-    head = MAGIC_NUMBER.ljust(16, b"\0") + marshal.dumps((boot, modules, groups))
+    index = {"modules": modules, "groups": groups, "extensions": _extensions()}
+    head = MAGIC_NUMBER.ljust(16, b"\0") + marshal.dumps((boot, index))
     assert len(head) <= HEAD, "the index outgrew its place"
     return head.ljust(HEAD, b"\0") + b"".join(parts)
+
+
+def _extensions() -> dict[str, str]:
+    """Where this Python keeps the C modules that it was not built with: looking for them lists whole directories."""
+    found = ((name, find_spec(name)) for name in EXTENSIONS)
+    return {name: spec.origin for name, spec in found if spec and spec.origin and spec.has_location}
 
 
 def _bare(code: CodeType) -> CodeType:

@@ -88,7 +88,7 @@ def check(call: "Call", values: "Values", words: list[str]) -> int:
 def _say_verdict(call: "Call", row: "Row") -> None:
     name = printable(str(row["path"]))
     words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
-    call.screen.say(f"{name}: {words[str(row['verdict'])]}")
+    call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}")
     held: list[Row] = row["held"]  # type: ignore[assignment]
     call.screen.say(*("  " + line for line in call.screen.claim_lines(held)))
     if row["verdict"] == "unclaimed" and not call.screen.json:

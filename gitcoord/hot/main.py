@@ -3,11 +3,15 @@
 import posix
 import sys
 
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.hot.open import Opening, environ
 from gitcoord.hot.options import VERBS, NotQuick, parse
 
 
 def main(argv: list[str]) -> int:
+    if argv[:1] == ["--gate"]:
+        from gitcoord.hot.gate import main as gate
+
+        return gate(argv[1:])
     try:
         verb, values, words = parse(argv)
     except NotQuick:
@@ -20,12 +24,13 @@ def main(argv: list[str]) -> int:
 def call_verb(verb: str, values: "dict[str, str | bool]", words: list[str]) -> int:
     """Open the repository, run the verb, tell its errors. Both command lines end here."""
     env = environ()
+    opening = Opening(env, "reading" if not VERBS[verb].writes else "taking" if verb == "take" else "writing")
     from gitcoord.hot.render import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
 
     def body() -> int:
-        ctx = open_repository(env, writing=VERBS[verb].writes, tells=True)
+        ctx = opening.context(tells=True)
         screen.use_settings(ctx.settings)
         from gitcoord.hot.verbs import Call, run
 

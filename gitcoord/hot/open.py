@@ -3,6 +3,8 @@
 import posix
 
 import gitcoord
+from gitcoord.errors import GitcoordError
+from gitcoord.store.files import owner
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.process import heed_children
 from gitcoord.store.repo import discover
@@ -12,35 +14,63 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.store.locks import LockNotes
+    from gitcoord.store.loose import Loose
     from gitcoord.store.objects import LooseObjects
     from gitcoord.store.process import Environ
+    from gitcoord.store.repo import Repo
+    from gitcoord.store.settings import Settings
 
 
-def open_repository(environ: "Environ", *, writing: bool, tells: bool = False) -> "Context":
-    repo = discover(environ)
-    config = SettingsReader(repo, environ)
-    store = PlumbingStore(repo)
-    store.open(writing=writing)
-    _preload("writing" if writing else "reading")
+class Opening:
+    """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
 
-    from gitcoord.app.context import Context
-    from gitcoord.hot.host import Host
+    def __init__(self, environ: "Environ", group: str) -> None:
+        """`group` says what will be loaded: 'reading', 'gate', or what a verb that writes needs."""
+        self._trouble: GitcoordError | None = None
+        try:
+            self._repo = discover(environ)
+            self._config = SettingsReader(self._repo, environ)
+            self._store = PlumbingStore(self._repo)
+            self._store.open(writing=group not in ("reading", "gate"))
+        except GitcoordError as error:
+            self._trouble = error
+        _preload(group)
 
-    host = Host(tells=tells)
-    settings = config.read()
+    def context(self, *, tells: bool = False) -> "Context":
+        if self._trouble is not None:
+            raise self._trouble
+        from gitcoord.app.context import Context
+        from gitcoord.hot.host import Host
 
-    durable = settings.flag("gitcoord.fsync", default=True)
-    shared = _share(settings.get("core.sharedrepository").lower())
+        host = Host(tells=tells)
+        repo, settings = self._repo, self._config.read()
+        durable = settings.flag("gitcoord.fsync", default=True)
+        shared = _share(settings.get("core.sharedrepository").lower())
 
-    def write_parts() -> "tuple[LooseObjects, LockNotes]":
-        from gitcoord.store.locks import LockNotes
-        from gitcoord.store.objects import LooseObjects
+        def write_parts() -> "tuple[LooseObjects, LockNotes]":
+            from gitcoord.store.locks import LockNotes
+            from gitcoord.store.objects import LooseObjects
 
-        objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared)
-        return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
+            objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared)
+            return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
-    store.configure(settings.oid_length, durable, write_parts)
-    return Context(repo, settings, store, host)
+        self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)
+        return Context(repo, settings, self._store, host)
+
+
+def open_repository(environ: "Environ", *, writing: bool) -> "Context":
+    return Opening(environ, "writing" if writing else "reading").context()
+
+
+def _loose(repo: "Repo", settings: "Settings") -> "Loose | None":
+    """Read without git only what git would read: not another user's repository, nor another ref format than files."""
+    me = posix.geteuid()
+    places = (repo.git_dir, repo.common_dir, repo.worktree or repo.git_dir)
+    if settings.get("extensions.refstorage", "files").lower() != "files" or any(owner(p) != me for p in places):
+        return None
+    from gitcoord.store.loose import Loose
+
+    return Loose(repo, settings.oid_length)
 
 
 def _share(wish: str) -> bool:

@@ -39,6 +39,13 @@ def make_directory(path: str) -> None:
         make_directory(path)
 
 
+def list_files(directory: str) -> list[str]:
+    try:
+        return posix.listdir(directory)
+    except OSError:
+        return []
+
+
 def append_file(path: str, data: bytes) -> None:
     fd = posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
     try:
@@ -60,11 +67,49 @@ def inode(path: str) -> int:
     return posix.stat(path).st_ino
 
 
+def owner(path: str) -> int:
+    try:
+        return posix.stat(path).st_uid
+    except OSError:
+        return -1
+
+
+def exists(path: str) -> bool:
+    try:
+        posix.lstat(path)
+        return True
+    except OSError:
+        return False
+
+
+def same_file(one: str, other: str) -> bool:
+    try:
+        return posix.stat(one)[1:3] == posix.stat(other)[1:3]
+    except OSError:
+        return False
+
+
 def is_directory(path: str) -> bool:
     try:
         return posix.lstat(path).st_mode & 0o170000 == 0o040000
     except (OSError, ValueError):
         return False
+
+
+def rename(old: str, new: str) -> None:
+    posix.rename(old, new)
+
+
+def free_name(path: str) -> str:
+    """This name, or with a number after it, that nothing has yet."""
+    number, name = 1, path
+    while True:
+        try:
+            posix.lstat(name)
+        except OSError:
+            return name
+        number += 1
+        name = f"{path}.{number}"
 
 
 def flush_file(path: str) -> None:
@@ -86,3 +131,48 @@ def fingerprint(path: str) -> tuple[int, ...]:
         return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
     except OSError:
         return ()
+
+
+def create_directory(path: str) -> bool:
+    """Make a directory that was not there, and those above it; False where something has that name."""
+    if "/" in path.strip("/"):
+        make_directory(path.rpartition("/")[0])
+    try:
+        posix.mkdir(path)
+        return True
+    except FileExistsError:
+        return False
+
+
+def remove_directory(path: str) -> None:
+    """Remove an empty directory; anything else stays."""
+    try:
+        posix.rmdir(path)
+    except OSError:
+        pass
+
+
+def same_content(one: str, other: str) -> bool:
+    """Are these two files, or two links, that say the same?"""
+    try:
+        stats = posix.lstat(one), posix.lstat(other)
+        kinds = {stat.st_mode & 0o170000 for stat in stats}
+        if kinds == {0o120000}:
+            return posix.readlink(one) == posix.readlink(other)
+        return kinds == {0o100000} and stats[0].st_size == stats[1].st_size and _same_bytes(one, other)
+    except OSError:
+        return False
+
+
+def _same_bytes(one: str, other: str) -> bool:
+    flags = posix.O_RDONLY | posix.O_CLOEXEC
+    fds = [posix.open(one, flags)]
+    try:
+        fds.append(posix.open(other, flags))
+        while True:
+            parts = [posix.read(fd, 1 << 16) for fd in fds]
+            if parts[0] != parts[1] or not parts[0]:
+                return parts[0] == parts[1]
+    finally:
+        for fd in fds:
+            posix.close(fd)

@@ -74,8 +74,15 @@ if TYPE_CHECKING:
 
         oid_length: int
 
-        def read(self, names: "Sequence[str]") -> "list[Object | None]":
-            """Objects by id or full ref name, in the order asked; None for what is missing. StoreError if git fails."""
+        def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+            """Objects by id, full ref name or either with ':path', in the order asked; None for what is missing.
+
+            `ahead` names what will be asked for next: a store for which asking is slow may fetch it on the way.
+            StoreError if git fails.
+            """
+
+        def target(self, ref: RefName) -> "Oid | None":
+            """Where a ref or HEAD points, whether or not that object is there; None where there is no such ref."""
 
         def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
             """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""

@@ -10,6 +10,7 @@ import pygit2
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName, is_oid
 from gitcoord.store.interface import Object
+from gitcoord.store.named import follow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +32,11 @@ class Pygit2Reader:
             ) from None
         self.oid_length = 40
 
-    def read(self, names: "Sequence[str]") -> "list[Object | None]":
-        return [self._object(name if is_oid(name) else self._target(name)) for name in names]
+    def target(self, ref: RefName) -> "Oid | None":
+        return self._target(ref)
+
+    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+        return [self._object(self._named(name)) for name in names]
 
     def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
         oids = [self._target(name) for name in names]
@@ -48,6 +52,11 @@ class Pygit2Reader:
         except pygit2.GitError as error:
             raise StoreError(f"libgit2 cannot list refs: {error}") from None
         return {name: oid for name, oid in found.items() if oid is not None}
+
+    def _named(self, name: str) -> "Oid | None":
+        ref, colon, path = name.partition(":")
+        oid = ref if is_oid(ref) else self._target(ref)
+        return follow(oid, path, self._object, self.oid_length) if colon else oid
 
     def _object(self, oid: "Oid | None") -> "Object | None":
         if oid is None or len(oid) != self.oid_length:

@@ -10,7 +10,7 @@ import posix
 from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import make_directory, read_file, write_file
+from gitcoord.store.files import append_file, make_directory, read_file
 from gitcoord.store.process import is_running, process_state, start_time
 
 TYPE_CHECKING = False
@@ -54,11 +54,12 @@ class LockNotes:
         data = "\n".join([" ".join(words), *locked]).encode("utf-8", "surrogateescape")
         # Not the number alone: after a reboot or a wrap another process has it, and the old note may still be needed.
         path = f"{self._directory}/{pid}-{words[1]}-{self._boot[:8]}"
+        # Written in place: whoever dies before the note is whole has locked nothing yet.
         try:
-            write_file(path, data)
+            append_file(path, data)
         except FileNotFoundError:
             make_directory(self._directory)
-            write_file(path, data)
+            append_file(path, data)
         return path
 
     def forget(self, path: str) -> None:

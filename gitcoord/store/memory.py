@@ -15,6 +15,7 @@ from dulwich.repo import MemoryRepo
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName, is_oid
 from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
+from gitcoord.store.named import follow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +40,13 @@ class MemoryStore:
 
     # --- reading
 
-    def read(self, names: "Sequence[str]") -> "list[Object | None]":
+    def target(self, ref: RefName) -> "Oid | None":
         with self._lock:
-            return [self._object(name if is_oid(name) else self._refs.get(name)) for name in names]
+            return self._refs.get(ref)
+
+    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+        with self._lock:
+            return [self._object(self._named(name)) for name in names]
 
     def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
         with self._lock:
@@ -53,6 +58,11 @@ class MemoryStore:
     def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
         with self._lock:
             return {ref: oid for ref, oid in sorted(self._refs.items()) if ref.startswith(prefix)}
+
+    def _named(self, name: str) -> "Oid | None":
+        ref, colon, path = name.partition(":")
+        oid = ref if is_oid(ref) else self._refs.get(ref)
+        return follow(oid, path, self._object, self.oid_length) if colon else oid
 
     def _object(self, oid: "Oid | None") -> "Object | None":
         if oid is None or not self._has(oid):

@@ -1,4 +1,4 @@
-"""Loose objects: git's own format, written by rename, durable before any ref names them."""
+"""Loose objects: git's own format, put in place by rename, durable before any ref names them."""
 
 import posix
 from zlib import compress
@@ -52,14 +52,22 @@ class LooseObjects:
             return oid
         folder = f"{self._directory}/{oid[:2]}"
         final = f"{folder}/{oid[2:]}"
-        try:
-            posix.utime(final)  # it is there: keep it from being pruned as old
-        except FileNotFoundError:
+        if not self._touch(final):
             self._write_new(folder, final, compress(full, 1))
-        except OSError as error:
-            raise StoreError(f"cannot touch {final}: {error.strerror}") from None
         self._written.add(oid)
         return oid
+
+    def _touch(self, final: str) -> bool:
+        """Where it is there, keep it from being pruned as old. An empty file is what a power cut left of one."""
+        try:
+            if not posix.stat(final).st_size:
+                return False
+            posix.utime(final)
+            return True
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StoreError(f"cannot touch {final}: {error.strerror}") from None
 
     def _write_new(self, folder: str, final: str, packed: bytes) -> None:
         self._count += 1
@@ -93,18 +101,18 @@ class LooseObjects:
             pass
 
     def flush(self) -> None:
-        """The objects of one transaction become visible together, after their bytes are safe."""
+        """The objects of one transaction become visible after their bytes are safe, each after what it refers to."""
         try:
             if self._durable:
                 _sync_all([fd for fd, _, _ in self._pending])
-            while self._pending:
-                fd, temporary, final = self._pending[-1]
+            for _, temporary, final in self._pending:
                 posix.rename(temporary, final)
-                self._pending.pop()
-                posix.close(fd)
         except OSError as error:
             self.abandon()
             raise StoreError(f"cannot store an object: {error.strerror}") from None
+        for fd, _, _ in self._pending:
+            posix.close(fd)
+        self._pending.clear()
         self._written.clear()
 
     def abandon(self) -> None:
@@ -114,7 +122,7 @@ class LooseObjects:
             try:
                 posix.unlink(temporary)
             except OSError:
-                pass  # git prunes tmp_obj_* by itself
+                pass  # in place already, or git prunes tmp_obj_* by itself
         self._pending.clear()
         self._written.clear()
 

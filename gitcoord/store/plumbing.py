@@ -1,16 +1,18 @@
 """The default store: git's own plumbing, two children at most.
 
-`cat-file --batch-command` reads, `update-ref --stdin` swaps; objects are written loose by this process. Only git moves
-refs: libraries that do so lose updates or bring deleted refs back.
+`update-ref --stdin` swaps; objects are written loose by this process. What lies loose is read directly, everything else by
+`cat-file --batch-command`. Only git moves refs: libraries that do so lose updates or bring deleted refs back.
 """
 
 import posix
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName
-from gitcoord.store.files import fingerprint, flush_file, is_directory, make_directory
+from gitcoord.store.files import fingerprint, flush_file, free_name, is_directory, make_directory
 from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
 from gitcoord.store.process import Child, run
+
+UNSURE = "?"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +20,19 @@ if TYPE_CHECKING:
 
     from gitcoord.store.interface import Operation
     from gitcoord.store.locks import LockNotes
+    from gitcoord.store.loose import Loose
     from gitcoord.store.objects import LooseObjects
     from gitcoord.store.repo import Repo
 
 _CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
-# gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them.
+_FEW = 64
+_COPIES = 8
+# gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
+# git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
 _UPDATE = [
-    "git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only",
-    "update-ref", "--no-deref", "--stdin",
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
+    "-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only", "update-ref", "--no-deref", "--stdin",
 ]  # fmt: skip
 
 
@@ -40,23 +46,29 @@ class PlumbingStore:
         self._cat: Child | None = None
         self._packed: tuple[int, ...] = ()
         self._update: Child | None = None
+        self._loose: Loose | None = None
+        self._packed_blobs: list[Object] = []
         self._spent: list[Child] = []
         self._writing: Callable[[], tuple[LooseObjects, LockNotes]] | None = None
         self._objects: LooseObjects | None = None
         self._notes: LockNotes | None = None
 
     def open(self, *, writing: bool) -> None:
-        """Start the children now, so that they get ready while this process imports the rest."""
-        self._reader()
+        """Start what will be needed for sure now, so that it gets ready while this process imports the rest."""
         if writing:
             self._writer()
 
     def configure(
-        self, oid_length: int, durable: bool, writing: "Callable[[], tuple[LooseObjects, LockNotes]]"
+        self,
+        oid_length: int,
+        durable: bool,
+        loose: "Loose | None",
+        writing: "Callable[[], tuple[LooseObjects, LockNotes]]",
     ) -> None:
-        """What the settings say; `writing` makes what only a writer needs."""
+        """What the settings say; `loose` reads without git, `writing` makes what only a writer needs."""
         self.oid_length = oid_length
         self._durable = durable
+        self._loose = loose
         self._writing = writing
 
     def _write_parts(self) -> "tuple[LooseObjects, LockNotes]":
@@ -69,13 +81,16 @@ class PlumbingStore:
         """A git that has been running takes a new packed-refs for the old one if inode, size and second agree."""
         packed = fingerprint(self._repo.common_dir + "/packed-refs")
         if self._cat is not None and packed != self._packed:
-            self.refresh()
+            self._cat.close()
+            self._cat = None
         if self._cat is None:
             self._packed = packed
             self._cat = Child(_CAT, self._repo.env)
         return self._cat
 
     def refresh(self) -> None:
+        if self._loose is not None:
+            self._loose.forget()
         if self._cat is not None:
             self._cat.close()
             self._cat = None
@@ -90,12 +105,39 @@ class PlumbingStore:
 
     # --- reading
 
-    def read(self, names: "Sequence[str]") -> "list[Object | None]":
+    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+        if self._loose is None or len(names) > _FEW:
+            return self._read(names)
+        oids = self._loose.ids(names)
+        found = [None if oid is None else self._loose.object(oid) for oid in oids] if oids is not None else []
+        lacking = [oid for oid, obj in zip(oids or (), found) if oid is not None and obj is None]
+        if oids is not None and not lacking:
+            return found
+        wanted = lacking if oids is not None else names
+        answers = self._read([*wanted, *ahead])
+        self._loose.keep(answers)
+        self._packed_blobs += [obj for obj in answers if obj is not None and obj.kind == "blob"]
+        if oids is None:
+            return answers[: len(names)]
+        return [None if oid is None else obj or answers[lacking.index(oid)] for oid, obj in zip(oids, found)]
+
+    def _read(self, names: "Sequence[str]") -> "list[Object | None]":
         found = [self._object(child) for child in self._asked("contents", names)]
         impostors = self._impostors([name for name, obj in zip(names, found) if obj is not None])
         return [None if name in impostors else obj for name, obj in zip(names, found)] if impostors else found
 
+    def target(self, ref: RefName) -> "Oid | None":
+        oid = self._loose.ref(ref) if self._loose is not None else UNSURE
+        return self._resolve([ref])[0] if oid == UNSURE else oid
+
     def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+        if self._loose is not None and len(names) <= _FEW:
+            oids = self._loose.ids(names)
+            if oids is not None and all(oid is None or self._loose.object(oid) is not None for oid in oids):
+                return oids
+        return self._resolve(names)
+
+    def _resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
         found = [self._header(child)[0] for child in self._asked("info", names)]
         impostors = self._impostors([name for name, oid in zip(names, found) if oid is not None])
         return [None if name in impostors else oid for name, oid in zip(names, found)] if impostors else found
@@ -166,6 +208,10 @@ class PlumbingStore:
 
     def flush(self) -> None:
         if self._objects is not None:
+            # What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
+            for found in self._packed_blobs[:_COPIES]:
+                self._objects.write("blob", found.data)
+            self._packed_blobs.clear()
             self._objects.flush()
 
     def discard(self, oid: Oid) -> None:
@@ -211,13 +257,15 @@ class PlumbingStore:
             elif self._is_loose(name) and not name.endswith(".lock") and self.resolve([name])[0] is None:
                 aside = f"{self._repo.scratch}/broken"
                 make_directory(aside)
-                posix.rename(path, f"{aside}/{name.replace('/', '%')}")
+                posix.rename(path, free_name(f"{aside}/{name.replace('/', '%')}"))
                 moved.append(name)
         return moved
 
     def maintain(self) -> None:
         # Nothing in update-ref ever packs, and a claim leaves about ten loose objects. git decides, in the background.
-        Child(["git", "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env).close_input()
+        child = Child(["git", "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env)
+        child.close_input()
+        self._spent.append(child)
 
     def recover(self, operations: "Sequence[Operation]") -> bool:
         return self._write_parts()[1].recover([operation.ref for operation in operations])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STRIPPED = (
     b"GIT_INDEX_FILE", b"GIT_OBJECT_DIRECTORY", b"GIT_ALTERNATE_OBJECT_DIRECTORIES", b"GIT_NAMESPACE",
     b"GIT_REPLACE_REF_BASE", b"GIT_GRAFT_FILE", b"GIT_SHALLOW_FILE", b"GIT_QUARANTINE_PATH", b"GIT_PREFIX",
-    b"GIT_TRACE", b"GIT_LITERAL_PATHSPECS", b"GIT_GLOB_PATHSPECS", b"GIT_NOGLOB_PATHSPECS", b"GIT_ICASE_PATHSPECS",
+    b"GIT_ATTR_SOURCE", b"GIT_TRACE", b"GIT_LITERAL_PATHSPECS", b"GIT_GLOB_PATHSPECS", b"GIT_NOGLOB_PATHSPECS", b"GIT_ICASE_PATHSPECS",
 )  # fmt: skip
 
 
@@ -54,7 +54,8 @@ def _sink() -> int:
 class Child:
     """A running child with pipes. Not for sharing between threads."""
 
-    def __init__(self, argv: list[str], env: "dict[bytes, bytes]") -> None:
+    def __init__(self, argv: list[str], env: "dict[bytes, bytes]", *, shares_terminal: bool = False) -> None:
+        """`shares_terminal`: the child may ask the person at the terminal, and Ctrl-C reaches it too."""
         fds: list[int] = []
         try:
             fds += posix.pipe()
@@ -71,7 +72,7 @@ class Child:
                 argv,
                 env,
                 file_actions=actions,
-                setpgroup=0,
+                setpgroup=posix.getpgrp() if shares_terminal else 0,
                 setsigdef=[SIGCHLD, SIGINT, SIGPIPE, SIGTERM],
                 setsigmask=[],
             )
@@ -162,9 +163,11 @@ class Child:
         self._out = self._err = -1
 
 
-def run(argv: list[str], env: "dict[bytes, bytes]", data: bytes = b"") -> "tuple[int, bytes, str]":
+def run(
+    argv: list[str], env: "dict[bytes, bytes]", data: bytes = b"", *, shares_terminal: bool = False
+) -> "tuple[int, bytes, str]":
     """Run to the end: exit code, stdout, stderr."""
-    child = Child(argv, env)
+    child = Child(argv, env, shares_terminal=shares_terminal)
 
     def feed() -> None:
         child.send(data)
@@ -187,6 +190,11 @@ def start_time(pid: int) -> str:
     """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
     stat = read_file(f"/proc/{pid}/stat")
     return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
+
+
+def runs_still(pid: str, start: str) -> bool:
+    """Is this very process, of this number and start time, still there and no zombie?"""
+    return pid.isdecimal() and start_time(int(pid)) == start and process_state(int(pid)) not in ("Z", "X")
 
 
 def process_state(pid: int) -> str:

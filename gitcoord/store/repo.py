@@ -8,6 +8,7 @@ import posix
 
 from gitcoord.errors import UsageError
 from gitcoord.record import NamedTuple
+from gitcoord.store.files import same_file
 from gitcoord.store.process import clean_environ, run
 
 TYPE_CHECKING = False
@@ -38,9 +39,14 @@ class Repo(NamedTuple):
 
 def discover(environ: "Environ") -> Repo:
     env = clean_environ(environ)
-    if not any(name in environ for name in _UNUSUAL):
+    unusual = [name for name in _UNUSUAL if name in environ]
+    if unusual in ([], [b"GIT_DIR"]):
         found = _look(env)
-        if found is not None:
+        if found is not None and not unusual:
+            return found
+        # A hook of git's: it may point at the very repository in which it runs.
+        if found is not None and same_file(environ[b"GIT_DIR"].decode("utf-8", "surrogateescape"), found.git_dir):
+            del env[b"GIT_DIR"]
             return found
     return _ask(env)
 
@@ -62,9 +68,12 @@ def _look(env: "dict[bytes, bytes]") -> "Repo | None":
                 return None
             top = top.rpartition("/")[0] or "/"
             continue
-        git_dir = dot_git if mode & 0o170000 == 0o040000 else _follow(dot_git, top)
+        linked = mode & 0o170000 != 0o040000
+        git_dir = _follow(dot_git, top) if linked else dot_git
         if git_dir is None or not _is_git_dir(git_dir):
             return None
+        if linked and _read(git_dir + "/commondir") is None:
+            return None  # a submodule, or a bare directory beside its work trees: git knows where its work tree is
         prefix = here[len(top) :].lstrip("/")
         common = _common(git_dir)
         return Repo(git_dir, common, top, prefix + "/" if prefix else "", env)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, library, oneshot, report, size
+from tests.bench import crowd, gates, library, oneshot, report, size
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
 
@@ -19,15 +19,19 @@ class Scale(NamedTuple):
     claims: int = 10_000
     events: int = 100_000
     chunk: int = 10
+    commits: int = 2000
 
 
-QUICK = Scale(rounds=2, plan=crowd.Plan(4, 1, 0.5, 1), claims=120, events=160, chunk=2)
+QUICK = Scale(rounds=2, plan=crowd.Plan(4, 1, 0.5, 1), claims=120, events=160, chunk=2, commits=20)
 Bench = Callable[[Place, Path, Scale], list[Result]]
 
 BENCHES: dict[str, Bench] = {
     "claim": lambda place, cache, scale: oneshot.claim_and_release(place, scale.rounds),
     "list": lambda place, cache, scale: oneshot.listing(place, scale.rounds),
     "check": lambda place, cache, scale: oneshot.check(place, scale.rounds),
+    "hooks": lambda place, cache, scale: gates.hooks(
+        place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
+    ),
     "crowd": lambda place, cache, scale: crowd.commands(place, scale.plan),
     "crowd-library": lambda place, cache, scale: crowd.library(place, scale.plan),
     "spread": lambda place, cache, scale: size.spread(place, cache, scale.rounds, scale.claims),

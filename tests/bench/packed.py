@@ -37,7 +37,10 @@ class PackStore:
 
     # --- the interface
 
-    def read(self, names: Sequence[str]) -> list[Object | None]:
+    def target(self, ref: RefName) -> Oid | None:
+        return self.refs.get(ref)
+
+    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         return [self._live.get(name if is_oid(name) else self.refs.get(name, "")) for name in names]
 
     def resolve(self, names: Sequence[str]) -> list[Oid | None]:

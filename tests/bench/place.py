@@ -54,7 +54,7 @@ class Place:
 
     def _install(self) -> Path:
         """By install.sh into the home here, without the network where this interpreter has what is needed."""
-        env = {**self.env, "PYTHON": sys.executable}
+        env = dict(self.env)
         if find_spec("dulwich") is not None and find_spec("typer") is not None:
             env["GITCOORD_INSTALL_FROM"] = sysconfig.get_path("purelib")
         script = ROOT / "install.sh"

@@ -23,6 +23,7 @@ _ROWS = {
     "claim": {"claim": True, "release": True, "release-tuned": False, "claim-python": False},
     "list": {"list": True},
     "check": {"check-free": True, "check-own": True},
+    "hooks": {"pre-commit": True, "pre-push": True, "pre-push-large": True, "hook-nowhere": True},
     "crowd": {"crowd": True, "crowd-failures": True, "crowd-fairness": True},
     "crowd-library": {"crowd-library": True, "crowd-library-failures": True, "crowd-library-fairness": True},
     "spread": {"spread": True},

@@ -217,6 +217,46 @@ def test_from_below_and_from_a_linked_work_tree(world: World, tmp_path: Path) ->
     assert world.claim("b.py", agent="bob", cwd=linked + "/src").out.startswith("claimed src/b.py,")
 
 
+def test_a_bare_directory_beside_its_work_trees(world: World, tmp_path: Path) -> None:
+    top = tmp_path / "project"
+    top.mkdir()
+    git(top, "clone", "-q", "--bare", str(world.top), str(top / ".bare"))
+    (top / ".git").write_text("gitdir: ./.bare\n")
+    git(top, "worktree", "add", "-q", "main")
+    assert world.coord("init", "--adopt", cwd=str(top / "main")).code == 0
+    for number, place in enumerate((top, top / "main")):
+        assert world.claim(f"x{number}", cwd=str(place)).code == 0
+        done = world.claim("release", f"x{number}", cwd=str(place))
+        assert done.code == 0, done
+
+
+def test_a_commit_that_does_not_carry_the_work_is_not_taken_for_it(world: World) -> None:
+    world.take("src/a.py")
+    base = world.git("rev-parse", "HEAD").strip()
+    elsewhere = world.commit({"README": "other\n"})
+    for commit in (base, elsewhere):
+        done = world.claim("release", "src/a.py", "--commit", commit)
+        assert done.code == 1 and "changes nothing of what is released" in done.err, done
+    work = world.commit({"src/a.py": "work\n"})
+    assert world.claim("release", "src/a.py", "--commit", work).code == 0
+
+
+def test_work_that_was_committed_before_it_was_claimed_is_released_too(world: World) -> None:
+    world.git("checkout", "-q", "-b", "work")
+    commit = world.commit({"src/a.py": "early\n"})
+    for _ in range(2):
+        world.take("src/a.py")
+        done = world.claim("release", "src/a.py", "--json")
+        (row,) = done.json["released"]
+        if row["files"]:
+            assert (row["commit"], [file[0] for file in row["files"]]) == (commit, ["src/a.py"])
+            assert row["base"] == world.git("rev-parse", "main").strip()
+    assert row["files"] == [], "it is on record already"
+    world.git("checkout", "-q", "main")
+    world.take("src/a.py")
+    assert world.claim("release", "src/a.py", "--json").json["released"][0]["files"] == []
+
+
 # --- identity ------------------------------------------------------------------------------------------------------
 
 

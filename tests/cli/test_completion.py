@@ -103,11 +103,13 @@ def test_tab_in_bash(tmp_path: Path) -> None:
         "git claim release src": [],
         "git claim -- rel": [],
         "git -C . claim take": ["take", "takeover"],
-        "git coord un": ["unhalt"],
+        "git coord un": ["unhalt", "uninstall-hooks"],
         "git coord kill ": ["alice", "bob"],
         "git coord revive b": ["bob"],
         "git coord log --kind ha": ["halt"],
         "git coord log --s": ["--since="],
+        "git coord worktree d": ["done"],
+        "git coord worktree done --d": ["--discard-ignored"],
     }
     for line, wanted in cases.items():
         assert sorted(tab(*line.split(" "), cwd=tmp_path)) == sorted(wanted), line
@@ -132,8 +134,8 @@ def zsh_words(name: str, *words: str) -> list[str]:
 
 def zsh_options(name: str, *words: str) -> set[str]:
     """Option names out of specifications like `(-q --quiet)--quiet[words]` and `--ttl=[words]:...`."""
-    specifications = (re.sub(r"^\([^)]*\)", "", line) for line in zsh_words(name, *words))
-    found = (re.match(r"(--?[a-z-]*[a-z])[=+]?\[", line) for line in specifications)
+    specifications = (re.sub(r"^\([^)]*\)|^\*", "", line) for line in zsh_words(name, *words))
+    found = (re.match(r"(--?[A-Za-z-]*[A-Za-z])[=+]?\[", line) for line in specifications)
     return {match[1] for match in found if match}
 
 

@@ -69,11 +69,14 @@ def test_init_records_the_sync_branch_and_the_case(plain: World) -> None:
     assert (record["sync"], record["case"], record["major"]) == ("trunk", "fold", 1)
 
 
-def test_the_starter_policy_is_valid_and_all_comments(plain: World) -> None:
+def test_the_starter_policy_is_valid_and_binds_nothing_but_itself(plain: World) -> None:
     done = plain.coord("init", "--policy")
     assert done.out.splitlines()[1:] == ["wrote .gitcoord/config", "wrote .gitcoord/rules.md", "wrote .gitattributes"]
     assert "hint: look at these files, then commit them" in done.err
-    assert plain.git("config", "-f", ".gitcoord/config", "--list") == f"gitcoord.root={plain.head}"
+    first, *roles = plain.git("config", "-f", ".gitcoord/config", "--list").splitlines()
+    assert first == f"gitcoord.root={plain.head}"
+    names = ["orchestrator", "code", "test", "debug", "verify", "explore"]
+    assert list(dict.fromkeys(row.split(".")[1] for row in roles)) == names, "nothing but roles, which bind nobody yet"
     assert "Claim before you change" in (plain.top / ".gitcoord/rules.md").read_text()
     # What is commented out is valid too, once the comment sign is gone.
     text = (plain.top / ".gitcoord/config").read_text()

@@ -52,8 +52,8 @@ class Home:
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
 
-    def repository(self) -> Path:
-        repo = self.path.parent / "repo"
+    def repository(self, name: str = "repo") -> Path:
+        repo = self.path.parent / name
         if not repo.exists():
             self.ok("git", "init", "-q", str(repo))
             (repo / "a.txt").write_text("a\n")
@@ -100,6 +100,15 @@ def test_installed_commands_work(installed: Home) -> None:
     assert "alice" in installed.ok("git", "claim", cwd=repo)
     assert "a.txt" in installed.ok("git", "coord", "status", cwd=repo)
     assert "later version" in installed.ok("git", "handoff", cwd=repo)
+
+
+def test_the_hooks_come_along(installed: Home) -> None:
+    repo = installed.repository("hooked")
+    installed.ok("git", "coord", "setup", cwd=repo)
+    hook = (repo / ".git/hooks/pre-commit").read_text()
+    assert "git_claim='" + f"{installed.bin}/git-claim".replace("'", "'\\''") + "'" in hook
+    installed.ok("git", "coord", "teardown", "--yes", cwd=repo)
+    assert not (repo / ".git/hooks/pre-commit").exists()
 
 
 def test_wrong_words_reach_the_full_command_line(installed: Home) -> None:
@@ -372,5 +381,5 @@ def test_install_with_pip_into_an_empty_home(home: Home) -> None:
 def test_shell_scripts_are_clean() -> None:
     scripts = [INSTALLER, ROOT / ".ci/run", *sorted((ROOT / "docs/completion").glob("*.bash"))]
     scripts += [path for path in sorted((ROOT / "githooks").glob("*")) if path.read_bytes()[:2] == b"#!"]
-    result = subprocess.run(["shellcheck", *map(str, scripts)], capture_output=True, text=True)
+    result = subprocess.run(["shellcheck", "-x", "-P", "SCRIPTDIR", *map(str, scripts)], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout

@@ -1,6 +1,7 @@
 """The ledger and every `--json` are exactly as docs/format.md describes them: its tables are read here."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -357,6 +358,33 @@ def test_looking(world: World) -> None:
     refused(world.coord("log", "--kind", "nonsense", "--json"), "usage", 2)
     halted = holds(world.at_terminal("status", "--json", argv=COORD), "status")
     assert halted["halted"] is None
+
+
+def test_hooks_setup_and_teardown(git_repo: GitRepo, tmp_path: Path) -> None:
+    world = World(Path(git_repo.workspace))
+    (tmp_path / "git-claim").write_text("#!/bin/sh\n")
+    (tmp_path / "git-claim").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def coord(*words: str) -> Done:
+        return world.coord(*words, "--json", agent="", env=env)
+
+    refused(coord("install-hooks"), "not-initialised", 2)
+    world.write(".git/hooks/pre-commit", "#!/bin/sh\n")
+    assert holds(coord("setup", "--dry-run"), "set up whole")["created"] is True
+    assert holds(coord("setup"), "set up whole")["hooks"][0]["before"].endswith("pre-commit.before-gitcoord")
+    assert holds(coord("install-hooks"), "installed hooks")["changed"] is False
+    assert holds(coord("uninstall-hooks"), "removed hooks")["changed"] is True
+    world.write("lefthook.yml", "")
+    assert refused(coord("install-hooks"), "managed")["manager"] == "lefthook"
+    assert holds(coord("setup"), "set up whole")["way"] == "managed"
+    world.take("src")
+    refused(coord("teardown", "--yes"), "live-claims")
+    refused(coord("teardown"), "usage", 2)
+    world.free("alice")
+    assert holds(coord("teardown", "--dry-run"), "torn down")["removed"] is False
+    assert holds(coord("teardown", "--yes"), "torn down")["bring_back"]
+    assert holds(coord("teardown", "--yes"), "torn down")["archive"] == ""
 
 
 def test_fsck_with_differences(git_repo: GitRepo) -> None:

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -35,13 +36,14 @@ def entries(page: str, name: str) -> list[str]:
 
 
 def coord_commands() -> dict[str, set[str]]:
-    """Each command of `git coord` with its options, from the command line itself."""
-    group = typer.main.get_command(app)
-    commands = getattr(group, "commands")  # noqa: B009 (typer's own group has it, its base class has not)
-    return {
-        name: {word for option in command.params for word in (*option.opts, *option.secondary_opts) if word[0] == "-"}
-        for name, command in commands.items()
-    }
+    """Each command of `git coord` with its options (and those of its subcommands), from the command line itself."""
+    return {name: _options(command) for name, command in typer.main.get_command(app).commands.items()}  # type: ignore[attr-defined]
+
+
+def _options(command: Any) -> set[str]:
+    words = (word for option in command.params for word in (*option.opts, *option.secondary_opts))
+    below = getattr(command, "commands", {}).values()
+    return {word for word in words if word[0] == "-"} | {word for inner in below for word in _options(inner)}
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -73,14 +75,14 @@ def test_nothing_is_described_that_git_claim_does_not_know() -> None:
 def test_every_command_of_git_coord_is_described() -> None:
     described = {entry.split()[0] for entry in entries("git-coord.1", "COMMANDS")}
     assert described == set(coord_commands())
-    synopsis = set(re.findall(r"\w+", section("git-coord.1", "SYNOPSIS")))
+    synopsis = set(re.findall(r"[\w-]+", section("git-coord.1", "SYNOPSIS")))
     assert described <= synopsis
 
 
 def test_every_option_of_git_coord_is_described() -> None:
     known = {option for options in coord_commands().values() for option in options}
     described = {
-        word for e in entries("git-coord.1", "OPTIONS") for word in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", e)
+        word for e in entries("git-coord.1", "OPTIONS") for word in re.findall(r"(?<![\w-])--?[A-Za-z][a-z-]*", e)
     }
     assert described - {"-h", "--help"} == known - {"-h", "--help"}
 

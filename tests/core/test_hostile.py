@@ -20,6 +20,9 @@ CLAIM: dict[str, Any] = {
 RELEASE: dict[str, Any] = {
     "space": "path", "path": "a", "token": 3, "commit": "", "base": "", "files": [], "landed": [],
 }  # fmt: skip
+DEPLOY: dict[str, Any] = {
+    "target": "production", "commit": "1" * 40, "outcome": "ok", "code": 0, "verify_code": 0, "token": 3,
+}  # fmt: skip
 EXPIRE: dict[str, Any] = {"space": "path", "path": "a", "agent": "alice", "token": 3}
 
 HOSTILE: dict[str, tuple[str, dict[str, Any]]] = {
@@ -47,6 +50,11 @@ HOSTILE: dict[str, tuple[str, dict[str, Any]]] = {
     "a stop that keeps what it should not": ("stop", {"target": "alice", "session": 1, "cause": "", "freed": [], "kept": [1]}),
     "a target that is no name": ("revive", {"target": "../halt"}),
     "entries that are no pairs": ("disown", {"path": "a", "reason": "", "entries": [1]}),
+    "a deploy to a path": ("deploy", {**DEPLOY, "target": "../../format"}),
+    "a deploy to half a surrogate pair": ("deploy", {**DEPLOY, "target": "\ud800"}),
+    "a deploy of no commit": ("deploy", {**DEPLOY, "commit": "--exec=x"}),
+    "a deploy that ended with text": ("deploy", {**DEPLOY, "code": "0"}),
+    "a deploy under a token of the future": ("deploy", {**DEPLOY, "token": 99}),
     "an entry that is not there": ("disown", {"path": "a", "reason": "", "entries": [["a", "b"]]}),
 }  # fmt: skip
 

@@ -239,6 +239,17 @@ def test_two_processes_under_one_live_name(world: World) -> None:
     assert state_of(world, "alice") == ("open", 1)
 
 
+def test_a_process_that_is_known_to_be_gone_is_superseded(world: World) -> None:
+    take(world, one(), "a")
+    world.gone = "another"
+    assert world.refused("start", Start(one(instance="2"), fresh=True)).code == "instance"
+    world.gone = one().instance
+    decision = world.must("start", Start(one(instance="2"), fresh=True))
+    assert [event.kind for event in decision.events] == ["stop", "start", "claim"]
+    assert world.held() == {("a", "alice", "write")}
+    assert world.refused("claim", Take(one(session=1), paths("b"))).code == "session-over"
+
+
 @pytest.mark.parametrize("kind", ["release", "stop"])
 def test_another_process_may_not_give_back_what_is_not_its_own(world: World, kind: str) -> None:
     take(world, one(), "a")
@@ -259,11 +270,19 @@ def test_a_silent_session_is_superseded(world: World) -> None:
 
 
 def test_a_fresh_start_insists_on_a_session_of_its_own(world: World) -> None:
-    world.must("start", Start(ALICE, fresh=True))
-    assert world.refused("start", Start(ALICE, fresh=True)).code == "instance"
-    assert world.must("start", Start(ALICE)).result["opened"] is False
+    world.must("start", Start(one(), fresh=True))
+    assert world.refused("start", Start(one(), fresh=True)).code == "instance"
+    assert world.must("start", Start(one())).result["opened"] is False
     world.host.advance(4000)
-    assert world.must("start", Start(ALICE, fresh=True)).result["session"] == 2
+    assert world.must("start", Start(one(), fresh=True)).result["session"] == 2
+
+
+def test_a_fresh_start_goes_on_with_what_a_claim_opened(world: World) -> None:
+    """Whoever claims for an agent before launching it does not keep it from being launched."""
+    take(world, ALICE, "a")
+    decision = world.must("start", Start(one(), fresh=True))
+    assert decision.result["session"] == 2 and world.held() == {("a", "alice", "write")}
+    assert world.refused("start", Start(one(instance="2"), fresh=True)).code == "instance"
 
 
 def test_a_session_that_is_over_does_nothing_more(world: World) -> None:

@@ -19,6 +19,7 @@ from gitcoord.core.codec import dumps
 from gitcoord.core.events import Decision
 from gitcoord.core.kinds import claim as claim_kind
 from gitcoord.core.kinds.claim import Take
+from gitcoord.core.kinds.deploy import Deploy, all_deploys
 from gitcoord.core.kinds.disown import Disown
 from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.halt import Halt
@@ -156,6 +157,26 @@ class Ledger(RuleBasedStateMachine):
         claim = chance.choice(self.world.claims())
         self.act("takeover", Takeover(chance.actor(), item_of(claim), claim["token"], "because"))
 
+    @precondition(lambda self: self.world.claims())
+    @rule(seed=seeds)
+    def deploy(self, seed: int) -> None:
+        """What came of a deploy is recorded, and of claims only the deployer's own on the target ends."""
+        chance = Chance(seed)
+        who, before = chance.actor(), self.world.held()
+        outcome, code, verify = chance.choice(
+            [("ok", 0, 0), ("failed", 1, -1), ("unverified", 0, 1), ("interrupted", 130, -1)]
+        )
+        token = chance.randint(1, self.world.state.seq)
+        answer = self.act("deploy", Deploy(who, "production", chance.choice("12") * 40, outcome, code, verify, token))
+        gone = before - self.world.held()
+        assert {(path, agent) for path, agent, _ in gone} <= {("deploy/production", who.agent)}, (
+            "a deploy freed too much"
+        )
+        if isinstance(answer, Decision):
+            (record,) = all_deploys(self.world.state)
+            assert record["last"]["seq"] == answer.result["seq"]
+            assert all(good["code"] == 0 and good["verify_code"] <= 0 for good in record["good"]), "no success"
+
     @rule(seed=seeds)
     def time_passes(self, seed: int) -> None:
         chance = Chance(seed)
@@ -197,7 +218,7 @@ TestLedger.settings = settings(stateful_step_count=50)
 
 STEPS = (
     *["take_paths", "take_a_path", "take_a_thing", "time_passes", "beat", "release"] * 3,
-    *["repeat", "begin_or_end", "work_goes_on", "takeover", "watch_over_them"],
+    *["repeat", "begin_or_end", "work_goes_on", "takeover", "deploy", "watch_over_them"],
 )  # fmt: skip
 
 
@@ -207,7 +228,7 @@ def walk(seed: int, steps: int) -> World:
     machine.begin(fold=seed % 2 == 0)
     for _ in range(steps):
         step = chance.choice(STEPS)
-        if (step == "repeat" and not machine.kept) or (step == "takeover" and not machine.world.claims()):
+        if (step == "repeat" and not machine.kept) or (step in ("takeover", "deploy") and not machine.world.claims()):
             continue
         getattr(machine, step)(seed=chance.getrandbits(32))
         machine.world.check()

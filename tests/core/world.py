@@ -48,8 +48,12 @@ class SeenView(View):
         if kind == "changed":
             return {path: self.world.changed.get(path, []) for path in rest[2:]}
         if kind == "landed":
-            return [commit for commit in rest if commit in self.world.landed]
-        return {"head": self.world.head, "approvers": self.world.approvers}[kind]
+            return [commit for commit in rest[1:] if commit in self.world.landed]
+        if kind in ("dirty in", "trees"):
+            return []
+        if kind == "unlanded":
+            return {}
+        return {"head": self.world.head, "approvers": self.world.approvers, "gone": self.world.gone}[kind]
 
 
 class World:
@@ -57,6 +61,7 @@ class World:
 
     def __init__(self, *, fold_case: bool = False) -> None:
         self.host = FakeHost()
+        self.gone = ""
         self.fold = fold_case
         self.state = State(complete=True)
         self.log: list[bytes] = []

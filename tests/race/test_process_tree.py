@@ -107,6 +107,22 @@ def test_the_same_in_a_linked_work_tree(scene: Scene) -> None:
         assert mine(scene.told(name)) == [("alice", "a")], name
 
 
+def test_work_done_in_another_work_tree_is_found_at_the_end(scene: Scene) -> None:
+    """`run` starts in one work tree; its agent claims and works in another: neither lineage nor dirty work gets lost."""
+    other = scene.project.place / "other"
+    scene.project.git("worktree", "add", "-q", "-b", "side", str(other))
+    text = f"""
+        cd {other}
+        git claim a b && echo more >>a && git commit -qam more && echo left >>b
+    """
+    done = scene.run("alice", text)
+    assert done.code == 0 and "b has uncommitted changes" in done.err, done
+    side = scene.project.git("rev-parse", "side").strip()
+    (entry,) = scene.project.events("release")[0]["released"]
+    assert (entry["path"], entry["commit"]) == ("a", side) and [row[0] for row in entry["files"]] == ["a"]
+    assert mine(scene.project.claim("list", "--json", agent="bob")) == [("alice", "b")]
+
+
 def test_the_exit_code_is_the_command_s(scene: Scene) -> None:
     assert scene.run("alice", "exit 3").code == 3
     assert scene.run("alice", "kill -TERM $$").code == 128 + signal.SIGTERM
@@ -277,6 +293,22 @@ def test_after_sigkill_of_run_the_claims_stay_until_their_ttl(scene: Scene) -> N
             assert scene.told(name).code == 1, (name, scene.told(name))
         assert scene.project.holders("a") == ["bob"]
     scene.project.assert_clean()
+
+
+def test_after_sigkill_of_run_and_its_agent_the_name_may_be_used_again(scene: Scene) -> None:
+    scene.gate("never")
+    text = f"try take git claim --json a; echo $$ >{scene.place}/agent; exec cat {scene.place}/never"
+    with running(scene.launch("alice", text)) as run:
+        assert scene.told("take").code == 0
+        run.kill()
+        run.wait()
+        again = scene.run("alice", "try early true")
+        assert again.code == 1 and "another process works as 'alice'" in again.err, "the agent itself goes on"
+        wait_until("it said who it is", lambda: bool(_pid(scene, "agent")))
+        os.kill(_pid(scene, "agent"), signal.SIGKILL)
+        wait_until("it is gone", lambda: not _lives(_pid(scene, "agent")))
+    assert scene.run("alice", "try late git claim list --mine --json").code == 0
+    assert mine(scene.told("late")) == [("alice", "a")], "what it held goes on with the name"
 
 
 # --- kill ---------------------------------------------------------------------------------------------------------

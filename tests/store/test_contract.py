@@ -100,6 +100,28 @@ def test_a_full_name_is_not_guessed_at(reading: tuple[World, Callable[[], Reader
     assert reader().read([A, B, C]) == [None, None, None]
 
 
+def test_what_lies_at_a_path_of_a_commit(reading: tuple[World, Callable[[], Reader]]) -> None:
+    world, reader = reading
+    blob = world.blob("x")
+    inner = world.store.write("tree", b"100644 x\0" + bytes.fromhex(blob))
+    root = world.store.write("tree", b"40000 a\0" + bytes.fromhex(inner))
+    who = "a <a@b> 1 +0000"
+    commit = world.store.write("commit", f"tree {root}\nauthor {who}\ncommitter {who}\n\nhi\n".encode())
+    world.store.flush()
+    put(world, Create("refs/heads/b", commit))
+    found = reader().read(["refs/heads/b:a/x", "refs/heads/b:a", "refs/heads/b:", f"{commit}:a/x", "refs/heads/b:a/y"])
+    assert [each and each.oid for each in found] == [blob, inner, root, blob, None]
+    assert reader().read(["refs/heads/none:a", "refs/heads/b:a/x/y"]) == [None, None]
+
+
+def test_what_is_asked_for_ahead_changes_no_answer(reading: tuple[World, Callable[[], Reader]]) -> None:
+    world, reader = reading
+    oid = world.blob("x")
+    put(world, Create(A, oid))
+    found = reader().read([A, B], ahead=["refs/heads/none:a", A, oid, f"{oid}:x"])
+    assert found == [Object(oid, "blob", b"x"), None]
+
+
 def test_refs_below_a_prefix(reading: tuple[World, Callable[[], Reader]]) -> None:
     world, reader = reading
     oid = world.blob("x")
@@ -313,12 +335,12 @@ def test_libgit2_outside_a_repository(tmp_path: Path) -> None:
 def test_head(reading: tuple[World, Callable[[], Reader]]) -> None:
     world, reader = reading
     if world.top is None:
-        assert reader().resolve(["HEAD"]) == [None]
+        assert reader().resolve(["HEAD"]) == [None] and reader().target("HEAD") is None
         return
     tree = git(world.top, "write-tree" if "bare" not in str(world.top) else "mktree").decode().strip()
     commit = git(world.top, "commit-tree", tree, "-m", "x").decode().strip()
     git(world.top, "update-ref", "HEAD", commit)
-    assert reader().resolve(["HEAD"]) == [commit]
+    assert reader().resolve(["HEAD"]) == [commit] and reader().target("HEAD") == commit
 
 
 @pytest.mark.parametrize("kind", DISK)

@@ -260,7 +260,7 @@ def test_what_is_missing_or_damaged_is_said() -> None:
 @pytest.mark.parametrize("data", [b"100644 cut short", b"100644 a\0short", b"\0", b"garbage"])
 def test_half_a_tree_is_no_tree(data: bytes) -> None:
     class Damaged(MemoryStore):
-        def read(self, names: Sequence[str]) -> list[Object | None]:
+        def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
             return [Object("1" * 40, "tree", data)]
 
     with pytest.raises(CouldNotJudge):

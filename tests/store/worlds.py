@@ -17,18 +17,21 @@ from tests.support import GitRepo, git, plumbing_store, repo_at
 if TYPE_CHECKING:
     from gitcoord.store.interface import Store
 
-DISK = ("sha1", "packed", "worktree", "bare", "sha256", "reftable")
+DISK = ("sha1", "asking", "packed", "worktree", "bare", "sha256", "reftable")
 WORLDS = ("memory", *DISK)
 
 
 class World:
     """A store, and its repository where there is one on disk."""
 
-    def __init__(self, store: Store, repo: Repo | None, top: Path | None, *, packed: bool = False) -> None:
+    def __init__(
+        self, store: Store, repo: Repo | None, top: Path | None, *, packed: bool = False, asking: bool = False
+    ) -> None:
         self.store = store
         self.repo = repo
         self.top = top
         self._packed = packed
+        self._asking = asking
 
     def blob(self, text: str) -> Oid:
         """An object that is there for all to see."""
@@ -45,16 +48,17 @@ class World:
         """The same place, as another process would see it."""
         if self.repo is None:
             return self.store
-        return plumbing_store(self.repo, self.store.oid_length)
+        return plumbing_store(self.repo, self.store.oid_length, asking=self._asking)
 
 
 def make_world(kind: str, place: Path, git_repo: Callable[[], GitRepo]) -> World:
     if kind == "memory":
         return World(MemoryStore(), None, None)
-    if kind in ("sha1", "packed"):
-        top = Path(git_repo().workspace)
+    if kind in ("sha1", "asking", "packed"):
+        top, asking = Path(git_repo().workspace), kind == "asking"
         repo = repo_at(top / ".git", worktree=top)
-        return World(plumbing_store(repo, 40), repo, top, packed=kind == "packed")
+        store = plumbing_store(repo, 40, asking=asking)
+        return World(store, repo, top, packed=kind == "packed", asking=asking)
     if kind == "worktree":
         main, top = Path(git_repo().workspace), place / "linked"
         git(main, "commit", "--quiet", "--allow-empty", "-m", "first")
@@ -67,4 +71,4 @@ def make_world(kind: str, place: Path, git_repo: Callable[[], GitRepo]) -> World
     if done.returncode:
         pytest.skip(f"this git has no {option}")
     repo = repo_at(top if kind == "bare" else top / ".git", worktree=None if kind == "bare" else top)
-    return World(plumbing_store(repo, 64 if kind == "sha256" else 40), repo, top)
+    return World(plumbing_store(repo, 64 if kind == "sha256" else 40, asking=kind == "reftable"), repo, top)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from gitcoord import __version__
-from gitcoord.adapters.cli import control, views
+from gitcoord.adapters.cli import control, deploy, gates, hooks, setup, views, work
 from gitcoord.adapters.cli.shared import Json, act, new_app, run_app
 from gitcoord.app import sessions
 from gitcoord.core.sessions import Actor
@@ -129,10 +129,14 @@ def stop(
 
 _ELSEWHERE: tuple[Callable[..., int], ...] = (
     views.status, views.agents, control.kill, control.revive, control.halt, control.unhalt, control.sweep,
-    views.log, views.fsck, views.resources,
+    views.log, views.fsck, views.resources, gates.gate, gates.approvals, gates.approve, gates.deny, gates.role,
+    hooks.install_hooks, hooks.uninstall_hooks, setup.setup, setup.teardown,
+    deploy.sync, deploy.deploy, deploy.deploys, work.commit,
 )  # fmt: skip
 for _command in _ELSEWHERE:
     app.command()(_command)
+app.add_typer(gates.policy, name="policy")
+app.add_typer(work.worktree)
 
 
 @app.command()

@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from gitcoord.adapters.cli import demo_gates
+
 
 class Stage:
     """A scratch repository and HOME in which commands are shown and run."""
 
     def __init__(self, home: Path) -> None:
+        self.home = home
         self.repo = home / "project"
         self.winner = ""
         kept = ("PATH", "LANG", "TERM")
@@ -34,10 +37,13 @@ class Stage:
         return [sys.executable, "-m", "gitcoord.adapters.cli", *words]
 
     def start(self, agent: str, *words: str) -> "subprocess.Popen[str]":
+        return self._start(agent, self.argv(*words))
+
+    def _start(self, agent: str, argv: list[str]) -> "subprocess.Popen[str]":
         env: Mapping[str, str] = {**self.env, "GITCOORD_AGENT": agent} if agent else self.env
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            self.argv(*words),
+            argv,
             cwd=self.repo,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -48,8 +54,15 @@ class Stage:
 
     def show(self, agent: str, *words: str) -> int:
         """Print the command as that agent would type it, and what it answers."""
+        return self._show(agent, words, self.argv(*words))
+
+    def plain(self, agent: str, *words: str) -> int:
+        """The same with a command of git's own."""
+        return self._show(agent, words, ["git", *words])
+
+    def _show(self, agent: str, words: tuple[str, ...], argv: list[str]) -> int:
         print(f"  {agent + '$' if agent else '$'} git {' '.join(words)}")
-        process = self.start(agent, *words)
+        process = self._start(agent, argv)
         out, _ = process.communicate()
         for line in out.splitlines():
             print(f"      {line}")
@@ -65,7 +78,7 @@ def main() -> int:
     print()
     for failure in failures:
         print(f"this scene did not go as it should: {failure}")
-    print("demo failed" if failures else "that was gitcoord. In your own repository: git coord init")
+    print("demo failed" if failures else "that was gitcoord. In your own repository: git coord setup")
     return 1 if failures else 0
 
 
@@ -134,5 +147,5 @@ def scene_ledger(stage: Stage) -> bool:
 
 
 SCENES = (
-    scene_setup, scene_race, scene_all_or_nothing, scene_kill, scene_expiry, scene_work, scene_ledger,
+    scene_setup, scene_race, scene_all_or_nothing, scene_kill, scene_expiry, scene_work, *demo_gates.SCENES, scene_ledger,
 )  # fmt: skip

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gitcoord.errors import UsageError
 from gitcoord.names import agent_from_email
+from gitcoord.store.process import run
 from gitcoord.store.repo import Repo
 
 CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
@@ -15,6 +16,38 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 	# ('git coord agents' shows the names). None listed: anybody at a terminal.
 	;approver = {person}
 
+# How far each rule is rolled out: monitor (only recorded), warn, enforce. A rule that is
+# not named here is enforced. To begin gently:
+;[rollout]
+;	unclaimed = warn
+;	lineage = warn
+
+# Roles: what an agent is here to do. 'git coord role <agent> <role>' gives one;
+# 'gitcoord-writers=<role>,<role>' in .gitattributes says which roles write a path. A
+# read-only role writes below its scratch path alone, but may land what others released.
+;[gitcoord]
+;	role = code
+[role "orchestrator"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+[role "code"]
+	readonly = false
+[role "test"]
+	readonly = false
+[role "debug"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+[role "verify"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+[role "explore"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+
+# The decision behind a rule, named by every refusal:
+;[rule "lineage"]
+;	record = docs/decisions/lineage.md
+
 # Things that are no files are claimed as @name. Undeclared ones have one unit and
 # are open to everybody.
 ;[resource "deploy/production"]
@@ -22,6 +55,15 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;	write = {person}
 ;[resource "gpu"]
 ;	capacity = 2
+
+# Where this project is deployed to: 'git coord deploy production -- <command>' refuses
+# a stale copy, and runs 'verify' against the public surface afterwards.
+;[deploy "production"]
+;	remote = origin
+;	ref = refs/heads/production
+;	tag = v*
+;	verify = curl -fsS https://example.com/health
+;	timeout = 10m
 """
 
 RULES = """# Rules for everybody who writes here
@@ -42,33 +84,73 @@ ATTRIBUTES = """# Paths that need a write claim before they are changed ('dir/**
 .gitattributes gitcoord-claim
 .gitcoord/** gitcoord-claim
 # src/shared/** gitcoord-claim
+# Nobody changes these, or only with a person's approval, or with a warning:
+# secrets/** gitcoord-guard=block
+# billing/** gitcoord-guard=checkpoint
+# Only these roles write here:
+# tests/** gitcoord-writers=test,code
 """
 _MARK = "gitcoord-claim"
+_FILES = (".gitcoord/config", ".gitcoord/rules.md", ".gitattributes")
+
+
+def missing_starter(repo: Repo) -> list[str]:
+    """What `write_starter` would write. A link in its place may lead anywhere, and is refused."""
+    if not repo.worktree:
+        return []
+    top = Path(repo.worktree)
+    for name in (".gitcoord", *_FILES):
+        if (top / name).is_symlink():
+            raise UsageError(f"{name} is a symbolic link", hints=("gitcoord writes only to files of this repository",))
+    missing = [name for name in _FILES[:2] if not (top / name).exists()]
+    return missing if _MARK.encode() in _content(top / _FILES[2]) else [*missing, _FILES[2]]
 
 
 def write_starter(repo: Repo, root: str, email: str) -> list[str]:
     """Write what is not there yet; tells what was written. Existing lines are never changed."""
-    if not repo.worktree:
-        return []
-    top = Path(repo.worktree)
-    for name in (".gitcoord", ".gitcoord/config", ".gitcoord/rules.md", ".gitattributes"):
-        if (top / name).is_symlink():
-            raise UsageError(f"{name} is a symbolic link", hints=("gitcoord writes only to files of this repository",))
-    written = []
-    person = _person(email)
-    for name, content in ((".gitcoord/config", CONFIG.format(root=root, person=person)), (".gitcoord/rules.md", RULES)):
-        path = top / name
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(content)
-            written.append(name)
-    attributes = top / ".gitattributes"
-    old = attributes.read_bytes() if attributes.exists() else b""
-    if _MARK.encode() not in old:
+    written = missing_starter(repo)
+    for name in written:
+        path = Path(repo.worktree, name)
+        path.parent.mkdir(exist_ok=True)
+        old = _content(path)
         gap = b"" if not old or old.endswith(b"\n") else b"\n"
-        attributes.write_bytes(old + gap + ATTRIBUTES.encode())
-        written.append(".gitattributes")
+        path.write_bytes(old + gap + _starter(root, email)[name])
     return written
+
+
+def remove_starter(repo: Repo, root: str, email: str, *, dry_run: bool) -> tuple[list[str], list[str]]:
+    """Remove starter files that nobody added to the project or changed. Tells (removed, left)."""
+    removed: list[str] = []
+    left: list[str] = []
+    if not repo.worktree:
+        return removed, left
+    top = Path(repo.worktree)
+    _, tracked, _ = run(["git", "-C", repo.worktree, "ls-files", "-z", "--", *_FILES], repo.env)
+    for name, content in _starter(root, email).items():
+        path = top / name
+        if name.encode() in tracked.split(b"\0") or path.is_symlink() or _content(path) != content:
+            left += [name] if _is_policy(path) else []
+            continue
+        removed.append(name)
+        if not dry_run:
+            path.unlink()
+    if not dry_run and (top / ".gitcoord").is_dir() and not any((top / ".gitcoord").iterdir()):
+        (top / ".gitcoord").rmdir()
+    return removed, left
+
+
+def _is_policy(path: Path) -> bool:
+    """Is it there, and, where it may be about other things, about gitcoord?"""
+    return path.exists() and (path.name != ".gitattributes" or _MARK.encode() in _content(path))
+
+
+def _starter(root: str, email: str) -> dict[str, bytes]:
+    config = CONFIG.format(root=root, person=_person(email))
+    return dict(zip(_FILES, (text.encode() for text in (config, RULES, ATTRIBUTES))))
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
 def _person(email: str) -> str:

@@ -5,6 +5,7 @@ A kind's module has
     subject(event)            the first line of the commit, for people
     apply(state, event)       the changes to the tree, or Illegal
     refs(state, event)        claim refs: name -> True (points at this event's commit) or False (gone)
+    AGENTS                    only where it differs: which of its fields name an agent
 and, where a command makes it, `decide...(state, command, view) -> Decision | Refusal`.
 """
 
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
 KINDS = (
     "init", "adopt", "claim", "release", "expire", "takeover", "disown",
     "start", "stop", "kill", "revive", "halt", "unhalt", "repair", "epoch",
+    "notice", "request", "answer", "role", "deploy",
 )  # fmt: skip
+
+
+def agent_fields(kind: str) -> "tuple[str, ...]":
+    """Which fields of this kind name an agent, besides the one who acted."""
+    found: tuple[str, ...] = getattr(kind_module(kind), "AGENTS", ("target", "holder"))
+    return found
 
 
 def kind_module(kind: str) -> "Any":

@@ -54,6 +54,17 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
     refusal = None if command.dirty else uncommitted(view, claims)
     if refusal is not None:
         return refusal
+    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    if (
+        command.commit
+        and not _changed(view, command.commit, written)
+        and not _earlier(state, view, command.commit, written)
+    ):
+        return Refusal(
+            "no-work",
+            f"{command.commit[:12]} changes nothing of what is released: nothing was released",
+            hints=("name the commit that carries the work, or leave --commit out",),
+        )
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     add_release(chain, view, claims, command.commit)
     beat = next_beat(view.beat(agent), agent, claims[0]["session"], view) if _is_open(state, agent) else None
@@ -98,9 +109,19 @@ def _not_held(state: "State", agent: str, missing: list[str]) -> Refusal:
     )
 
 
-def dirty_paths(view: "View", paths: list[str]) -> list[str]:
-    """Those of the claimed paths below which something is not committed."""
+def dirty_paths(view: "View", paths: list[str], agent: str = "") -> list[str]:
+    """Those of the claimed paths below which something is not committed; with `agent`, in all work trees it claimed in."""
     found = view.fact("dirty", *paths)
+    assert isinstance(found, list)
+    for tree in _trees(view, agent) if agent else ():
+        more = view.fact("dirty in", tree, *paths)
+        assert isinstance(more, list)
+        found = found + more
+    return found
+
+
+def _trees(view: "View", agent: str) -> list[str]:
+    found = view.fact("trees", agent)
     assert isinstance(found, list)
     return found
 
@@ -108,30 +129,72 @@ def dirty_paths(view: "View", paths: list[str]) -> list[str]:
 def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str) -> None:
     """One event for all these claims, each judged from its own base."""
     work = commit or str(view.fact("head"))
-    bases: dict[str, list[str]] = {}
-    for claim in claims:
-        if claim["space"] == "path" and claim["mode"] == WRITE and work and claim["base"] != work:
-            bases.setdefault(claim["base"], []).append(claim["path"])
-    changed: dict[str, list[list[str]]] = {}
-    for base, paths in bases.items():
-        found = view.fact("changed", base, work, *paths)
-        assert isinstance(found, dict)
-        changed.update(found)
+    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    changed = _changed(view, work, written)
+    carries = dict.fromkeys(changed, work)
+    if not commit and len(changed) < len(written):
+        for tree in _trees(view, chain.agent):  # the work may have been done in another work tree
+            left = [c for c in written if c["path"] not in changed]
+            work_there = str(view.fact("head in", tree))
+            more = _changed(view, work_there, left)
+            changed.update(more)
+            carries.update(dict.fromkeys(more, work_there))
+    bases = {claim["path"]: claim["base"] for claim in written}
+    earlier = _earlier(chain.state, view, work, [c for c in written if c["path"] not in changed])
+    for path, (base, files) in earlier.items():
+        bases[path], changed[path], carries[path] = base, files, work
     released = []
     for claim in claims:
         files = changed.get(claim["path"], []) if claim["space"] == "path" else []
-        landed = _landed(chain.state, view, claim, files)
+        landed = _landed(chain.state, view, claim, files, carries.get(claim["path"], ""))
         released.append(
             {
                 "space": claim["space"], "path": claim["path"], "token": claim["token"],
-                "commit": work if files else commit, "base": claim["base"], "files": files, "landed": landed,
+                "commit": carries[claim["path"]] if files else "",
+                "base": bases[claim["path"]] if files else claim["base"], "files": files, "landed": landed,
             }
         )  # fmt: skip
     chain.add("release", {"released": released})
 
 
-def _landed(state: "State", view: "View", claim: "Record", files: "list[list[str]]") -> "list[list[object]]":
-    """Earlier lineage of these files that the sync branch contains by now: no longer needed."""
+def _changed(view: "View", work: str, claims: "list[Record]") -> "dict[str, list[list[str]]]":
+    """The files that a commit changed below each claim since its base, where there are any."""
+    bases: dict[str, list[str]] = {}
+    for claim in claims:
+        if work and claim["base"] != work:
+            bases.setdefault(claim["base"], []).append(claim["path"])
+    changed: dict[str, list[list[str]]] = {}
+    for base, paths in bases.items():
+        found = view.fact("changed", base, work, *paths)
+        assert isinstance(found, dict)
+        changed.update((path, files) for path, files in found.items() if files)
+    return changed
+
+
+def _earlier(
+    state: "State", view: "View", work: str, claims: "list[Record]"
+) -> "dict[str, tuple[str, list[list[str]]]]":
+    """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
+    if not claims or not work:
+        return {}
+    found = view.fact("unlanded", work, *(claim["path"] for claim in claims))
+    assert isinstance(found, dict)
+    earlier = {}
+    for path, (base, files) in found.items():
+        new = [row for row in files if not _is_recorded(state, row)]
+        if new:
+            earlier[path] = (base, new)
+    return earlier
+
+
+def _is_recorded(state: "State", row: list[str]) -> bool:
+    path, mode, blob = row
+    records = state.leaves(lineage_dir(state, path)).values()
+    return any((record["mode"], record["blob"]) == (mode, blob) for record in records)
+
+
+def _landed(state: "State", view: "View", claim: "Record", files: "list[list[str]]", work: str) -> "list[list[object]]":
+    """Earlier lineage of these files that the sync branch, and this work, contain by now: no longer needed."""
     if not files:
         return []
     touched = {key_of(state, Item("path", path)) for path, _, _ in files}
@@ -139,7 +202,7 @@ def _landed(state: "State", view: "View", claim: "Record", files: "list[list[str
     earlier = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
     if not earlier:
         return []
-    landed = view.fact("landed", *sorted({record["commit"] for record in earlier}))
+    landed = view.fact("landed", work, *sorted({record["commit"] for record in earlier}))
     assert isinstance(landed, list)
     return [[record["path"], record["seq"]] for record in earlier if record["commit"] in landed]
 

@@ -51,7 +51,7 @@ def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal"
     admitted = admit(state, command.actor, view)
     if isinstance(admitted, Refusal):
         return admitted
-    if command.fresh and not admitted.opens and _alive(state, view, agent):
+    if command.fresh and not admitted.opens and _is_somebody(state, view, agent):
         return Refusal(
             "instance",
             f"'{agent}' is already at work (session {admitted.session})",
@@ -72,9 +72,10 @@ def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal"
     return Decision(chain.events, [beat] if beat else [], result)
 
 
-def _alive(state: "State", view: "View", agent: str) -> bool:
+def _is_somebody(state: "State", view: "View", agent: str) -> bool:
+    """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
     record = agent_record(state, agent)
-    return record is not None and alive(state, view, record)
+    return record is not None and bool(record["instance"]) and alive(state, view, record)
 
 
 def subject(event: "Event") -> str:

@@ -45,7 +45,7 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
         return refusal
     claims = all_claims(state, agent)
     paths = [c["path"] for c in claims if c["space"] == "path"]
-    unclean = set(dirty_paths(view, paths)) if paths else set()
+    unclean = set(dirty_paths(view, paths, agent)) if paths else set()
     dirty = [c for c in claims if c["space"] == "path" and c["path"] in unclean]
     if dirty and not command.keep:
         return Refusal(

@@ -5,6 +5,7 @@ from gitcoord.core.asking import decide as decide_take
 from gitcoord.core.claims import Item, describe, file_of, item_of, key_of, overlapping
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.kinds.expire import lose
+from gitcoord.core.roles import not_an_approver
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import Actor, admit_or_none, silence
 from gitcoord.errors import Refusal, UsageError
@@ -35,7 +36,16 @@ def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refus
         raise UsageError(
             "a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",)
         )
-    refusal = halted(state) or admit_or_none(state, command.actor, view) or _not_a_person(command, view)
+    refusal = (
+        halted(state)
+        or admit_or_none(state, command.actor, view)
+        or not_an_approver(
+            command.actor,
+            view,
+            "take a live claim away",
+            "ask the holder to release it, or wait: git claim --wait 10m <path>",
+        )
+    )
     if refusal is not None:
         return refusal
     what = shown(command.item.name, command.item.space)
@@ -73,19 +83,6 @@ def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refus
         return granted
     events = [event._replace(part=event.part + 1) for event in granted.events]
     return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
-
-
-def _not_a_person(command: Takeover, view: "View") -> "Refusal | None":
-    approvers = view.fact("approvers")
-    assert isinstance(approvers, list)
-    if command.actor.person and (not approvers or command.actor.agent in approvers):
-        return None
-    return Refusal(
-        "person",
-        "only a person at a terminal may take a live claim away"
-        + (" whom the settings list as approver" if approvers else ""),
-        hints=("ask the holder to release it, or wait: git claim --wait 10m <path>",),
-    )
 
 
 def subject(event: "Event") -> str:

@@ -1,0 +1,117 @@
+"""`git coord install-hooks` and `uninstall-hooks`."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import gitcoord
+from gitcoord.adapters.cli.shared import Json, act
+from gitcoord.app import hooks
+from gitcoord.app.hooktext import Kit
+from gitcoord.app.managers import EVENTS
+from gitcoord.errors import Refused, StoreError
+from gitcoord.hot.render import put
+from gitcoord.hot.verbs import Call
+from gitcoord.names import printable
+
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")]
+
+
+def kit() -> Kit:
+    """The hooks' sources: beside the package in a checkout, else among what was installed with it."""
+    places = (Path(gitcoord.__file__).parents[1] / "githooks", Path(sys.prefix, "share/gitcoord/githooks"))
+    place = next((place for place in places if (place / "gate.sh").is_file()), None)
+    if place is None:
+        raise StoreError("the hooks did not come with this gitcoord", hints=("install it again: ./install.sh",))
+    names = ("gate.sh", "before.sh", *EVENTS)
+    return Kit({name: (place / name).read_text() for name in names}, _git_claim())
+
+
+def _git_claim() -> str:
+    """Where `git-claim` is: with a path that does not work, every commit would be refused."""
+    found = shutil.which("git-claim") or shutil.which("git-claim", path=os.path.dirname(sys.executable))
+    if found is None:
+        raise StoreError("git-claim is not on PATH, so the hooks could not judge", hints=("./install.sh",))
+    if not found.isprintable():
+        raise StoreError(f"git-claim lies in a place that a hook cannot name: {printable(found)}")
+    return os.path.abspath(found)
+
+
+def install_hooks(dry_run: DryRun = False, json: Json = False) -> int:
+    """Install the hooks that judge commits and pushes, beside those that are there."""
+
+    def body(call: Call) -> int:
+        gates = hooks.gated_refs(call.ctx)
+        try:
+            plan = hooks.require_unmanaged(hooks.plan(call.ctx, kit(), gates))
+        except Refused as refused:
+            show_snippet(call, refused.data)
+            raise
+        if not dry_run:
+            hooks.install(call.ctx, plan)
+        call.screen.answer({"dry_run": dry_run, "changed": plan.changes and not dry_run, **plan.result()})
+        _say_steps(call, plan.steps + plan.other, dry_run=dry_run)
+        if not plan.changes:
+            call.screen.say("the hooks are already installed")
+        elif dry_run:
+            call.screen.say("nothing was changed")
+        else:
+            call.screen.say(f"moves of these refs are judged: {printable(', '.join(plan.gates))}")
+            call.screen.hint("take them away again: git coord uninstall-hooks")
+        return 0
+
+    return act(body, json=json)
+
+
+def uninstall_hooks(dry_run: DryRun = False, json: Json = False) -> int:
+    """Take gitcoord's hooks away; what was there before is as it was."""
+
+    def body(call: Call) -> int:
+        steps = hooks.removal(call.ctx)
+        changed = False if dry_run else hooks.uninstall(call.ctx, steps)
+        call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})
+        _say_steps(call, steps, dry_run=dry_run)
+        if not steps and not changed:
+            call.screen.say("no hooks of gitcoord are installed here")
+        elif dry_run:
+            call.screen.say("nothing was changed")
+        return 0
+
+    return act(body, json=json)
+
+
+# What is going to be done to a hook, and what was done.
+_WORDS = {
+    "installed": ("install", "installed"), "upgraded": ("upgrade", "upgraded"), "removed": ("remove", "removed"),
+    "restored": ("bring back", "brought back"), "set aside": ("set aside", "set aside"), "left": ("leave", "left"),
+}  # fmt: skip
+
+
+def step_lines(steps: "list[hooks.Step]", *, done: bool) -> list[str]:
+    lines = []
+    for step in steps:
+        if step.action == "unchanged":
+            continue
+        more, beside = "", printable(os.path.basename(step.kept))
+        if step.action == "installed" and step.kept:
+            more = f"; the hook that was there runs first, as {beside}"
+        elif step.action == "set aside":
+            more = " (it was changed since it was installed)"
+        elif step.action == "left":
+            more = f" (it is not gitcoord's); {beside} is still there"
+        lines.append(f"{_WORDS[step.action][done]} {printable(step.path)}{more}")
+    return lines
+
+
+def _say_steps(call: Call, steps: "list[hooks.Step]", *, dry_run: bool) -> None:
+    call.screen.say(*(("would " if dry_run else "") + line for line in step_lines(steps, done=not dry_run)))
+
+
+def show_snippet(call: Call, data: "dict[str, Any]") -> None:
+    """As it is to be pasted; it holds nothing that came from outside but the name of a directory."""
+    if not call.screen.json and data.get("snippet"):
+        put(1, "\n".join(printable(line) for line in str(data["snippet"]).split("\n")) + "\n\n")

@@ -1,0 +1,150 @@
+"""`git coord setup` and `teardown`: all of gitcoord into a repository in one step, and out again."""
+
+import sys
+import time
+from typing import Annotated, Any
+
+import typer
+
+from gitcoord.adapters.cli import policy
+from gitcoord.adapters.cli.hooks import DryRun, kit, show_snippet, step_lines
+from gitcoord.adapters.cli.shared import Json, act
+from gitcoord.app import hooks
+from gitcoord.app.init import init, sync_branch
+from gitcoord.app.managers import Managed
+from gitcoord.core.sessions import Actor
+from gitcoord.errors import Refusal, Refused, UsageError
+from gitcoord.hot.render import put
+from gitcoord.hot.verbs import Call, at_terminal, is_set_up
+from gitcoord.names import printable
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def setup(yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
+    """Set gitcoord up in one step: the ledger, a starter policy and the hooks. What is there already stays."""
+
+    def body(call: Call) -> int:
+        there = is_set_up(call.ctx)
+        gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
+        plan = hooks.plan(call.ctx, kit(), gates)
+        files = policy.missing_starter(call.ctx.repo)
+        todo = _todo(plan, gates[0], files, there=there)
+        call.screen.say(
+            *(("would " if dry_run else "will ") + line for line in todo), *_already(plan, files, there=there)
+        )
+        result: dict[str, Any] = {"dry_run": dry_run, "created": not there, "policy": files}
+        result["sync"] = gates[0].removeprefix("refs/heads/")
+        if todo and not dry_run:
+            _confirm("go on?", yes=yes)
+            made = init(call.ctx, call.onlooker() or Actor("init"))
+            email = call.ctx.settings.get("user.email")
+            result["policy"] = policy.write_starter(call.ctx.repo, str(made["root"]), email)
+            if isinstance(plan, hooks.Plan):
+                hooks.install(call.ctx, plan)
+        managed = {"manager": plan.manager, "snippet": plan.snippet} if isinstance(plan, Managed) else {}
+        none = {"way": "managed", "directory": "", "hooks": [], "gate_refs": []}
+        result |= plan.result() if isinstance(plan, hooks.Plan) else {**none, **managed}
+        call.screen.answer({"changed": bool(todo) and not dry_run, **result})
+        _end(call, managed, files, todo=bool(todo), dry_run=dry_run)
+        return 0
+
+    return act(body, json=json)
+
+
+def _todo(plan: "hooks.Plan | Managed", sync: str, files: list[str], *, there: bool) -> list[str]:
+    lines = [] if there else [f"make the ledger; work lands on '{printable(sync.removeprefix('refs/heads/'))}'"]
+    lines += [f"write {name}" for name in files]
+    if isinstance(plan, hooks.Plan) and plan.changes:
+        lines += step_lines(plan.steps + plan.other, done=False)
+        if plan.settings:
+            lines.append(f"note in the local settings which refs are judged: {printable(', '.join(plan.gates))}")
+    return lines
+
+
+def _already(plan: "hooks.Plan | Managed", files: list[str], *, there: bool) -> list[str]:
+    ready = isinstance(plan, hooks.Plan) and not plan.changes
+    parts = [("the ledger", there), ("the policy", not files), ("the hooks", ready)]
+    found = [name for name, is_there in parts if is_there]
+    return [f"already there: {', '.join(found)}"] if found else []
+
+
+def _end(call: Call, managed: dict[str, str], files: list[str], *, todo: bool, dry_run: bool) -> None:
+    if managed:
+        call.screen.note(f"note: {managed['manager']} looks after the hooks here, so none were installed; add this:")
+        show_snippet(call, managed)
+    if dry_run:
+        call.screen.say("nothing was changed")
+        return
+    call.screen.say("gitcoord is set up" if todo else "nothing to do: gitcoord is set up")
+    if files:
+        call.screen.hint(f"look at {', '.join(files)}, then commit them")
+    if todo:
+        call.screen.hint("claim a path: git claim <path>", "take it all away again: git coord teardown")
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    """Only a person is asked."""
+    if yes or not at_terminal():
+        return
+    put(2, f"{question} [Y/n] ")
+    answer = sys.stdin.readline()
+    if not answer or answer.strip().lower() not in ("", "y", "yes"):
+        raise Refused(Refusal("declined", "nothing was changed"))
+
+
+def teardown(
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    force: Annotated[bool, typer.Option("--force", help="For a person: although somebody holds claims.")] = False,
+    json: Json = False,
+) -> int:
+    """Take gitcoord out of this repository. The ledger is archived; refused while somebody holds a claim."""
+
+    def body(call: Call) -> int:
+        from gitcoord.app import teardown as app
+
+        if not (yes or dry_run or at_terminal()):
+            raise UsageError(
+                "without a terminal, teardown needs --yes", hints=("look first: git coord teardown --dry-run",)
+            )
+        ctx, actor = call.ctx, call.onlooker()
+        root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
+        found, steps = app.survey(ctx, actor, force=force), hooks.removal(ctx)
+        files, left = policy.remove_starter(ctx.repo, root, email, dry_run=True)
+        lines = _going(found.head is not None or bool(found.refs), len(found.refs), root, steps, files)
+        call.screen.say(*(("would " if dry_run else "will ") + line for line in lines))
+        result: dict[str, object] = {
+            "removed": False,
+            "archive": "",
+            "refs": len(found.refs) + (found.head is not None),
+        }
+        result |= {"hooks": [step.row() for step in steps], "bring_back": []}
+        if lines and not dry_run:
+            _confirm("go on?", yes=yes)
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ctx.host.wall()))
+            result = app.tear_down(ctx, actor, stamp, force=force)
+            files, left = policy.remove_starter(ctx.repo, root, email, dry_run=False)
+        call.screen.answer({"dry_run": dry_run, **result, "files": files, "left": left})
+        _told(call, result, left, anything=bool(lines), dry_run=dry_run)
+        return 0
+
+    return act(body, json=json)
+
+
+def _going(ledger: bool, refs: int, root: str, steps: "list[hooks.Step]", files: list[str]) -> list[str]:
+    lines = [f"archive the ledger, and remove it with {refs} other refs of gitcoord"] if ledger else []
+    lines += ["forget the local settings gitcoord.*"] if root else []
+    return [*lines, *step_lines(steps, done=False), *(f"remove {name}" for name in files)]
+
+
+def _told(call: Call, result: "dict[str, Any]", left: list[str], *, anything: bool, dry_run: bool) -> None:
+    if left and anything:
+        call.screen.say(f"left in the tree, since they are committed or changed: {', '.join(left)}")
+    if dry_run or not anything:
+        call.screen.say("nothing was changed" if dry_run else "gitcoord is not set up here")
+        return
+    call.screen.say("gitcoord is gone from this repository")
+    if result["archive"]:
+        call.screen.say(f"the ledger is kept: {result['archive']}; to bring it back:")
+        call.screen.say(*("  " + line for line in result["bring_back"]))

@@ -1,0 +1,88 @@
+"""What gates leave on record (notices and requests for approval), and the answers of people; roles."""
+
+from gitcoord.app.ledger import load, read_snapshot
+from gitcoord.app.policy import sync_policy_commit
+from gitcoord.app.transact import transact
+from gitcoord.core.kinds import kind_module
+from gitcoord.core.kinds.request import approvals
+from gitcoord.errors import GitcoordError
+from gitcoord.store.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.core.codec import Record
+    from gitcoord.core.judge import Verdict
+    from gitcoord.core.sessions import Actor
+
+_ASKED = 50
+
+
+def leave_records(
+    ctx: "Context", actor: "Actor", gate: str, refused: "list[Verdict]", noted: "list[Verdict]"
+) -> "list[str]":
+    """Notices of what was let through, requests for what a person must approve. A gate that may not write only judges."""
+    ids: list[str] = []
+    asked = [verdict for verdict in refused if verdict.asks]
+    try:
+        if asked:
+            ids = ask(ctx, actor, asked)
+        if noted:
+            kind = kind_module("notice")
+            rows = tuple(
+                {key: str(getattr(v, key)) for key in ("rule", "stage", "path", "agent", "commit")} for v in noted
+            )
+            transact(ctx, kind.decide, kind.Notice(actor, gate, rows))
+    except (GitcoordError, OSError):
+        pass
+    return ids
+
+
+def ask(ctx: "Context", actor: "Actor", verdicts: "list[Verdict]") -> list[str]:
+    kind = kind_module("request")
+    rows = tuple({key: str(getattr(v, key)) for key in ("path", "mode", "blob", "rule", "commit")} for v in verdicts)
+    result = transact(ctx, kind.decide, kind.Request(actor, rows[:_ASKED]))
+    ids: list[str] = result["ids"]  # type: ignore[assignment]
+    return ids
+
+
+def listing(ctx: "Context", *, all: bool = False) -> "list[Record]":
+    """The requests that wait for an answer, or all."""
+    snapshot = read_snapshot(ctx)
+    load(ctx, snapshot, ctx.view(), ("below", "approvals"))
+    return [record for record in approvals(snapshot.state) if all or record["state"] == "open"]
+
+
+def difference(ctx: "Context", record: "Record") -> str:
+    """The change that is asked for, against the sync branch: its mode, and a diff that no setting of anybody's can turn."""
+    commit = sync_policy_commit(ctx, read_snapshot(ctx))
+    argv = [
+        "git",
+        "--no-replace-objects",
+        "--literal-pathspecs",
+        "ls-tree",
+        "--full-tree",
+        commit,
+        "--",
+        record["path"],
+    ]
+    entry = run(argv, ctx.repo.env)[1].split() if commit else []
+    empty = run(["git", "hash-object", "-w", "--stdin"], ctx.repo.env)[1].decode().strip()
+    before = entry[2].decode() if entry else empty
+    argv = ["git", "--no-replace-objects", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text"]
+    code, out, complaint = run([*argv, before, record["blob"] or empty], ctx.repo.env)
+    modes = f"mode {entry[0].decode() if entry else 'none'} -> {record['mode'] if record['blob'] else 'none'}"
+    told = out.decode("utf-8", "replace") if not code else f"the content cannot be shown: {complaint}"
+    return f"{modes}\n{told}".rstrip()
+
+
+def answer(
+    ctx: "Context", actor: "Actor", id: str, blob: str, *, approved: bool, reason: str = ""
+) -> "dict[str, object]":
+    kind = kind_module("answer")
+    return transact(ctx, kind.decide, kind.Answer(actor, id, approved, blob, reason))
+
+
+def set_role(ctx: "Context", actor: "Actor", target: str, role: str) -> "dict[str, object]":
+    kind = kind_module("role")
+    return transact(ctx, kind.decide, kind.SetRole(actor, target, role))

@@ -1,0 +1,135 @@
+"""Telling what the policy says: what decides for a path and where that is written, and what in it makes no sense."""
+
+from gitcoord.app.ledger import load, read_snapshot
+from gitcoord.app.policy import Source, sync_policy_commit
+from gitcoord.core.policy import ATTRIBUTES, parse_policy, unknown_settings
+from gitcoord.core.roles import role_of
+from gitcoord.names import CONFIG
+from gitcoord.store.files import write_file
+from gitcoord.store.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.core.sessions import Actor
+
+_GIT = ["git", "--no-replace-objects"]
+_RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}
+_NOTHING = ("unspecified", "unset", "false")
+
+
+class Line:
+    """One line of an attributes file that says something about gitcoord."""
+
+    __slots__ = ("attributes", "directory", "file", "number", "pattern")
+
+    def __init__(self, file: str, number: int, words: list[str]) -> None:
+        self.file = file
+        self.number = number
+        self.directory = file.rpartition("/")[0]
+        self.pattern, *self.attributes = words
+
+    def says(self, attribute: str) -> bool:
+        return any(word.lstrip("-!").partition("=")[0] == attribute for word in self.attributes)
+
+
+def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str = "") -> "list[dict[str, object]]":
+    source = _source(ctx, commit)
+    policy = parse_policy(source.pairs)
+    lines = _lines(ctx, source)
+    answers = source.answers(paths)
+    rows: list[dict[str, object]] = []
+    for path in paths:
+        rules = []
+        for attribute in ATTRIBUTES:
+            value = answers[path].get(attribute, "unspecified")
+            if value in _NOTHING:
+                continue
+            line = _deciding(ctx, lines, path, attribute)
+            rule = _RULE_OF.get(attribute, "")
+            rules.append(
+                {
+                    "attribute": attribute, "value": value, "file": line.file if line else "",
+                    "line": line.number if line else 0, "stage": policy.stage(rule) if rule else "enforce",
+                }
+            )  # fmt: skip
+        rows.append({"path": path, "commit": source.commit, "rules": rules})
+    return rows
+
+
+def _source(ctx: "Context", commit: str) -> Source:
+    return Source(ctx, commit or sync_policy_commit(ctx, read_snapshot(ctx)))
+
+
+def role_now(ctx: "Context", agent: str) -> str:
+    snapshot = read_snapshot(ctx)
+    load(ctx, snapshot, ctx.view(), ("below", "roles"))
+    policy = parse_policy(Source(ctx, sync_policy_commit(ctx, snapshot)).pairs)
+    return role_of(snapshot.state, policy, agent)
+
+
+def _lines(ctx: "Context", source: Source) -> list[Line]:
+    """The telling lines, in the order in which git lets them decide: the last that matches wins."""
+    found: list[Line] = []
+    for file in sorted(source.attribute_files, key=lambda name: name.count("/")):
+        (blob,) = ctx.store.read([f"{source.commit}:{file}"])
+        text = blob.data.decode("utf-8", "surrogateescape") if blob is not None else ""
+        for number, line in enumerate(text.split("\n"), 1):
+            if "gitcoord-" in line and not line.lstrip().startswith("#") and len(line.split()) > 1:
+                found.append(Line(file, number, line.split()))
+    return found
+
+
+def _deciding(ctx: "Context", lines: list[Line], path: str, attribute: str) -> "Line | None":
+    """The last line that says something about the attribute and matches the path: git lets the last one decide."""
+    for line in reversed([each for each in lines if each.says(attribute)]):
+        if _matched(ctx, line, [path]):
+            return line
+    return None
+
+
+def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
+    """What is most likely a mistake; CouldNotJudge where a value makes no sense at all."""
+    source = _source(ctx, commit)
+    parse_policy(source.pairs)
+    problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
+    code, out, _ = run([*_GIT, "ls-tree", "-r", "-z", "--name-only", "--full-tree", source.commit], ctx.repo.env)
+    tracked = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name and not code]
+    lines = _lines(ctx, source)
+    covered = {id(line): _matched(ctx, line, tracked) for line in lines}
+    for index, line in enumerate(lines):
+        where = f"{line.file}:{line.number}"
+        if not covered[id(line)]:
+            problems.append({"where": where, "what": f"'{line.pattern}' matches no file{_advice(line.pattern)}"})
+            continue
+        for attribute in ATTRIBUTES:
+            later = [other for other in lines[index + 1 :] if other.says(attribute)]
+            hidden = set().union(*(covered[id(other)] for other in later)) if line.says(attribute) else set()
+            if hidden and covered[id(line)] <= hidden:
+                by = ", ".join(f"{o.file}:{o.number}" for o in later if covered[id(o)] & covered[id(line)])
+                problems.append({"where": where, "what": f"{attribute} of '{line.pattern}' never counts: {by} decides"})
+    return problems
+
+
+def _advice(pattern: str) -> str:
+    return f" ('{pattern.rstrip('/')}/**' for all below a directory)" if "*" not in pattern else ""
+
+
+def _matched(ctx: "Context", line: Line, tracked: list[str]) -> set[str]:
+    """The files that a pattern matches, by git's own word: it is asked with an attributes file of this one line."""
+    base = line.directory + "/" if line.directory else ""
+    inside = {name[len(base) :]: name for name in tracked if name.startswith(base)}
+    if not inside:
+        return set()
+    place = ctx.scratch("explain/attributes")
+    write_file(place, f"{line.pattern} gitcoord-claim=matched\n".encode("utf-8", "surrogateescape"))
+    env = {
+        **ctx.repo.env,
+        b"GIT_DIR": Source(ctx, "").make().encode("utf-8", "surrogateescape"),
+        b"GIT_INDEX_FILE": b"/nonexistent/index",
+    }
+    argv = [*_GIT, "-c", f"core.attributesFile={place}", "check-attr", "--cached", "--stdin", "-z", "gitcoord-claim"]
+    data = "".join(name + "\0" for name in inside).encode("utf-8", "surrogateescape")
+    code, out, _ = run(argv, env, data)
+    words = out.decode("utf-8", "surrogateescape").split("\0")
+    return {inside[name] for name, value in zip(words[::3], words[2::3]) if value == "matched"} if not code else set()

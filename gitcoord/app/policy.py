@@ -1,0 +1,214 @@
+"""Reading the project's policy of one commit: settings by `git config --blob`, path classes by `git check-attr`.
+
+git reads attributes from the work tree, the index or (since 2.40) a commit, and always from `info/attributes` too, which
+anybody can edit. So the attributes files of the commit are put into an index of their own, in a git directory of our own
+that borrows the repository's objects: what decides is what was committed, nothing else.
+"""
+
+from gitcoord.core.claims import format_record
+from gitcoord.core.codec import Malformed, dumps, loads
+from gitcoord.core.policy import ATTRIBUTES, Policy, attributes_of, is_attributes_file, parse_policy
+from gitcoord.errors import CouldNotJudge
+from gitcoord.names import CONFIG
+from gitcoord.store.files import make_directory, read_file, remove_file, rename, write_file
+from gitcoord.store.process import run
+from gitcoord.store.settings import parse_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from gitcoord.app.context import Context
+    from gitcoord.app.ledger import Snapshot
+    from gitcoord.core.codec import Record
+
+_GIT = ["git", "--no-replace-objects"]
+_SPECS = ["--", f":(top,literal){CONFIG}", ":(top,icase).gitattributes", ":(top,icase)*/.gitattributes"]
+
+
+def sync_policy_commit(ctx: "Context", snapshot: "Snapshot") -> str:
+    """The commit whose policy counts for grants: the sync branch's tip, else HEAD."""
+    sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
+    return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
+
+
+def staged_policy(ctx: "Context", *, worktree: bool) -> str:
+    """The tree that a commit of what is staged would have; with `worktree`, with the policy files as they lie there."""
+    env = dict(ctx.repo.env)
+    if worktree:
+        index = read_file(f"{ctx.repo.git_dir}/index", 1 << 30)
+        copy = ctx.scratch(f"explain/index-{ctx.host.random()[:8]}")
+        if index:
+            write_file(copy, index)
+        env[b"GIT_INDEX_FILE"] = copy.encode("utf-8", "surrogateescape")
+        listing = [*_GIT, "ls-files", "-z", "--cached", "--others", "--deleted", *_SPECS]
+        names = run(listing, env)[1]
+        run([*_GIT, "update-index", "--add", "--remove", "-z", "--stdin"], env, names)
+    code, out, complaint = run([*_GIT, "write-tree"], env)
+    if worktree:
+        remove_file(copy)
+    if code:
+        raise CouldNotJudge(f"git cannot read what is staged: {complaint}")
+    return out.decode().strip()
+
+
+class Source:
+    """The policy of one commit, '' for a repository without any."""
+
+    def __init__(self, ctx: "Context", commit: str) -> None:
+        self._ctx = ctx
+        self.commit = commit
+        self._place = f"{ctx.repo.scratch}/policy.git"
+        self._record = self._find() if commit else {"settings": [], "telling": False}
+
+    @property
+    def pairs(self) -> "list[tuple[str, str]]":
+        rows: Any = self._record["settings"]
+        return [(str(key), str(value)) for key, value in rows]
+
+    @property
+    def attribute_files(self) -> list[str]:
+        rows: Any = self._record.get("attributes", [])
+        return [str(row) for row in rows]
+
+    def policy(self, paths: "Iterable[str]") -> Policy:
+        """The settings, and what the attributes say of these paths."""
+        present = bool(self._record["telling"] or self._record.get("config"))
+        return parse_policy(self.pairs)._replace(attributes=self.attributes(paths), present=present)
+
+    # --- attributes
+
+    def attributes(self, paths: "Iterable[str]") -> "dict[str, Any]":
+        return {path: attributes_of(values) for path, values in self.answers(paths).items()}
+
+    def answers(self, paths: "Iterable[str]") -> "dict[str, dict[str, str]]":
+        """git's own words for each path and attribute."""
+        found: dict[str, dict[str, str]] = {path: {} for path in paths}
+        if not found or not self._record["telling"]:
+            return found
+        if read_file(f"{self._place}/objects/info/alternates", 8192) != self._alternates:
+            self.make()  # the repository was moved
+        data = "".join(path + "\0" for path in found).encode("utf-8", "surrogateescape")
+        argv = [*_GIT, "-c", "core.attributesFile=/dev/null", "check-attr", "--cached", "--stdin", "-z", *ATTRIBUTES]
+        code, out, complaint = run(argv, self._env(), data)
+        words = out.decode("utf-8", "surrogateescape").split("\0")
+        # Without its index git would answer "no rule" for everything.
+        if code or len(words) < 3 * len(ATTRIBUTES) * len(found) or not self._has_index():
+            raise CouldNotJudge(f"git cannot read the attributes of {self.commit[:12]}: {complaint}")
+        for path, attribute, value in zip(words[::3], words[1::3], words[2::3]):
+            found[path][attribute] = value
+        return found
+
+    def _has_index(self) -> bool:
+        return read_file(f"{self._place}/{self._record['index']}", 4) == b"DIRC"
+
+    def _env(self) -> "dict[bytes, bytes]":
+        place = self._place.encode("utf-8", "surrogateescape")
+        index = f"{self._place}/{self._record['index']}".encode("utf-8", "surrogateescape")
+        return {**self._ctx.repo.env, b"GIT_DIR": place, b"GIT_INDEX_FILE": index, b"GIT_ATTR_NOSYSTEM": b"1"}
+
+    # --- what was read before
+
+    def _find(self) -> "Record":
+        """What is remembered of this commit, or of one that differs from it in nothing that matters here."""
+        file = f"{self._place}/remembered"
+        try:
+            old: Record | None = loads(read_file(file, 1 << 22))
+        except Malformed:
+            old = None
+        if old is not None and self._fits(old):
+            return old
+        record = self._read()
+        self._remember(record)
+        return record
+
+    def _remember(self, record: "Record") -> None:
+        """For speed only: where nothing may be written, git is asked each time."""
+        try:
+            make_directory(self._place)
+            write_file(f"{self._place}/remembered", dumps(record).encode())
+        except OSError:
+            pass
+
+    def _fits(self, old: "Record") -> bool:
+        self._record = old
+        if old.get("v") != 1 or (old["telling"] and not self._has_index()):
+            return False
+        if old["commit"] == self.commit:
+            return True
+        argv = [*_GIT, "diff-tree", "-r", "--no-renames", "--name-only", "-z", old["commit"], self.commit, *_SPECS]
+        code, out, _ = run(argv, self._ctx.repo.env)
+        if code or out:
+            return False
+        old["commit"] = self.commit
+        self._remember(old)
+        return True
+
+    def _read(self) -> "Record":
+        listing = [*_GIT, "ls-tree", "-r", "-z", "--full-tree", self.commit]
+        code, out, complaint = run(listing, self._ctx.repo.env)
+        if code:
+            raise CouldNotJudge(f"the policy of {self.commit[:12]} cannot be read: {complaint}")
+        files, config = [], ""
+        for line in out.decode("utf-8", "surrogateescape").split("\0"):
+            meta, _, path = line.partition("\t")
+            if path == CONFIG:
+                config = meta.split(" ")[2]
+            elif is_attributes_file(path) and " blob " in meta:  # git ignores others too
+                files.append([path, *meta.split(" ")[::2]])
+        blobs = self._ctx.store.read([blob for _, _, blob in files])
+        if any(blob is None for blob in blobs):
+            raise CouldNotJudge(
+                f"an attributes file of {self.commit[:12]} cannot be read", hints=("git fsck tells more",)
+            )
+        telling = any(b"gitcoord" in blob.data for blob in blobs if blob is not None)
+        return {
+            "v": 1, "commit": self.commit, "settings": self._settings(config), "config": config, "telling": telling,
+            "attributes": [path for path, _, _ in files], "index": self._index(files) if telling else "",
+        }  # fmt: skip
+
+    def _settings(self, blob: str) -> "list[list[str]]":
+        if not blob:
+            return []
+        code, out, complaint = run([*_GIT, "config", "--blob", blob, "--list", "-z"], self._ctx.repo.env)
+        if code:
+            raise CouldNotJudge(
+                f"{CONFIG} of {self.commit[:12]} cannot be read: {complaint}", hints=("mend the file and commit it",)
+            )
+        return [list(pair) for pair in parse_settings(out)]
+
+    def _index(self, files: "list[list[str]]") -> str:
+        """An index with the attributes files alone, below a git directory of our own."""
+        try:
+            self.make()
+        except OSError as error:
+            raise CouldNotJudge(
+                f"the attributes of {self.commit[:12]} cannot be asked for: {error.strerror}: {self._place}",
+                hints=("gitcoord needs to write below the repository's git directory",),
+            ) from None
+        name, temporary = f"index-{self.commit}", f"index-{self.commit}.{self._ctx.host.random()[:8]}"
+        lines = "".join(f"{mode} {blob}\t{path}\0" for path, mode, blob in files)
+        self._record = {"index": temporary}
+        argv = [*_GIT, "update-index", "-z", "--index-info"]
+        code, _, complaint = run(argv, self._env(), lines.encode("utf-8", "surrogateescape"))
+        if code:
+            raise CouldNotJudge(f"the attributes of {self.commit[:12]} cannot be read: {complaint}")
+        rename(f"{self._place}/{temporary}", f"{self._place}/{name}")
+        return name
+
+    @property
+    def _alternates(self) -> bytes:
+        return self._ctx.repo.objects.encode("utf-8", "surrogateescape") + b"\n"
+
+    def make(self) -> str:
+        """The git directory of our own, made on the way."""
+        sha256 = self._ctx.store.oid_length == 64
+        for directory in ("objects/info", "refs"):
+            make_directory(f"{self._place}/{directory}")
+        config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n"
+        config += "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
+        write_file(f"{self._place}/HEAD", b"ref: refs/heads/none\n")
+        write_file(f"{self._place}/config", config.encode())
+        write_file(f"{self._place}/objects/info/alternates", self._alternates)
+        return self._place

@@ -1,0 +1,147 @@
+"""Taking gitcoord out of a repository: nothing that somebody holds, nothing that could not be brought back."""
+
+from gitcoord.app.hooks import removal, uninstall
+from gitcoord.app.ledger import load, read_snapshot
+from gitcoord.app.look import listing
+from gitcoord.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError
+from gitcoord.names import CLAIMS, LEDGER, LOST, TIP, Oid
+from gitcoord.record import NamedTuple
+from gitcoord.store.hookfiles import remove_tree
+from gitcoord.store.interface import Create, Delete, SwapFailed
+from gitcoord.store.process import run
+from gitcoord.store.settings import parse_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.core.sessions import Actor
+    from gitcoord.store.interface import Operation
+
+ARCHIVE = "refs/gitcoord-archive/"
+_TRIES = 5
+
+
+class Found(NamedTuple):
+    """What there is to take away: the ledger's head, every ref of gitcoord's with where it points."""
+
+    head: "Oid | None"
+    refs: "dict[str, Oid]"
+
+
+def survey(ctx: "Context", actor: "Actor | None", *, force: bool) -> Found:
+    """What would go. Refused where somebody holds a live claim, unless a person insists."""
+    # The head first: if the claims read next belong to a later one, the swap that expects this head fails.
+    head = ctx.store.resolve([LEDGER])[0]
+    refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs("refs/gitcoord/")}
+    if force:
+        _require_person(ctx, actor)
+    elif head is not None:
+        _require_nobody(ctx)
+    elif (refs or ctx.settings.get("gitcoord.root")) and not ctx.store.list_refs(ARCHIVE):
+        # With an archive it is a teardown that was interrupted, and goes on.
+        raise CouldNotJudge(
+            f"the ledger ({LEDGER}) is missing: who holds what cannot be told",
+            hints=("bring it back: git coord fsck --repair", "or, as a person: git coord teardown --force"),
+        )
+    return Found(head, {ref: oid for ref, oid in refs.items() if ref != LEDGER})
+
+
+def _require_nobody(ctx: "Context") -> None:
+    claims: list[dict[str, object]] = listing(ctx, None, silent=True)["claims"]  # type: ignore[assignment]
+    live = tuple({key: claim[key] for key in claim if key != "silent"} for claim in claims if not claim["silent"])
+    if live:
+        raise Refused(
+            Refusal(
+                "live-claims",
+                f"{len(live)} live claim{'s' if len(live) > 1 else ''} in this repository; nothing was changed",
+                live,
+                ("ask the holders to release them: git claim release",),
+            )
+        )
+
+
+def _require_person(ctx: "Context", actor: "Actor | None") -> None:
+    approvers: object = []
+    try:
+        snapshot, view = read_snapshot(ctx, trusting=True), ctx.view()
+        load(ctx, snapshot, view, ("file", "format"), ("approvers",))
+        approvers = view.fact("approvers")
+    except (CouldNotJudge, NotInitialised):
+        pass  # nobody can be listed in what cannot be read
+    assert isinstance(approvers, list)
+    if actor is None or not actor.person or (approvers and actor.agent not in approvers):
+        raise Refused(
+            Refusal(
+                "person",
+                "only a person at a terminal may take gitcoord away from those who hold claims"
+                + (", whom the settings list as approver" if approvers else ""),
+                hints=("ask the holders to release them: git claim release",),
+            )
+        )
+
+
+def tear_down(ctx: "Context", actor: "Actor | None", stamp: str, *, force: bool) -> "dict[str, object]":
+    """Keep the ledger at refs/gitcoord-archive/<stamp>; remove refs, settings, hooks and scratch. Goes on where it stopped."""
+    was_there = bool(ctx.settings.get("gitcoord.root"))
+    for _ in range(_TRIES):
+        ctx.store.refresh()
+        found = survey(ctx, actor, force=force)
+        operations, archive = _operations(ctx, found, stamp)
+        if not operations:
+            break
+        try:
+            ctx.store.swap(operations)
+            break
+        except SwapFailed as failure:
+            last = failure.message
+    else:
+        raise Contention(f"others keep writing: {last}", hints=("try again", "nothing was changed"))
+    # Without its settings every hook of ours lets everything pass: from here on nobody is locked out.
+    _forget_settings(ctx)
+    steps = removal(ctx)
+    hooks = uninstall(ctx, steps)
+    remove_tree(ctx.repo.scratch)
+    return {
+        "removed": bool(was_there or operations or hooks),
+        "archive": archive,
+        "refs": sum(isinstance(operation, Delete) for operation in operations),
+        "hooks": [step.row() for step in steps],
+        "bring_back": bring_back(archive),
+    }
+
+
+def _operations(ctx: "Context", found: Found, stamp: str) -> "tuple[list[Operation], str]":
+    """The archive comes first: whatever a crash leaves, the ledger is still named."""
+    head = found.head or found.refs.get(TIP)
+    archives = ctx.store.list_refs(ARCHIVE)
+    operations: list[Operation] = []
+    archive = next((ref for ref, oid in archives.items() if oid == head), "")
+    if head is not None and not archive:
+        archive, number = ARCHIVE + stamp, 1
+        while archive in archives:
+            number += 1
+            archive = f"{ARCHIVE}{stamp}-{number}"
+        operations.append(Create(archive, head))
+        lost = {
+            f"{archive}-lost-{ref.removeprefix(LOST)}": oid for ref, oid in found.refs.items() if ref.startswith(LOST)
+        }
+        operations += [Create(ref, oid) for ref, oid in lost.items()]
+    if found.head is not None:
+        operations.append(Delete(LEDGER, found.head))
+    return [*operations, *(Delete(ref, oid) for ref, oid in found.refs.items())], archive
+
+
+def bring_back(archive: str) -> list[str]:
+    """The commands that undo it; claims come back with `fsck --repair`."""
+    if not archive:
+        return []
+    moves = [f"git update-ref {ref} {archive} ''" for ref in (LEDGER, TIP)]
+    return [*moves, "git coord setup", "git coord fsck --repair"]
+
+
+def _forget_settings(ctx: "Context") -> None:
+    _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
+    if any(key.startswith("gitcoord.") for key, _ in parse_settings(out)):
+        code, _, complaint = run(["git", "config", "--local", "--remove-section", "gitcoord"], ctx.repo.env)
+        if code:
+            raise StoreError(f"cannot write the local settings: {complaint}", hints=("run git coord teardown again",))

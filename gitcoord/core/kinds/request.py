@@ -1,0 +1,76 @@
+"""request: a gate asked for a person's approval of one content of one path."""
+
+from gitcoord.core.codec import VERSION, check
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.sessions import Actor, dead
+from gitcoord.errors import Refusal
+from gitcoord.names import printable
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str}]}
+OPEN, APPROVED, DENIED = "open", "approved", "denied"
+_SHAPE = {
+    "id": str, "path": str, "mode": str, "blob": str, "rule": str, "commit": str, "agent": str, "at": int,
+    "state": str, "by": str, "reason": str,
+}  # fmt: skip
+
+
+class Request(NamedTuple):
+    """The command. Rows that were asked for already are not asked for again."""
+
+    actor: Actor
+    rows: "tuple[Record, ...]"
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def approvals(state: "State") -> "list[Record]":
+    """Every request, oldest first."""
+    found = [check(record, _SHAPE, file) for file, record in state.below("approvals").items()]
+    return sorted(found, key=lambda record: (record["at"], record["id"]))
+
+
+def approval_file(id: str) -> str:
+    return f"approvals/{id}"
+
+
+def decide(state: "State", command: Request, view: "View") -> "Decision | Refusal":
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    known = {(r["path"], r["mode"], r["blob"]): r["id"] for r in approvals(state)}
+    new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    if new:
+        chain.add("request", {"rows": new})
+    asked = {(r["path"], r["mode"], r["blob"]): r["id"] for r in approvals(chain.state)}
+    ids = [asked[row["path"], row["mode"], row["blob"]] for row in command.rows]
+    return Decision(chain.events, [], {"ids": ids})
+
+
+def subject(event: "Event") -> str:
+    rows = event.body["rows"]
+    more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+    return f"request approval of {printable(rows[0]['path'])}{more} by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    changes: Changes = {}
+    for number, row in enumerate(event.body["rows"]):
+        id = f"{event.seq}" if not number else f"{event.seq}.{number}"
+        if state.get(approval_file(id)) is not None:
+            raise Illegal(f"event {event.seq} asks for an approval that is there already")
+        changes[approval_file(id)] = {
+            "v": VERSION, "id": id, **row, "agent": event.agent, "at": event.at, "state": OPEN, "by": "", "reason": "",
+        }  # fmt: skip
+    return changes
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

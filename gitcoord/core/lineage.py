@@ -1,0 +1,124 @@
+"""Lineage: a change must contain the last released work on its path, across branches.
+
+Each release left, for every file it changed, a record of commit, mode and blob. A change passes with respect to a record if
+the record's work is contained where the change starts: the released commit is an ancestor there, or some commit since the
+merge base had exactly its mode and blob, or a clean merge with it changes nothing at that path. What is itself released work
+(the released commits, a squash, a rebase or a merge of them) brings its record along.
+"""
+
+from gitcoord.core.claims import Item, key_of
+from gitcoord.core.kinds.release import lineage_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.judge import Change, Step
+    from gitcoord.core.state import State, View
+
+_FEW = 16
+_TRIED = 64
+
+
+class Lineages:
+    def __init__(self, state: "State", view: "View", steps: "list[Step]", keys: "dict[str, str]") -> None:
+        self._state = state
+        self._view = view
+        self._steps = steps
+        self._records: dict[str, list[Record]] = {}
+        if len(keys) > _FEW:
+            paths = {key: path for path, key in keys.items()}
+            for _, record in sorted(state.below("lineage").items()):
+                path = paths.get(key_of(state, Item("path", record["path"])))
+                if path is not None:
+                    self._records.setdefault(path, []).append(record)
+        else:
+            for path in keys:
+                found = state.leaves(lineage_dir(state, path))
+                if found:
+                    self._records[path] = [record for _, record in sorted(found.items())]
+        for records in self._records.values():
+            records.sort(key=lambda record: -record["seq"])
+        self._first = {path: self._first_touching(steps, path) for path in self._records}
+
+    def source(self, step: "Step", change: "Change") -> "Record | None":
+        """The release that this change lands, if it lands one: the newest whose content it leaves."""
+        for record in self._records.get(change.path, ()):
+            if self._lands(step, change, record):
+                return record
+        return None
+
+    def _lands(self, step: "Step", change: "Change", record: "Record") -> bool:
+        left = [change.mode, change.blob]
+        work = self._work(record, change.path)
+        if self._is_part(step, record):
+            return left in [[mode, blob] for _, mode, blob in work]
+        having = [parent for parent in step.parents if self._landed(parent, record)]
+        if having:
+            # There already: this would be a way back to it, which needs a claim. Unless a merge brings it: then what it
+            # leaves is what that side has.
+            brings = len(having) < len(step.parents)
+            return brings and any(self._view.fact("at", parent, change.path) == left for parent in having)
+        if left in [[mode, blob] for _, mode, blob in work]:
+            return True
+        return any(
+            self._view.fact(way, parent, commit, change.path) == left
+            for way in ("merged", "picked")
+            for commit, _, _ in work[:_TRIED]
+            for parent in step.parents
+        )
+
+    def _work(self, record: "Record", path: str) -> "list[list[str]]":
+        """What was released: [commit, mode, blob] of each commit between base and release that touches the path."""
+        found = self._view.fact("work", record["base"], record["commit"], path)
+        assert isinstance(found, list)
+        return [[record["commit"], record["mode"], record["blob"]], *found]
+
+    def lacking(self, step: "Step", change: "Change", source: "Record | None") -> "Record | None":
+        """The released work on this path that is not contained where the change starts.
+
+        Released work needs to contain only what was released before it: the later work is asked when it lands.
+        """
+        if step.oid not in self._first.get(change.path, ()):
+            return None  # it builds on a step that was judged
+        records = self._records[change.path]
+        source = next((record for record in records if self._is_part(step, record)), source)
+        for record in records:
+            if source is not None and record["seq"] >= source["seq"]:
+                continue
+            places = [*step.parents, *([source["commit"]] if source is not None else ())]
+            if not any(self._contained(place, record) for place in places):
+                return record
+        return None
+
+    def _is_part(self, step: "Step", record: "Record") -> bool:
+        """One of the commits that were released."""
+        return bool(step.oid) and bool(self._view.fact("ancestor", step.oid, record["commit"]))
+
+    def _landed(self, at: str, record: "Record") -> bool:
+        path, commit = record["path"], record["commit"]
+        if self._view.fact("ancestor", commit, at):
+            return True
+        return bool(self._view.fact("had", commit, at, path, record["mode"], record["blob"]))
+
+    def _contained(self, at: str, record: "Record") -> bool:
+        if self._landed(at, record):
+            return True
+        there = self._view.fact("at", at, record["path"])
+        return self._view.fact("merged", at, record["commit"], record["path"]) == there
+
+    def _first_touching(self, steps: "list[Step]", path: str) -> set[str]:
+        """The steps that touch a path and build on no other step that was asked for all of it. Steps come parents first.
+
+        Released work was asked only for what was released before it, so whatever builds on it is asked anew.
+        """
+        first: set[str] = set()
+        after: set[str] = set()
+        for step in steps:
+            builds = any(parent in after for parent in step.parents)
+            touches = any(change.path == path for change in step.changes)
+            lands = touches and any(self._is_part(step, record) for record in self._records[path])
+            if touches and (lands or not builds):
+                first.add(step.oid)
+            if builds or (touches and not lands):
+                after.add(step.oid)
+        return first

@@ -1,0 +1,202 @@
+"""The project's policy: what `.gitcoord/config` and the `gitcoord-*` attributes say, as data.
+
+Three different answers must stay apart: a path without a rule, a rule that says no, and a policy that could not be read.
+The first is `Attributes()`, the second a verdict of `core/judge.py`, the third CouldNotJudge, raised here for values that
+make no sense: they are never guessed at.
+"""
+
+from gitcoord.errors import CouldNotJudge, UsageError
+from gitcoord.names import CONFIG, check_agent, check_path, printable
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+MONITOR, WARN, ENFORCE = "monitor", "warn", "enforce"
+STAGES = (MONITOR, WARN, ENFORCE)
+BLOCK, CHECKPOINT = "block", "checkpoint"
+ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
+
+# Each rule, and what it stands for: shown with every refusal, and settable as [rollout] <rule> = <stage>.
+RULES = {
+    "unclaimed": "a shared path is changed only under a write claim",
+    "held": "what another holds is changed by nobody else",
+    "lineage": "a change builds on the last released work on its path",
+    "stale-deploy": "nothing is deployed from a stale copy",
+    "role": "a role writes only where it may",
+    "guard": "guarded paths are changed by nobody, or with a person's approval",
+    "own-files": "the guard's own files are changed with a person's approval",
+    "killed": "nothing of a killed agent gets through",
+    "halted": "while everything is halted nothing gets through",
+    "ledger": "the ledger is append-only, and only gitcoord appends",
+    "attribution": "a commit of an agent says whose it is",
+}
+# Settings by section, as `git config --list` spells them; for `policy check`.
+KNOWN = {
+    "gitcoord": ("root", "approver", "role", "attribution", "authority", "sync"),
+    "rollout": tuple(RULES),
+    "rule": ("record",),
+    "role": ("readonly", "scratch"),
+    "agent": ("role",),
+    "resource": ("capacity", "ttl", "read", "write"),
+    "deploy": ("remote", "ref", "tag", "verify", "timeout"),
+    "guard": ("onerror",),
+}
+
+
+class Attributes(NamedTuple):
+    """What the attributes say of one path."""
+
+    claim: bool = False
+    guard: str = ""
+    writers: tuple[str, ...] = ()
+
+
+class Role(NamedTuple):
+    readonly: bool = False
+    scratch: str = ""  # where a read-only role may write after all; '{agent}' stands for its name
+
+
+class Policy(NamedTuple):
+    stages: "dict[str, str]"
+    records: "dict[str, str]"
+    roles: "dict[str, Role]"
+    agents: "dict[str, str]"
+    approvers: tuple[str, ...]
+    default_role: str
+    attribution: bool
+    root: str
+    attributes: "dict[str, Attributes]"  # of the paths that were asked for
+    present: bool = False  # the project has a policy at all, so that there is something to guard
+
+    def stage(self, rule: str) -> str:
+        return self.stages.get(rule, ENFORCE)
+
+    def why(self, rule: str) -> str:
+        """What a rule stands for, and the project's own decision behind it where it names one."""
+        return RULES[rule] + (f"; see {self.records[rule]}" if rule in self.records else "")
+
+    def of(self, path: str) -> Attributes:
+        return self.attributes[path]
+
+
+def parse_policy(pairs: "Iterable[tuple[str, str]]") -> Policy:
+    """The settings; attributes come separately, by `with_attributes`."""
+    policy = Policy({}, {}, {}, {}, (), "", False, "", {})
+    for key, value in pairs:
+        section, _, rest = key.partition(".")
+        name, _, setting = rest.rpartition(".")
+        policy = _with(policy, section, name, setting, value)
+    return policy
+
+
+def _with(policy: Policy, section: str, name: str, setting: str, value: str) -> Policy:
+    if section == "rollout" and not name and setting in RULES:
+        if value not in STAGES:
+            raise _senseless(f"rollout.{setting}", value, f"one of {', '.join(STAGES)}")
+        policy.stages[setting] = value
+    elif section == "rule" and setting == "record":
+        policy.records[name] = printable(value)
+    elif section == "role" and name:
+        policy.roles[name] = _role(policy.roles.get(name, Role()), name, setting, value)
+    elif section == "agent" and name and setting == "role":
+        policy.agents[name] = value
+    elif section == "gitcoord" and not name:
+        return _general(policy, setting, value)
+    return policy
+
+
+def _general(policy: Policy, setting: str, value: str) -> Policy:
+    if setting == "approver":
+        try:
+            return policy._replace(approvers=(*policy.approvers, check_agent(value)))
+        except UsageError as error:
+            raise CouldNotJudge(f"{CONFIG}: gitcoord.approver: {error.message}") from None
+    if setting == "role":
+        return policy._replace(default_role=value)
+    if setting == "root":
+        return policy._replace(root=value)
+    if setting == "attribution":
+        if value not in ("require", "off"):
+            raise _senseless("gitcoord.attribution", value, "'require' or 'off'")
+        return policy._replace(attribution=value == "require")
+    return policy
+
+
+def _role(role: Role, name: str, setting: str, value: str) -> Role:
+    if setting == "readonly":
+        if value.lower() not in ("true", "yes", "on", "1", "", "false", "no", "off", "0"):
+            raise _senseless(f"role.{name}.readonly", value, "true or false")
+        return role._replace(readonly=value.lower() in ("true", "yes", "on", "1", ""))
+    if setting == "scratch":
+        try:
+            return role._replace(scratch=check_path(value))
+        except UsageError as error:
+            raise CouldNotJudge(f"{CONFIG}: role.{printable(name)}.scratch: {error.message}") from None
+    return role
+
+
+def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
+    return CouldNotJudge(
+        f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}", hints=("mend the file and commit it",)
+    )
+
+
+def attributes_of(values: "dict[str, str]") -> Attributes:
+    """From `git check-attr`'s words; a guard that is not known is the strictest one."""
+    guard = values.get("gitcoord-guard", "unspecified")
+    if guard in ("unspecified", "unset", "false"):
+        guard = ""
+    elif guard not in (WARN, CHECKPOINT):
+        guard = BLOCK
+    writers = values.get("gitcoord-writers", "unspecified")
+    named = () if writers in ("unspecified", "unset", "set") else tuple(w for w in writers.split(",") if w)
+    return Attributes(
+        values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false"), guard, named
+    )
+
+
+def unknown_settings(pairs: "Iterable[tuple[str, str]]") -> list[str]:
+    """Keys that gitcoord does not know: most likely misspelt."""
+    wrong = []
+    for key, _ in pairs:
+        section, _, rest = key.partition(".")
+        setting = rest.rpartition(".")[2]
+        if setting not in KNOWN.get(section, ()):
+            wrong.append(key)
+    return wrong
+
+
+# --- the guard's own files ------------------------------------------------------------------------------------------
+
+
+def is_own_file(path: str) -> bool:
+    """`.gitcoord/` and every `.gitattributes`; whether a change of the latter matters is `same_answers`' question."""
+    return path.startswith(".gitcoord/") or path == ".gitcoord" or is_attributes_file(path)
+
+
+def is_attributes_file(path: str) -> bool:
+    return path.rpartition("/")[2].lower() == ".gitattributes"
+
+
+def same_answers(old: bytes, new: bytes, top: bytes = b"") -> bool:
+    """Does a change of an attributes file leave every `gitcoord-*` answer alone? `top` is where macros are defined."""
+    return _telling_lines(old, new + b"\n" + top) == _telling_lines(new, old + b"\n" + top)
+
+
+def _telling_lines(data: bytes, other: bytes) -> list[bytes]:
+    """The lines that say something about gitcoord, by themselves or through a macro of either version, in their order."""
+    lines = [line.strip() for line in data.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
+    words = [b"gitcoord"]
+    for _ in range(8):  # macros that use macros
+        macros = [
+            line.split()[0].removeprefix(b"[attr]")
+            for line in (data + b"\n" + other).split(b"\n")
+            if line.startswith(b"[attr]") and any(word in line for word in words)
+        ]
+        if set(macros) <= set(words):
+            break
+        words = [b"gitcoord", *macros]
+    return [line for line in lines if any(word in line for word in words)]

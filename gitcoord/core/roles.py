@@ -1,0 +1,70 @@
+"""Roles: what an agent is here to do, and so where it may write; and who may approve."""
+
+from gitcoord.core.claims import Item, key_of
+from gitcoord.core.policy import Role
+from gitcoord.errors import Refusal
+from gitcoord.names import covers, printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.core.policy import Policy
+    from gitcoord.core.sessions import Actor
+    from gitcoord.core.state import State, View
+
+
+def may_approve(actor: "Actor", approvers: "Iterable[str]") -> bool:
+    """A person at a terminal, and one of those whom the settings list, where they list any."""
+    named = list(approvers)
+    return actor.person and (not named or actor.agent in named)
+
+
+def not_an_approver(actor: "Actor", view: "View", deed: str, hint: str) -> "Refusal | None":
+    """The refusal of what only a person may do, and only one of those whom the settings list, where they list any."""
+    approvers = view.fact("approvers")
+    assert isinstance(approvers, list)
+    if may_approve(actor, approvers):
+        return None
+    listed = " whom the settings list as approver" if approvers else ""
+    return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=(hint,))
+
+
+def out_of_role(state: "State", policy: "Policy", actor: "Actor", agent: str, path: str) -> str:
+    """Why this agent's role does not write there; '' where it may."""
+    if may_approve(actor, policy.approvers):
+        return ""
+    role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
+    profile = policy.roles.get(role, Role())
+    scratch = profile.scratch.replace("{agent}", agent)
+    if scratch and covers(key_of(state, Item("path", scratch)), key_of(state, Item("path", path))):
+        return ""
+    if profile.readonly:
+        where = f": it writes only below {printable(scratch)}" if scratch else ""
+        return f"the role '{printable(role)}' of '{agent}' does not write here{where}"
+    writers = policy.of(path).writers
+    if writers and role not in writers:
+        named = f"'{printable(role)}'" if role else "without a role"
+        return f"it is written by {printable(', '.join(writers))}; '{agent}' is {named}"
+    return ""
+
+
+def is_free(state: "State", policy: "Policy", actor: "Actor", agent: str) -> bool:
+    """Does this agent's role write wherever no path says otherwise?"""
+    if may_approve(actor, policy.approvers):
+        return True
+    role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
+    return not policy.roles.get(role, Role()).readonly
+
+
+def role_of(state: "State", policy: "Policy", agent: str, *, person: bool = False) -> str:
+    """By the ledger, for a subagent its parent's; else by the settings; people have none unless they are given one."""
+    name = agent
+    while name:
+        record = state.get(f"roles/{name}")
+        if record is not None and record["role"]:
+            return str(record["role"])
+        if name in policy.agents:
+            return policy.agents[name]
+        name = name.rpartition(".")[0]
+    return "" if person else policy.default_role

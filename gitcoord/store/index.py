@@ -1,0 +1,56 @@
+"""Index files: copies to work on, and the shared one replaced under git's own lock."""
+
+import posix
+
+
+def copy_index(source: str, target: str) -> bool:
+    """Copy an index; False where there is none.
+
+    The copy keeps the time of the original: git tells by it which entries it must not believe without looking.
+    """
+    try:
+        fd = posix.open(source, posix.O_RDONLY | posix.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        out = posix.open(target, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
+        try:
+            while chunk := posix.read(fd, 1 << 20):
+                view = memoryview(chunk)
+                while view:
+                    view = view[posix.write(out, view) :]
+            time = posix.fstat(fd).st_mtime_ns
+            posix.utime(out, ns=(time, time))
+        finally:
+            posix.close(out)
+    finally:
+        posix.close(fd)
+    return True
+
+
+class IndexLock:
+    """git's lock on an index, as a context that frees it. `had` tells whether it could be had."""
+
+    def __init__(self, index: str) -> None:
+        self._index = index
+        self._lock = index + ".lock"
+        self.had = False
+
+    def __enter__(self) -> "IndexLock":
+        try:
+            posix.close(posix.open(self._lock, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o666))
+            self.had = True
+        except FileExistsError:
+            pass
+        return self
+
+    def replace(self, new: str) -> None:
+        """Make `new` the index, and let go. As git does it: the lock itself becomes the index."""
+        posix.rename(new, self._lock)
+        posix.rename(self._lock, self._index)
+        self.had = False
+
+    def __exit__(self, *_: object) -> None:
+        if self.had:
+            posix.unlink(self._lock)
+            self.had = False

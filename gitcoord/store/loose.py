@@ -1,0 +1,133 @@
+"""What git would find at once, read without git: loose objects, and refs in files.
+
+Most of what an everyday command reads was written a moment ago and lies loose. A `None` from `object` and `UNSURE` from
+`ref` mean that git must be asked: packed objects, objects of an alternate, anything odd or damaged, other ref formats.
+"""
+
+import posix
+from zlib import decompress, error
+
+from gitcoord.names import is_oid
+from gitcoord.store.files import fingerprint
+from gitcoord.store.interface import Object
+from gitcoord.store.objects import framed, hasher
+from gitcoord.store.plumbing import UNSURE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gitcoord.names import Oid, RefName
+    from gitcoord.store.repo import Repo
+
+_LINKS = 5
+_LIMIT = 1 << 20
+_KEPT = 1000
+
+
+class Loose:
+    def __init__(self, repo: "Repo", oid_length: int) -> None:
+        self._repo = repo
+        self._hash = hasher(oid_length)
+        self._length = oid_length
+        self._objects: dict[Oid, Object] = {}
+        self._packed: tuple[tuple[int, ...], bytes] = ((), b"")
+
+    def ids(self, names: "Sequence[str]") -> "list[Oid | None] | None":
+        """The ids of all these names, refs in the order asked; None where git must be asked."""
+        found: list[Oid | None] = []
+        for name in names:
+            oid = name if is_oid(name, self._length) else UNSURE if ":" in name else self.ref(name)
+            if oid == UNSURE:
+                return None
+            found.append(oid)
+        return found
+
+    def keep(self, objects: "Iterable[Object | None]") -> None:
+        """Remember what git told, if it is what it claims to be: git does not look, and a repair may follow."""
+        if len(self._objects) >= _KEPT:
+            self._objects.clear()
+        for found in objects:
+            if found is not None and self._hash(framed(found.kind, found.data)).hexdigest() == found.oid:
+                self._objects[found.oid] = found
+
+    def forget(self) -> None:
+        self._objects.clear()
+
+    def ref(self, name: "RefName") -> "Oid | None":
+        """Where a ref points; None where there is none; UNSURE where only git can tell."""
+        for _ in range(_LINKS):
+            found = self._text(name)
+            if found is None:
+                found = self._in_packed(name)
+            if found is None or is_oid(found, self._length):
+                return found
+            if not found.startswith("ref: refs/"):
+                break
+            name = found.removeprefix("ref: ")
+        return UNSURE
+
+    def _text(self, name: "RefName") -> "str | None":
+        """What the ref's file says; None where there is no such file."""
+        place = self._repo.common_dir if name.startswith("refs/") else self._repo.git_dir
+        try:
+            fd = posix.open(f"{place}/{name}", posix.O_RDONLY | posix.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError):
+            return ""
+        try:
+            return posix.read(fd, 4096).decode("ascii", "replace").rstrip("\n")
+        except IsADirectoryError:
+            return None
+        except OSError:
+            return ""
+        finally:
+            posix.close(fd)
+
+    def _in_packed(self, name: "RefName") -> "str | None":
+        path = self._repo.common_dir + "/packed-refs"
+        now = fingerprint(path)
+        if not now:
+            return None
+        if now != self._packed[0]:
+            self._packed = now, _whole(path)
+        data, line = self._packed[1], b" " + name.encode("utf-8", "surrogateescape") + b"\n"
+        end = data.find(line)
+        return data[end - self._length : end].decode("ascii", "replace") if end >= 0 else None
+
+    def object(self, oid: "Oid") -> "Object | None":
+        """An object that lies loose and is whole."""
+        if oid not in self._objects:
+            self.keep([self._read(oid)])
+        return self._objects.get(oid)
+
+    def _read(self, oid: "Oid") -> "Object | None":
+        try:
+            fd = posix.open(f"{self._repo.objects}/{oid[:2]}/{oid[2:]}", posix.O_RDONLY | posix.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            packed = posix.read(fd, _LIMIT)
+            raw = decompress(packed) if len(packed) < _LIMIT else b""
+        except (OSError, error):
+            return None
+        finally:
+            posix.close(fd)
+        head, _, data = raw.partition(b"\0")
+        kind = head.partition(b" ")[0].decode("ascii", "replace")
+        return Object(oid, kind, data) if framed(kind, data) == raw else None
+
+
+def _whole(path: str) -> bytes:
+    parts = []
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+            while part := posix.read(fd, _LIMIT):
+                parts.append(part)
+        finally:
+            posix.close(fd)
+    except FileNotFoundError:
+        pass  # `git pack-refs` or a deletion is at work; what was there is loose or gone
+    return b"".join(parts)

@@ -1,0 +1,61 @@
+# shellcheck shell=sh disable=SC2154  # the hook says which event it is
+# What the hooks share; install-hooks writes it into each of them. It says where git-claim is, and ends the hook at once
+# where gitcoord is not set up. Pure sh, no process: every commit in every repository with these hooks pays for it.
+git_claim='' # install-hooks writes the path; without one, PATH decides
+
+# The local settings are in the common directory, which linked work trees share.
+dir=${GIT_DIR:-.git}
+if [ -f "$dir" ]; then
+    read -r _ dir <"$dir" # 'gitdir: <path>'
+fi
+common=${GIT_COMMON_DIR:-}
+if [ -z "$common" ]; then
+    common=$dir
+    if [ -f "$dir/commondir" ]; then
+        IFS= read -r common <"$dir/commondir"
+        case $common in /*) ;; *) common=$dir/$common ;; esac
+    fi
+fi
+[ -r "$common/config" ] || exit 0
+
+# Set up: the section [gitcoord] has a root. Whoever sets `refs` needs the gated refs too, which stand in the same section.
+here='' root='' gates=''
+# shellcheck disable=SC2162  # without -r the backslashes go, with which git writes a quote
+while read line || [ -n "$line" ]; do
+    case $line in
+    '['[Gg][Ii][Tt][Cc][Oo][Oo][Rr][Dd]']'*) here=1 line=${line#*]} line=${line#"${line%%[! 	]*}"} ;;
+    '['*)
+        [ -z "$root" ] || [ -z "$gates" ] || break
+        here=''
+        ;;
+    esac
+    [ -n "$here" ] || continue
+    case $line in
+    [Rr][Oo][Oo][Tt][=\ \	]*) root=1 ;;
+    [Gg][Aa][Tt][Ee][Rr][Ee][Ff][=\ \	]*)
+        line=${line#*=} line=${line#"${line%%[! 	]*}"}
+        case $line in '"'*'"') line=${line#?} line=${line%?} ;; esac
+        gates="$gates$line
+"
+        ;;
+    esac
+    [ -z "$root" ] || [ -n "$refs" ] || break
+done <"$common/config"
+[ -n "$root" ] || exit 0
+
+# Without git-claim: a gate is closed, what only helps is left out. `gate` starts it in place of this shell.
+gate() {
+    [ -x "$git_claim" ] || git_claim=$(command -v git-claim) || lacking
+    exec "$git_claim" --gate "$event" "$@"
+}
+
+lacking() {
+    [ -n "$closed" ] || exit 0
+    echo "gitcoord: $event: could not judge this, so it is refused: git-claim is not where it was, nor on PATH" >&2
+    echo "hint: install gitcoord again, or take its hooks away: git coord uninstall-hooks (or delete $0)" >&2
+    case $event in
+    reference-transaction) ;;
+    *) echo "hint: to go on without being judged, this once: --no-verify" >&2 ;;
+    esac
+    exit 1
+}

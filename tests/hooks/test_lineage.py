@@ -1,0 +1,279 @@
+"""Lineage: a change is refused unless it contains the last released work on its path, across branches. Real histories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.support import Project, refused
+
+LONG = "".join(f"line {n}\n" for n in range(30))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """bob released work on shared/a on his branch; alice holds it now, on a branch from before that work."""
+    made = Project(tmp_path)
+    made.commit({"shared/a": LONG, "shared/bin": "\0one", "shared/other": "o\n"})
+    (made.top / "shared/link").symlink_to("a")
+    made.commit({})
+    made.unhooked("push", "-q", "origin", "main")
+    return made
+
+
+def released(project: Project, files: dict[str, str | None] | None = None) -> str:
+    files = files or {"shared/a": LONG.replace("line 3\n", "bob's\n")}
+    return project.work("bob", "bobs", files)
+
+
+# --- refused: the work is missing ----------------------------------------------------------------------------------
+
+
+def _text(top: Path) -> None:
+    (top / "shared/a").write_text(LONG.replace("line 20\n", "alice's\n"))
+
+
+def _binary(top: Path) -> None:
+    (top / "shared/bin").write_bytes(b"\0alice")
+
+
+def _symlink(top: Path) -> None:
+    (top / "shared/link").unlink()
+    (top / "shared/link").symlink_to("other")
+
+
+def _rename(top: Path) -> None:
+    (top / "shared/a").rename(top / "shared/renamed")
+
+
+STALE: dict[str, tuple[str, Callable[[Project], str], Callable[[Path], None]]] = {
+    "text": ("shared/a", released, _text),
+    "binary": ("shared/bin", lambda p: released(p, {"shared/bin": "\0bob"}), _binary),
+    "symbolic link": ("shared/link", lambda p: _released_link(p), _symlink),
+    "rename": ("shared/a", released, _rename),
+    "resurrection": ("shared/a", lambda p: released(p, {"shared/a": None}), _text),
+}
+
+
+def _released_link(project: Project) -> str:
+    project.branch("bobs")
+    project.claim("shared/link", agent="bob")
+    (project.top / "shared/link").unlink()
+    (project.top / "shared/link").symlink_to("bin")
+    commit = project.commit({}, "link", "bob")
+    project.claim("release", "shared/link", "--commit", commit, agent="bob")
+    return commit
+
+
+@pytest.mark.parametrize("kind", STALE)
+def test_stale_work_is_refused_and_its_repair_passes(project: Project, kind: str) -> None:
+    path, release, edit = STALE[kind]
+    commit = release(project)
+    project.branch("stale")
+    project.claim("shared", agent="alice")
+    edit(project.top)
+    done = project.try_commit({}, "alice")
+    assert refused(done, "lineage", path) and commit[:12] in done.err, done
+    project.commit({}, "past the hooks", "alice")
+    assert refused(project.push("stale", agent="alice"), "lineage", path)
+    # The repair that the refusal names: bring the released work in, then do one's own on top.
+    project.branch("mended")
+    project.git("merge", "-q", "--no-edit", commit, agent="alice")
+    if kind == "resurrection":
+        (project.top / "shared").mkdir(exist_ok=True)
+    if kind != "rename" or (project.top / "shared/a").exists():
+        edit(project.top)
+    assert project.try_commit({}, "alice").code == 0
+    assert project.push("mended", agent="alice").code == 0
+
+
+def test_disowning_clears_it(project: Project) -> None:
+    released(project)
+    project.branch("stale")
+    project.claim("shared/a", agent="alice")
+    _text(project.top)
+    assert refused(project.try_commit({}, "alice"), "lineage")
+    project.claim("disown", "shared/a", "--reason", "abandoned", agent="alice")
+    assert project.try_commit({}, "alice").code == 0
+
+
+def test_the_older_of_two_releases_must_be_contained_too(project: Project) -> None:
+    """Two releases of one path before landing, the second without the first: landing the second is refused."""
+    released(project)
+    project.work("carol", "carols", {"shared/a": LONG.replace("line 3\n", "carol's\n")})
+    project.switch("main")
+    project.git("merge", "-q", "--squash", "carols", agent="boss")
+    assert refused(project.try_commit({}, "boss"), "lineage", "shared/a")
+
+
+def test_going_back_to_landed_work_needs_a_claim(project: Project) -> None:
+    """Content that was released once is no pass for ever: what landed meanwhile would be undone."""
+    first = released(project)
+    project.switch("main")
+    project.git("merge", "-q", "--no-ff", "--no-edit", "bobs", agent="boss")
+    project.work("carol", "carols", {"shared/a": LONG.replace("line 9\n", "carol's\n")})
+    project.switch("main")
+    project.git("merge", "-q", "--no-ff", "--no-edit", "carols", agent="boss")
+    project.git("checkout", "-q", first, "--", "shared/a")
+    assert refused(project.try_commit({}, "boss"), "unclaimed", "shared/a")
+
+
+# --- passes --------------------------------------------------------------------------------------------------------
+
+
+def _land(project: Project, *words: str) -> None:
+    project.switch("main")
+    done = project.try_git(*words, agent="boss")
+    assert done.code == 0, done
+
+
+def test_squash(project: Project) -> None:
+    released(project)
+    _land(project, "merge", "-q", "--squash", "bobs")
+    assert project.try_commit({}, "boss").code == 0
+    assert project.push("main", agent="boss").code == 0
+
+
+def test_squash_of_two_commits_onto_a_sync_branch_that_changed_the_same_file(project: Project) -> None:
+    project.branch("bobs")
+    project.claim("shared/a", agent="bob")
+    project.commit({"shared/a": LONG.replace("line 3\n", "bob's\n")})
+    commit = project.commit({"shared/a": LONG.replace("line 3\n", "bob's\n").replace("line 12\n", "bob's too\n")})
+    project.claim("release", "shared/a", "--commit", commit, agent="bob")
+    project.switch("main")
+    project.commit({"shared/a": LONG.replace("line 28\n", "main's\n")})
+    _land(project, "merge", "-q", "--squash", "bobs")
+    assert project.try_commit({}, "boss").code == 0
+
+
+def test_rebase_of_several_commits_onto_a_changed_file(project: Project) -> None:
+    project.branch("bobs")
+    project.claim("shared/a", agent="bob")
+    text = LONG
+    for number in (3, 4, 5):
+        text = text.replace(f"line {number}\n", f"bob's {number}\n")
+        commit = project.commit({"shared/a": text}, f"bob {number}", "bob")
+    project.claim("release", "shared/a", "--commit", commit, agent="bob")
+    project.switch("main")
+    project.commit({"shared/a": LONG.replace("line 28\n", "main's\n")})
+    project.unhooked("push", "-q", "origin", "main")
+    project.switch("bobs")
+    project.unhooked("rebase", "-q", "main")
+    assert project.push("bobs:main", agent="boss").code == 0
+
+
+def test_cherry_pick(project: Project) -> None:
+    commit = released(project)
+    _land(project, "cherry-pick", commit)
+    assert project.push("main", agent="boss").code == 0
+
+
+def test_revert_under_a_claim(project: Project) -> None:
+    commit = released(project)
+    _land(project, "merge", "-q", "--ff-only", "bobs")
+    assert refused(project.try_git("revert", "--no-edit", commit, agent="boss"), "unclaimed", "shared/a")
+    project.unhooked("reset", "-q", "--hard")
+    project.claim("shared/a", agent="boss")
+    assert project.try_git("revert", "--no-edit", commit, agent="boss").code == 0
+
+
+@pytest.mark.parametrize("what", ["delete", "reformat", "rename", "go on"])
+def test_whoever_builds_on_it_may_do_anything(project: Project, what: str) -> None:
+    released(project)
+    project.branch("next", "bobs")
+    project.claim("shared", agent="alice")
+    file = project.top / "shared/a"
+    if what == "delete":
+        file.unlink()
+    elif what == "rename":
+        file.rename(project.top / "shared/renamed")
+    else:
+        file.write_text(file.read_text().upper() if what == "reformat" else file.read_text() + "more\n")
+    assert project.try_commit({}, "alice").code == 0
+    assert project.push("next", agent="alice").code == 0
+
+
+def test_a_later_commit_of_the_holder_in_the_same_push(project: Project) -> None:
+    released(project)
+    project.claim("shared/a", agent="bob")
+    assert project.try_commit({"shared/a": "more\n"}, "bob").code == 0
+    assert project.push("bobs", agent="bob").code == 0
+
+
+def test_two_releases_one_upon_the_other_land_together_or_in_turn(project: Project) -> None:
+    first = released(project)
+    second = project.work("carol", "carols", {"shared/a": "carol's\n"}, start="bobs")
+    for branch, commits in (("together", [second]), ("in-turn", [first, second])):
+        project.branch(branch, "main")
+        for commit in commits:
+            project.git("checkout", "-q", commit, "--", "shared/a", agent="boss")
+            assert project.try_commit({}, "boss").code == 0, branch
+        assert project.push(f"{branch}", agent="boss").code == 0, branch
+
+
+def test_missing_commits_cannot_be_judged(project: Project) -> None:
+    commit = released(project)
+    project.switch("main")
+    project.unhooked("branch", "-q", "-D", "bobs")
+    project.unhooked("reflog", "expire", "--expire=now", "--all")
+    project.unhooked("-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
+    project.branch("stale")
+    project.claim("shared/a", agent="alice")
+    _text(project.top)
+    done = project.try_commit({}, "alice")
+    assert done.code != 0 and commit[:12] in done.err and "could not be judged" in done.err and "disown" in done.err, (
+        done
+    )
+
+
+def test_back_and_forth_within_one_release(project: Project) -> None:
+    """The middle commit's parent has had the released content already; it is part of the work all the same."""
+    project.branch("bobs")
+    project.claim("shared/a", agent="bob")
+    for text in ("one\n", "two\n", "one\n"):
+        commit = project.commit({"shared/a": text})
+    project.claim("release", "shared/a", "--commit", commit, agent="bob")
+    assert project.push("bobs:main", agent="boss").code == 0
+
+
+def test_a_conflict_resolved_to_exactly_what_was_released(project: Project) -> None:
+    commit = released(project, {"shared/bin": "\0bob"})
+    project.switch("main")
+    project.commit({"shared/bin": "\0main"})
+    project.try_git("merge", "-q", commit, agent="boss")
+    project.git("checkout", "-q", commit, "--", "shared/bin", agent="boss")
+    done = project.try_git("commit", "-q", "--no-edit", agent="boss")
+    assert done.code == 0, done
+
+
+def test_only_where_a_change_starts_is_the_work_asked_for(project: Project) -> None:
+    """bob's work landed squashed together with carol's: only a merge shows that it is contained, and only until his
+    lines are changed again."""
+    released(project)
+    project.work(
+        "carol",
+        "carols",
+        {"shared/a": LONG.replace("line 3\n", "bob's\n").replace("line 20\n", "carol's\n")},
+        start="bobs",
+    )
+    _land(project, "merge", "-q", "--squash", "carols")
+    assert project.try_commit({}, "boss").code == 0
+    assert project.push("main", agent="boss").code == 0
+    project.branch("next")
+    project.claim("shared/a", agent="alice")
+    for text in ("alice's\n", "alice's again\n"):
+        project.commit({"shared/a": LONG.replace("line 3\n", text).replace("line 20\n", "carol's\n")}, agent="alice")
+    done = project.push("next", agent="alice")
+    assert done.code == 0, done
+
+
+def test_a_squash_whose_conflict_is_resolved_to_exactly_what_was_released(project: Project) -> None:
+    """Neither a merge nor a pick of it is clean: only its own content shows what it lands."""
+    commit = released(project, {"shared/bin": "\0bob"})
+    project.switch("main")
+    project.commit({"shared/bin": "\0main"})
+    project.git("checkout", "-q", commit, "--", "shared/bin", agent="boss")
+    done = project.try_commit({}, "boss")
+    assert done.code == 0, done

@@ -1,0 +1,184 @@
+"""Reading without git: the same answers as git's, or none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitcoord.hot.open import open_repository
+from gitcoord.store.interface import Create, Object
+from gitcoord.store.loose import Loose
+from gitcoord.store.plumbing import UNSURE, PlumbingStore
+from tests.support import GitRepo, git, plumbing_store, repo_at
+
+REF = "refs/claims/path/a/@x"
+
+
+@pytest.fixture
+def top(git_repo: GitRepo) -> Path:
+    place = Path(git_repo.workspace)
+    git(place, "commit", "-q", "--allow-empty", "-m", "one")
+    return place
+
+
+@pytest.fixture
+def loose(top: Path) -> Loose:
+    return Loose(repo_at(top / ".git", worktree=top), 40)
+
+
+def _head(top: Path) -> str:
+    return git(top, "rev-parse", "HEAD").decode().strip()
+
+
+def test_head_is_followed_to_its_branch_packed_or_not(top: Path, loose: Loose) -> None:
+    assert loose.ref("HEAD") == _head(top)
+    git(top, "pack-refs", "--all")
+    assert loose.ref("HEAD") == _head(top)
+    git(top, "checkout", "-q", "--orphan", "empty")
+    assert loose.ref("HEAD") is None
+
+
+def test_a_loose_ref_counts_more_than_a_packed_one(top: Path, loose: Loose) -> None:
+    git(top, "update-ref", REF, "HEAD")
+    git(top, "pack-refs", "--all")
+    old = loose.ref(REF)
+    git(top, "commit", "-q", "--allow-empty", "-m", "two")
+    git(top, "update-ref", REF, "HEAD")
+    assert old != loose.ref(REF) == _head(top)
+    git(top, "update-ref", "-d", REF)
+    assert loose.ref(REF) is None
+
+
+def test_a_part_of_a_packed_name_is_no_ref(top: Path, loose: Loose) -> None:
+    git(top, "update-ref", "refs/x/" + REF, "HEAD")
+    git(top, "pack-refs", "--all")
+    assert loose.ref(REF) is None and loose.ref("refs/claims/path/a") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"0123", b"ref: HEAD\n", b"ref: ../../x\n", b"\0" * 41, b"x" * 5000])
+def test_what_is_odd_is_left_to_git(top: Path, loose: Loose, content: bytes) -> None:
+    file = top / ".git" / REF
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    assert loose.ref(REF) == UNSURE
+    answers = []
+    for asking in (False, True):
+        store = plumbing_store(repo_at(top / ".git", worktree=top), 40, asking=asking)
+        answers.append(store.resolve([REF]))
+        store.close()
+    assert answers[0] == answers[1]
+
+
+def test_links_in_a_circle_are_left_to_git(top: Path, loose: Loose) -> None:
+    git(top, "symbolic-ref", "refs/a/x", "refs/a/y")
+    git(top, "symbolic-ref", "refs/a/y", "refs/a/x")
+    assert loose.ref("refs/a/x") == UNSURE
+
+
+def _object_file(top: Path, oid: str) -> Path:
+    return top / ".git/objects" / oid[:2] / oid[2:]
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", None], ids=["empty", "not zlib", "another object's bytes"])
+def test_a_damaged_object_is_not_taken(top: Path, loose: Loose, damage: bytes | None) -> None:
+    oid, other = (git(top, "hash-object", "-w", "--stdin", data=data).decode().strip() for data in (b"one", b"two"))
+    file = _object_file(top, oid)
+    content = _object_file(top, other).read_bytes() if damage is None else damage
+    assert loose.object(oid) == Object(oid, "blob", b"one")
+    loose.forget()
+    file.chmod(0o644)
+    file.write_bytes(content)
+    assert loose.object(oid) is None
+
+
+def test_git_has_the_last_word_on_a_damaged_object(top: Path) -> None:
+    oid = git(top, "hash-object", "-w", "--stdin", data=b"one").decode().strip()
+    file = _object_file(top, oid)
+    file.chmod(0o644)
+    file.write_bytes(b"")
+    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
+    assert store.read([oid]) == [None]
+    store.close()
+
+
+def test_an_object_that_a_power_cut_left_empty_is_written_again(top: Path) -> None:
+    oid = git(top, "hash-object", "-w", "--stdin", data=b"one").decode().strip()
+    file = _object_file(top, oid)
+    file.chmod(0o644)
+    file.write_bytes(b"")
+    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
+    assert store.write("blob", b"one") == oid
+    store.flush()
+    assert store.read([oid]) == [Object(oid, "blob", b"one")]
+    store.close()
+
+
+def test_packed_objects_and_those_of_an_alternate_are_gits(top: Path, tmp_path: Path) -> None:
+    git(top, "gc", "-q")
+    shared = tmp_path / "shared"
+    git(top, "clone", "-q", "--shared", str(top), str(shared))
+    for place in (top, shared):
+        store = plumbing_store(repo_at(place / ".git", worktree=place), 40)
+        (found,) = store.read(["HEAD"])
+        assert found is not None and found.kind == "commit" and found.oid == _head(top)
+        assert Loose(repo_at(place / ".git", worktree=place), 40).object(found.oid) is None
+        store.close()
+
+
+def test_no_git_is_started_for_what_lies_loose(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
+    oid = store.write("blob", b"x")
+    store.flush()
+    store.swap([Create(REF, oid)])
+    monkeypatch.setattr(PlumbingStore, "_reader", lambda self: pytest.fail("git was asked"))
+    assert store.read([REF, oid, "refs/none"]) == [Object(oid, "blob", b"x"), Object(oid, "blob", b"x"), None]
+    assert store.resolve([REF, "refs/none"]) == [oid, None] and store.target("HEAD") == _head(top)
+
+
+def test_another_users_repository_is_read_by_git_alone(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git refuses it unless it is named in safe.directory; reading without git would not ask."""
+    monkeypatch.chdir(top)
+    monkeypatch.setattr("gitcoord.hot.open.owner", lambda path: 12345)
+    store = open_repository({b"PATH": b"/usr/bin:/bin", b"HOME": b"/"}, writing=False).store
+    assert isinstance(store, PlumbingStore) and store._loose is None
+
+
+_PACKER = (
+    "import subprocess, sys\nwhile True: subprocess.run(['git', '-C', sys.argv[1], 'pack-refs', '--all', '--prune'])"
+)
+
+
+def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: Loose) -> None:
+    """pack-refs writes packed-refs first and removes the loose file then: read in that order, one of them has it."""
+    names = [f"refs/claims/path/{n}/@x" for n in range(4)]
+    packer = subprocess.Popen([sys.executable, "-c", _PACKER, str(top)], stderr=subprocess.DEVNULL)
+    try:
+        for number in range(150):
+            commit = git(top, "commit-tree", "HEAD^{tree}", "-m", str(number)).decode().strip()
+            lines = "".join(f"update {name} {commit}\n" for name in names)
+            git(top, "update-ref", "--stdin", data=lines.encode())
+            for _ in range(30):
+                assert [loose.ref(name) for name in names] == [commit] * 4
+    finally:
+        packer.kill()
+        packer.wait()
+
+
+def test_a_writer_leaves_packed_blobs_loose_for_the_next_command(top: Path) -> None:
+    (top / "file").write_text("content\n")
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "two")
+    git(top, "gc", "-q")
+    blob = git(top, "rev-parse", "HEAD:file").decode().strip()
+    repo = repo_at(top / ".git", worktree=top)
+    assert Loose(repo, 40).object(blob) is None
+    store = plumbing_store(repo, 40)
+    store.read(["refs/none"], ahead=["HEAD:file"])
+    assert store.read([blob]) == [Object(blob, "blob", b"content\n")]
+    store.write("blob", b"of an event")
+    store.flush()
+    store.close()
+    assert Loose(repo, 40).object(blob) == Object(blob, "blob", b"content\n")
