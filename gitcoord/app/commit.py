@@ -18,6 +18,7 @@ from gitcoord.app.staging import (
     is_named,
     names_of,
     refuse_conflicts,
+    shared_index,
     sweep,
 )
 from gitcoord.app.underway import refuse_under_way
@@ -27,6 +28,7 @@ from gitcoord.errors import Contention, NotInitialised, Refusal, Refused, StoreE
 from gitcoord.names import Oid, ancestors, printable, quote, shell_word
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import read_file, remove_file, write_file
+from gitcoord.store.index import IndexLock
 from gitcoord.store.process import run
 from gitcoord.store.queue import Queue
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 20
 PATIENCE = 50
+POLITE = 5
 QUEUE_SECONDS = 120.0
 
 
@@ -216,21 +219,25 @@ def _land(
     ctx: "Context", actor: Actor, head: Head, index: PrivateIndex, rows: "list[Row]", message: bytes
 ) -> "Oid | None":
     """Make the commit and move the branch. Where others were quicker, the same files go on top of theirs, at once: who
-    looked at everything again could lose for ever against a loop of plain commits. None: everything must be looked at
-    again, since another branch is checked out by now, or others committed the same files.
+    looked at everything again could lose for ever against a loop of plain commits. After a few losses git's lock on the
+    shared index keeps new plain commits out until ours stands. None: everything must be looked at again, since another
+    branch is checked out by now, or others committed the same files.
     """
     with ctx.queue():
         ctx.store.refresh()
         _require_allowed(ctx, actor, rows)
-        for _ in range(PATIENCE):
-            _require_quiet(ctx, actor)
-            now = _head(ctx)
-            if now.ref != head.ref or (now.oid != head.oid and not index.move(now.oid, rows)):
-                return None
-            head = now
-            made = _make(ctx, head, index.git("write-tree").decode().strip(), message)
-            if _swap(ctx, head, made, subject_of(message)):
-                return made
+        with IndexLock(shared_index(ctx)) as shared:
+            for lost in range(PATIENCE):
+                if lost >= POLITE:
+                    shared.take(ctx.host.pause)
+                _require_quiet(ctx, actor)
+                now = _head(ctx)
+                if now.ref != head.ref or (now.oid != head.oid and not index.move(now.oid, rows)):
+                    return None
+                head = now
+                made = _make(ctx, head, index.git("write-tree").decode().strip(), message)
+                if _swap(ctx, head, made, subject_of(message)):
+                    return made
     raise Contention(f"HEAD moved {PATIENCE} times meanwhile: nothing was committed", hints=("try again",))
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 GITLINK = "160000"
 SCRATCH = "gitcoord-new-"  # begins the names of files that are there while a commit is made
-_TRIES = 100
-_PAUSE = 0.05
 
 
 class Row(NamedTuple):
@@ -167,15 +165,13 @@ def follow(ctx: "Context", base: str, rows: "list[Row]") -> "tuple[bool, list[st
     """
     new = f"{ctx.repo.git_dir}/{SCRATCH}index-{ctx.host.random()[:12]}"
     try:
-        for _ in range(_TRIES):
-            with IndexLock(shared_index(ctx)) as lock:
-                if lock.had:
-                    copy_index(shared_index(ctx), new)
-                    staged = _advance(ctx, _with_index(ctx, new), base, rows)
-                    lock.replace(new)
-                    return True, staged
-            ctx.host.pause(_PAUSE)
-        return False, []
+        with IndexLock(shared_index(ctx)) as lock:
+            if not lock.take(ctx.host.pause):
+                return False, []
+            copy_index(shared_index(ctx), new)
+            staged = _advance(ctx, _with_index(ctx, new), base, rows)
+            lock.replace(new)
+            return True, staged
     except (StoreError, OSError):
         return False, []  # the commit stands; whoever called says so
     finally:

@@ -28,29 +28,48 @@ def copy_index(source: str, target: str) -> bool:
     return True
 
 
+_TRIES = 100
+_PAUSE = 0.05
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
 class IndexLock:
-    """git's lock on an index, as a context that frees it. `had` tells whether it could be had."""
+    """git's lock on an index, taken on demand; the context frees it."""
 
     def __init__(self, index: str) -> None:
         self._index = index
         self._lock = index + ".lock"
-        self.had = False
+        self._had = False
 
     def __enter__(self) -> "IndexLock":
+        return self
+
+    def take(self, pause: "Callable[[float], None]") -> bool:
+        """Whether it is ours now. Who has it is waited for, but not for long: it may be a file left by the dead."""
+        for _ in range(_TRIES):
+            if self._had or self._try():
+                return True
+            pause(_PAUSE)
+        return False
+
+    def _try(self) -> bool:
         try:
             posix.close(posix.open(self._lock, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o666))
-            self.had = True
         except FileExistsError:
-            pass
-        return self
+            return False
+        self._had = True
+        return True
 
     def replace(self, new: str) -> None:
         """Make `new` the index, and let go. As git does it: the lock itself becomes the index."""
         posix.rename(new, self._lock)
         posix.rename(self._lock, self._index)
-        self.had = False
+        self._had = False
 
     def __exit__(self, *_: object) -> None:
-        if self.had:
+        if self._had:
             posix.unlink(self._lock)
-            self.had = False
+            self._had = False
