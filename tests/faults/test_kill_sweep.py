@@ -2,7 +2,8 @@
 
 Three ways to die: the command alone (its git children live on), its `git update-ref` alone (the command lives on), and
 both together. strace counts system calls by name, so that a point means the same thing in each run. A run without
-GITCOORD_SOAK=1 samples the points, most of them where something is written.
+GITCOORD_SOAK=1 samples the points, most of them where something is written; a run with it takes every point of the first
+two ways and a sample of the third.
 """
 
 import os
@@ -56,7 +57,7 @@ _CHANGES = {
     "execve",
     "exit_group",
 }
-_QUICK_CHANGES, _QUICK_OTHERS = 9, 2
+_SOME_CHANGES, _SOME_OTHERS = (60, 20) if SOAK else (9, 2)
 
 # Stands in PATH as `git`. The first child of the verb in VICTIM is run by strace, in its own process (-D), so that the
 # note of its locks names the right one.
@@ -195,13 +196,13 @@ def _state(seen: Any) -> tuple[int, frozenset[tuple[str, str, str, int]]]:
     return seen["seq"], frozenset((c["path"], c["agent"], c["mode"], c["token"]) for c in seen["claims"])
 
 
-def _sample(calls: list[tuple[Point, str]]) -> list[Point]:
+def _sample(calls: list[tuple[Point, str]], *, every: bool = SOAK) -> list[Point]:
     """All of them, or some: most of those that change something, a few of the others."""
-    if SOAK:
+    if every:
         return [point for point, _ in calls]
     changes = [p for p, line in calls if p.name in _CHANGES or "O_CREAT" in line]
     others = [p for p, line in calls if not (p.name in _CHANGES or "O_CREAT" in line)]
-    return [*_evenly(changes, _QUICK_CHANGES), *_evenly(others, _QUICK_OTHERS)]
+    return [*_evenly(changes, _SOME_CHANGES), *_evenly(others, _SOME_OTHERS)]
 
 
 def _evenly(points: list[Point], count: int) -> list[Point]:
@@ -263,7 +264,7 @@ def test_update_ref_is_killed(stage: Stage) -> None:
 
 def test_both_are_killed(stage: Stage) -> None:
     """Nobody is left who knows: the next writer finds the locks, their note and the torn refs."""
-    for turn, point in enumerate(_sample(stage.profile("update-ref"))):
+    for turn, point in enumerate(_sample(stage.profile("update-ref"), every=False)):
         stage.mirror.restore()
         done = stage.play(_killing(stage.finds_out), victim="update-ref", point=point)
         _judge(stage, done, f"both at {point} of update-ref", turn)
@@ -274,7 +275,7 @@ def test_reader_is_killed(stage: Stage, victim: str) -> None:
     """A reader that dies is an error, never an empty answer."""
     if not SOAK and stage.name != "expire":
         pytest.skip("only in a soak run")
-    points = _sample(stage.profile(victim))
+    points = _sample(stage.profile(victim), every=False)
     for turn, point in enumerate(points if SOAK else points[::3]):
         stage.mirror.restore()
         done = stage.play([], victim=victim, point=point)

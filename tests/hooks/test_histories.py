@@ -189,7 +189,7 @@ def _everyday(team: Team) -> None:
     team.push(branch, f"refs/heads/{branch}")
 
 
-SEEDS = range(120) if SOAK else range(8)
+SEEDS = range(48) if SOAK else range(8)
 
 
 @pytest.mark.parametrize("team", SEEDS, indirect=True)
@@ -263,7 +263,7 @@ HIDING = [
 
 
 @pytest.mark.parametrize("hide", HIDING)
-@pytest.mark.parametrize("team", range(1000, 1040) if SOAK else range(1000, 1002), indirect=True)
+@pytest.mark.parametrize("team", range(1000, 1016) if SOAK else range(1000, 1002), indirect=True)
 def test_a_hidden_edit_is_found(team: Team, hide: object) -> None:
     _day(team)
     branch, paths = team.work()

@@ -24,8 +24,8 @@ from tests.race.support import (
 pytestmark = [pytest.mark.race, long_timeout]
 
 # The quick form stops a test's rounds after so long, so that a slow machine gets fewer rounds and not a longer test.
-ROUND_SECONDS = soak(3, 3000)
-FREE_SECONDS = soak(1, 120)
+ROUND_SECONDS = soak(3, 900)
+FREE_SECONDS = soak(1, 60)
 
 
 def wants(*items: str, mode: str = "write", units: int = 1) -> Row:
@@ -85,7 +85,7 @@ def test_paths_apart_are_never_refused(project: Project, loops: Housekeeping) ->
     """Nobody is in anybody's way: everything asked for is granted, whatever happens to the ledger at the same time."""
     began = time.monotonic()
     with arena(project, 8) as place:
-        seconds = soak(2, 900)
+        seconds = soak(2, 200)
         orders = [
             {"choices": [wants(f"dir{i}/file")], "count": 1 << 30, "seconds": seconds, "seed": i} for i in range(8)
         ]
@@ -122,7 +122,7 @@ def test_a_directory_against_what_lies_below(project: Project, loops: Housekeepi
     began = time.monotonic()
     words = ("src", "src/lib", "src/lib/x.py", "src/app.py", "src/lib/deep/y.py", ".", "srcs", "src/lib")
     with arena(project, 8) as place:
-        play_rounds(place, soak(16, 1500), *map(wants, words))
+        play_rounds(place, soak(16, 600), *map(wants, words))
         play_freely(place, *map(wants, words))
     loops.close()
     assert_sound(place)
@@ -135,7 +135,7 @@ def test_crossed_requests_never_block_each_other(project: Project, loops: Housek
     crossed = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "a"), ("c", "a"), ("d", "b", "a"), ("e", "c")]
     orders = [wants(*items) for items in crossed]
     with arena(project, 8) as place:
-        play_rounds(place, soak(16, 1500), *orders)
+        play_rounds(place, soak(16, 600), *orders)
         play_freely(place, *orders)
     loops.close()
     assert_sound(place)
@@ -151,7 +151,7 @@ def test_modes(project: Project, loops: Housekeeping) -> None:
         wants(path, mode=mode) for mode in ("read", "intent", "write", "read") for path in ("src/lib", "src/lib/x.py")
     ]
     with arena(project, 8) as place:
-        play_rounds(place, soak(16, 1500), *orders)
+        play_rounds(place, soak(16, 600), *orders)
         play_freely(place, *orders)
     loops.close()
     assert_sound(place)
@@ -161,7 +161,7 @@ def test_modes(project: Project, loops: Housekeeping) -> None:
 def test_two_intents_that_both_want_to_write(project: Project, loops: Housekeeping) -> None:
     """Nothing is taken from either, however often they ask; when all others have let go, the last one gets it."""
     with arena(project, 4) as place:
-        for _ in range(soak(3, 200)):
+        for _ in range(soak(3, 100)):
             first = place.all("take", wants("a", mode="intent"))
             assert [row["outcome"] for row in first] == ["granted"] * 4
             upgrade = place.all("take", wants("a"))
@@ -180,7 +180,7 @@ def test_a_resource_never_exceeds_its_capacity(project: Project, loops: Housekee
     began = time.monotonic()
     project.commit({".gitcoord/config": '[resource "gpu"]\n\tcapacity = 3\n'})
     with arena(project, 8) as place:
-        for _ in range(soak(6, 800)):
+        for _ in range(soak(6, 300)):
             answers = place.all("take", wants("@gpu"))
             assert sum(row["outcome"] == "granted" for row in answers) == 3, answers
             place.give_back(answers)
