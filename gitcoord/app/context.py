@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from gitcoord.names import Oid
     from gitcoord.store.interface import Store
     from gitcoord.store.process import Child
     from gitcoord.store.queue import Queue
@@ -48,10 +49,27 @@ class Context:
         self.settings = settings
         self.store = store
         self.host = host
+        authority = settings.get("gitcoord.authority")
+        self.remote = (
+            "" if authority == "local" else authority
+        )  # the remote that decides; '' where this repository does
         self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
 
     def view(self) -> View:
-        return View(self.host.wall(), self.host.mono(), self.host.boot)
+        return View(self.host.wall(), self.host.mono(), self.host.boot, self.remote)
+
+    @property
+    def near(self) -> "Store":
+        """This repository itself, whoever decides."""
+        found: Store = getattr(self.store, "near", self.store)
+        return found
+
+    def write_beat(self, data: bytes) -> "Oid":
+        """A heartbeat's object: a blob; where nothing but branches may be pushed, a commit that says the same."""
+        if not (self.remote and self.settings.get("gitcoord.namespaces") == "branches"):
+            return self.store.write("blob", data)
+        tree, who = self.store.write("tree", b""), f"gitcoord <beat@gitcoord.invalid> {self.host.wall()} +0000"
+        return self.store.write("commit", f"tree {tree}\nauthor {who}\ncommitter {who}\n\n".encode() + data)
 
     def scratch(self, name: str) -> str:
         """A file of local notes; its directory is made on the way."""
@@ -67,6 +85,10 @@ class Context:
         from gitcoord.store.queue import Queue
 
         return Queue(self.scratch("queue.lock"), QUEUE_SECONDS)
+
+    def is_authority(self, record: "dict[str, object]") -> bool:
+        """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""
+        return "remote" in record if self.remote else record == self.authority()
 
     def authority(self) -> "dict[str, object]":
         """What names this repository as the one place that decides: its directory, which a copy does not share."""

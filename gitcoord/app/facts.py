@@ -41,6 +41,8 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
         view.facts[what] = _changed(ctx, snapshot, rest[0], rest[1], rest[2:])
     elif kind == "unlanded":
         view.facts[what] = _unlanded(ctx, snapshot, rest[0], rest[1:])
+    elif kind == "lacking":
+        view.facts[what] = _lacking(ctx, rest)
     elif kind == "landed":
         view.facts[what] = _landed(ctx, snapshot, rest[0], rest[1:])
     else:
@@ -241,6 +243,16 @@ def _parse_raw(data: bytes) -> "list[list[str]]":
         _, mode, _, blob, _ = meta.lstrip(":").split(" ")
         files.append([path, mode, "" if set(blob) == {"0"} else blob])
     return files
+
+
+def _lacking(ctx: "Context", commits: "list[str]") -> list[str]:
+    """Those of the commits that, as far as this clone knows, the remote that decides does not have."""
+    argv = ["git", "--no-replace-objects", "rev-list", *commits, "--not", f"--remotes={ctx.remote}"]
+    code, out, complaint = run(argv, ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot tell what '{ctx.remote}' has: {complaint}")
+    outside = set(out.decode().split())
+    return [commit for commit in commits if commit in outside]
 
 
 def _landed(ctx: "Context", snapshot: "Snapshot", work: str, commits: "list[str]") -> list[str]:

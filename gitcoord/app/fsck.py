@@ -4,12 +4,12 @@ The truth, in this order: the recorded root, the events that are legal one after
 refs that follow from it.
 """
 
-from gitcoord.app.ledger import Commit
+from gitcoord.app.ledger import Commit, read_beat
 from gitcoord.app.log import commits
 from gitcoord.core.codec import Malformed, encode_file
 from gitcoord.core.events import Illegal, effects
 from gitcoord.core.kinds import kind_module
-from gitcoord.core.sessions import KILLED, OPEN, Beat, decode_beat
+from gitcoord.core.sessions import KILLED, OPEN, Beat
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, NotInitialised, StoreError
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
@@ -176,6 +176,8 @@ def blobs_of(store: "Store", state: State) -> "dict[str, Oid]":
 
 
 def _ref_differences(ctx: "Context", outcome: Replay) -> list[str]:
+    if ctx.remote and ctx.settings.get("gitcoord.namespaces") == "branches":
+        return []  # the host keeps none, and this clone only those that it made itself
     there = ctx.store.list_refs(CLAIMS)
     wanted = outcome.grants
     found = [f"{ref} is missing" for ref in sorted(wanted.keys() - there.keys())]
@@ -227,4 +229,4 @@ def _session_differences(ctx: "Context", state: State) -> list[str]:
 
 def beat_of(ctx: "Context", agent: str) -> "Beat | None":
     (found,) = ctx.store.read([session_ref(agent)])
-    return None if found is None else decode_beat(found.oid, found.data)
+    return None if found is None else read_beat(found)

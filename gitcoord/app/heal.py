@@ -72,5 +72,5 @@ def _tombstones(ctx: "Context", snapshot: "Snapshot", commits: "list[Commit]") -
         beat = view.beats[agent]
         if beat is None or (beat.session <= session and not beat.killed):
             tomb = Beat("", agent, view.boot, session, view.mono, view.wall, 1, killed=commit.event.seq)
-            rows.append((session_ref(agent), snapshot.session_oids[agent], ctx.store.write("blob", encode_beat(tomb))))
+            rows.append((session_ref(agent), snapshot.session_oids[agent], ctx.write_beat(encode_beat(tomb))))
     return rows

@@ -2,7 +2,8 @@
 
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.ledger import REPAIR, read_snapshot
-from gitcoord.app.transact import commit_bytes, transact
+from gitcoord.app.step import commit_bytes
+from gitcoord.app.transact import transact
 from gitcoord.core.codec import encode_file
 from gitcoord.core.events import effects
 from gitcoord.core.kinds import kind_module
@@ -29,10 +30,17 @@ def init(
     if found[1] is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
     _nothing_in_the_way(ctx, adopt=adopt)
+    return first_ledger(ctx, actor, sync=sync, fold=fold, authority=ctx.authority())
+
+
+def first_ledger(
+    ctx: "Context", actor: "Actor", *, sync: str, fold: "bool | None", authority: "dict[str, object]"
+) -> "dict[str, object]":
+    """The first event. Whoever is quicker makes it; the others go on with that one."""
     sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
     event = kind_module("init").first_event(
-        actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=ctx.authority()
+        actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority
     )
     store = ctx.store
     blobs = {
@@ -45,12 +53,15 @@ def init(
     try:
         swap_over_locks(ctx, [Create(LEDGER, root), Create(TIP, root)])
     except SwapFailed as failure:
+        if ctx.remote:
+            return {"failed": failure.message}  # a look at the remote tells whether somebody was quicker
         if store.resolve([LEDGER])[0] is None:
             raise StoreError(
                 f"git could not make the ledger: {failure.message}", hints=("nothing was changed",)
             ) from None
         return _again(ctx, actor, adopt=False)
-    _note(ctx, root, event.nonce)
+    if not ctx.remote:
+        note(ctx, {"root": root, "ledger": event.nonce})
     return {"created": True, "ledger": event.nonce, "root": root, "sync": sync}
 
 
@@ -61,8 +72,8 @@ def _again(ctx: "Context", actor: "Actor", *, adopt: bool) -> "dict[str, object]
     record = snapshot.state.get("format")
     assert record is not None
     if not ctx.settings.get("gitcoord.root") or not ctx.settings.get("gitcoord.ledger"):
-        _note(ctx, _root(ctx), record["ledger"])
-    return {"created": False, "ledger": record["ledger"], "root": _root(ctx), "sync": record["sync"]}
+        note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
+    return {"created": False, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
 
 
 def _adopt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
@@ -72,8 +83,8 @@ def _adopt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
     snapshot = read_snapshot(ctx)
     record = snapshot.state.get("format")
     assert record is not None
-    _note(ctx, _root(ctx), record["ledger"])
-    return {"created": False, **result, "ledger": record["ledger"], "root": _root(ctx), "sync": record["sync"]}
+    note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
+    return {"created": False, **result, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
 
 
 def _nothing_in_the_way(ctx: "Context", *, adopt: bool) -> None:
@@ -118,7 +129,7 @@ def sync_branch(ctx: "Context") -> str:
     return "main"
 
 
-def _root(ctx: "Context") -> str:
+def root_of(ctx: "Context") -> str:
     code, out, complaint = run(
         ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", LEDGER], ctx.repo.env
     )
@@ -127,13 +138,16 @@ def _root(ctx: "Context") -> str:
     return out.decode().split()[-1]
 
 
-def _note(ctx: "Context", root: str, ledger: str) -> None:
-    """So that a ledger which goes missing is missed. Written after the ledger: a crash between is made good by `init`."""
-    for key, value in (("gitcoord.root", root), ("gitcoord.ledger", ledger)):
-        if ctx.settings.get(key) == value:
+def note(ctx: "Context", values: "dict[str, str]") -> None:
+    """So that a ledger which goes missing is missed. Written after the ledger: a crash between is made good by `init`.
+    An empty value is one that goes without saying."""
+    for name, value in values.items():
+        key = f"gitcoord.{name}"
+        if ctx.settings.get(key.lower()) == value:
             continue
-        code, _, complaint = run(["git", "config", "--local", key, value], ctx.repo.env)
-        if code:
+        words = [key, value] if value else ["--unset-all", key]
+        code, _, complaint = run(["git", "config", "--local", *words], ctx.repo.env)
+        if code and value:
             raise StoreError(
                 f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",)
             )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gitcoord.core.claims import Item
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event
+    from gitcoord.core.sessions import Beat
     from gitcoord.core.state import View
     from gitcoord.store.interface import Object, Reader
     from gitcoord.store.tree import Entry
@@ -85,6 +86,7 @@ def read_snapshot(
     tip, found, *beats = ctx.store.read(names, ahead=_on_the_way(parts))
     if found is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
+            _require_no_policy(ctx)
             raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
         raise CouldNotJudge(f"the ledger ({LEDGER}) is missing", hints=REPAIR)
     try:
@@ -101,6 +103,20 @@ def read_snapshot(
     if not trusting:
         _require_authority(ctx, snapshot, copied=copied)
     return snapshot
+
+
+def _require_no_policy(ctx: "Context") -> None:
+    """A clone of a project whose policy names a ledger has to join it: it is not one that has none."""
+    if not ctx.repo.worktree:
+        return
+    from gitcoord.app.joining import policy_setting
+
+    if policy_setting(ctx, "root"):
+        where = policy_setting(ctx, "authority")
+        raise CouldNotJudge(
+            "this project has a ledger, which this clone has not joined",
+            hints=(f"join it: git coord init{'' if where else ' --remote <remote>'}",),
+        )
 
 
 def _on_the_way(parts: "tuple[What, ...]") -> "list[str]":
@@ -149,10 +165,13 @@ def _require_authority(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> N
     known = ctx.settings.get("gitcoord.ledger")
     if known and known != record["ledger"]:
         raise CouldNotJudge("this is not the ledger that was set up here", hints=REPAIR)
-    if record["authority"] != ctx.authority() and not copied:
+    if not copied and not ctx.is_authority(record["authority"]):
         raise CouldNotJudge(
             "this repository is a copy: its ledger belongs to another one",
-            hints=("make this one an authority of its own: git coord init --adopt",),
+            hints=(
+                "use the one it belongs to: git coord init --remote <remote>",
+                "make this one an authority of its own: git coord init --adopt",
+            ),
         )
 
 
@@ -234,12 +253,19 @@ def _load_beat(ctx: "Context", snapshot: Snapshot, view: "View", agent: str) -> 
     found = snapshot.sessions.pop(agent, None) or ctx.store.read([session_ref(agent)])[0]
     snapshot.session_oids[agent] = found.oid if found is not None else ctx.store.resolve([session_ref(agent)])[0]
     view.beats[agent] = None
-    if found is not None and found.kind == "blob":
+    if found is not None:
         try:
-            beat = decode_beat(found.oid, found.data)
+            beat = read_beat(found)
         except Malformed:
             return
         view.beats[agent] = beat if beat.agent == agent else None
+
+
+def read_beat(found: "Object") -> "Beat":
+    """The heartbeat in a session ref's object: a blob, or the message of a commit where only branches may be pushed."""
+    if found.kind not in ("blob", "commit"):
+        raise Malformed("no heartbeat")
+    return decode_beat(found.oid, found.data if found.kind == "blob" else found.data.partition(b"\n\n")[2])
 
 
 def history(ctx: "Context", start: Oid, stop: "Oid | None" = None, limit: int = _WALK) -> "list[Commit]":

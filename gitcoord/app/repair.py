@@ -7,7 +7,7 @@ repair event. Where events may be lost for good, an epoch event leaps, so that n
 from gitcoord.app.fsck import agents_of, beat_of, blobs_of, examine, is_ancestor, tree_differences
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.ledger import Commit
-from gitcoord.app.transact import commit_bytes
+from gitcoord.app.step import commit_bytes
 from gitcoord.core.codec import Malformed
 from gitcoord.core.events import Event
 from gitcoord.core.kinds.epoch import LEAP
@@ -242,8 +242,8 @@ def _session_row(ctx: "Context", agent: str, record: "Record") -> "list[tuple[st
         beat = None
     if record["state"] == KILLED and (beat is None or not beat.killed):
         tomb = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), 1, killed=1)
-        return [(session_ref(agent), old, ctx.store.write("blob", encode_beat(tomb)))]
+        return [(session_ref(agent), old, ctx.write_beat(encode_beat(tomb)))]
     if record["state"] == OPEN and beat is None:
         fresh = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), SLOT_MS)
-        return [(session_ref(agent), old, ctx.store.write("blob", encode_beat(fresh)))]
+        return [(session_ref(agent), old, ctx.write_beat(encode_beat(fresh)))]
     return []

@@ -7,12 +7,15 @@ from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
 from gitcoord.errors import GitcoordError, Refused
 from gitcoord.names import session_ref
+from gitcoord.record import NamedTuple
 from gitcoord.store.interface import SwapFailed, move
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.core.sessions import Actor
+    from gitcoord.names import Oid
+    from gitcoord.store.interface import Operation
 
 
 def start(ctx: "Context", actor: "Actor", *, fresh: bool = False) -> "dict[str, object]":
@@ -53,11 +56,36 @@ def sweep(ctx: "Context", actor: "Actor") -> "dict[str, object]":
     return transact(ctx, kind.decide, kind.Sweep(actor))
 
 
-def beat(ctx: "Context", actor: "Actor") -> bool:
+def beat(ctx: "Context", actor: "Actor", *, patient: bool = False) -> bool:
     """A heartbeat, if one is due. True if the session is alive, False if there is none open; Refused if it was killed.
 
     It does not queue: the swap on the agent's own ref is enough, and whoever moved that ref judged it or beat for us.
+    `patient`: the caller comes again soon, so at a remote authority it may ride with whatever goes there next.
     """
+    if ctx.remote:
+        from gitcoord.app.remote import beat_remotely
+
+        session = beat_remotely(ctx, lambda: due_beat(ctx, actor), actor.agent, patient=patient)
+    else:
+        session = _beat_here(ctx, actor)
+    if session is None:
+        return True
+    # It counts only if the ledger, read after the swap, still shows what it keeps alive.
+    after = read_snapshot(ctx)
+    now = settle(ctx, after, ctx.view(), lambda state, view: agent_record(state, actor.agent))
+    return bool(session) and now is not None and now["state"] == OPEN and now["session"] == session
+
+
+class Due(NamedTuple):
+    """The open session (0: none), and the operation that makes its next beat (None: not due)."""
+
+    session: int
+    operation: "Operation | None" = None
+    old: "Oid | None" = None
+
+
+def due_beat(ctx: "Context", actor: "Actor") -> Due:
+    """What is to be done for the actor to be heard of. Its object is written; Refused if the actor was killed."""
     snapshot = read_snapshot(ctx)
     view = ctx.view()
     refusal = settle(ctx, snapshot, view, lambda state, view: dead(state, view, actor.agent))
@@ -66,28 +94,29 @@ def beat(ctx: "Context", actor: "Actor") -> bool:
     record = settle(ctx, snapshot, view, lambda state, view: agent_record(state, actor.agent))
     stranger = settle(ctx, snapshot, view, lambda state, view: admit_or_none(state, actor, view))
     if record is None or record["state"] != OPEN or stranger is not None:
-        return False
-    due = settle(
-        ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, record["session"], view)
-    )
+        return Due(0)
+    session = int(record["session"])
+    due = settle(ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, session, view))
     if due is None:
-        return True
+        return Due(session)
     old = snapshot.session_oids[actor.agent]
-    oid = ctx.store.write("blob", encode_beat(due))
+    oid = ctx.write_beat(encode_beat(due))
     ctx.store.flush()
-    operation = move(session_ref(actor.agent), old, oid)
-    if operation is None:
-        return True
+    return Due(session, move(session_ref(actor.agent), old, oid), old)
+
+
+def _beat_here(ctx: "Context", actor: "Actor") -> "int | None":
+    """The session that a beat was made for, 0 where none is open; None where nothing was to do."""
+    due = due_beat(ctx, actor)
+    if due.operation is None:
+        return None if due.session else 0
     try:
-        ctx.store.swap([operation])
+        ctx.store.swap([due.operation])
     except SwapFailed:
         pass
     else:
-        retire(ctx, actor.agent, old)
-    # It counts only if the ledger, read after the swap, still shows what it keeps alive.
-    after = read_snapshot(ctx)
-    now = settle(ctx, after, ctx.view(), lambda state, view: agent_record(state, actor.agent))
-    return now is not None and now["state"] == OPEN and now["session"] == record["session"]
+        retire(ctx, actor.agent, due.old)
+    return due.session
 
 
 def beat_quietly(ctx: "Context", actor: "Actor") -> None:

@@ -35,7 +35,7 @@ def survey(ctx: "Context", actor: "Actor | None", *, force: bool) -> Found:
     refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs("refs/gitcoord/")}
     if force:
         _require_person(ctx, actor)
-    elif head is not None:
+    elif head is not None and not ctx.remote:  # a clone that leaves takes nothing from those at the remote
         _require_nobody(ctx)
     elif (refs or ctx.settings.get("gitcoord.root")) and not ctx.store.list_refs(ARCHIVE):
         # With an archive it is a teardown that was interrupted, and goes on.
@@ -90,7 +90,7 @@ def tear_down(ctx: "Context", actor: "Actor | None", stamp: str, *, force: bool)
         if not operations:
             break
         try:
-            ctx.store.swap(operations)
+            ctx.near.swap(operations)
             break
         except SwapFailed as failure:
             last = failure.message

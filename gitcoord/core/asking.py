@@ -148,11 +148,12 @@ def _give_up_writing(chain: Chain, command: Take, view: "View", owns: "list[Reco
     written = [own for own in owns if own["mode"] == WRITE] if command.mode != WRITE else []
     if not written:
         return None
-    from gitcoord.core.kinds.release import add_release, uncommitted
+    from gitcoord.core.kinds.release import add_release, uncommitted, unpushed
 
     refusal = uncommitted(view, written)
     if refusal is None:
         add_release(chain, view, written, "")
+        refusal = unpushed(view, chain.events[-1])
     return refusal
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 OPEN, ENDED, KILLED = "open", "ended", "killed"
 SLOT_MS = 30_000
+SLOT_FLOOR_MS, REMOTE_SLOT_MS = 100, 30_000  # the shortest, where a beat is a local ref or a push
 SESSION_TTL = 30 * 60
 MAX_SKEW = 30 * 60
 MAX_LOST = 32
@@ -117,7 +118,7 @@ def next_beat(old: "Beat | None", agent: str, session: int, view: "View", ttl: i
     same = old is not None and old.session == session and not old.killed
     slot = old.slot if same and old is not None else SLOT_MS
     if ttl:
-        slot = max(100, min(slot, ttl * 1000 // 3))
+        slot = max(REMOTE_SLOT_MS if view.remote else SLOT_FLOOR_MS, min(slot, ttl * 1000 // 3))
     start = view.mono - view.mono % slot
     if same and old is not None and old.boot == view.boot and old.slot == slot and old.mono >= start and not old.judged:
         return None
@@ -143,7 +144,7 @@ def silence(state: "State", view: "View", agent: str, session: int, ttl: int) ->
     oid = beat.oid if beat is not None else ""
     if seen is None or seen.oid != oid or seen.boot != view.boot:
         return Silence(False, "first sight", ttl * 6 // 5)
-    left = seen.mono + ttl_ms * 6 // 5 - view.mono
+    left = seen.mono + (beat.slot if beat is not None else 0) + ttl_ms * 6 // 5 - view.mono
     return Silence(left < 0, "watched", max(0, left // 1000))
 
 

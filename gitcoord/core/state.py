@@ -197,12 +197,13 @@ class Policy(NamedTuple):
 class View:
     """What was seen outside the ledger when a decision was made: clocks, heartbeats, settings, the work tree."""
 
-    __slots__ = ("wall", "mono", "boot", "beats", "seen", "resources", "facts")
+    __slots__ = ("wall", "mono", "boot", "remote", "beats", "seen", "resources", "facts")
 
-    def __init__(self, wall: int, mono: int, boot: str) -> None:
+    def __init__(self, wall: int, mono: int, boot: str, remote: str = "") -> None:
         self.wall = wall  # seconds, for people to read and for the skew rule
         self.mono = mono  # milliseconds on a clock that does not count sleep
         self.boot = boot  # names the machine, boot and time namespace that `mono` belongs to
+        self.remote = remote  # the remote that decides; '' where this repository does
         self.beats: dict[str, Beat | None] = {}
         self.seen: dict[str, Seen] = {}
         self.resources: dict[str, Policy] | None = None

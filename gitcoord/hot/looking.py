@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from gitcoord.hot.render import Row
     from gitcoord.hot.verbs import Call, Values
 
+_CHECK_SECONDS = 30  # `check` runs before every edit: the gates look again
 NOT_SET_UP: "Row" = {"initialised": False, "allowed": True, "paths": []}
 
 
@@ -17,7 +18,8 @@ def list_(call: "Call", values: "Values", words: list[str]) -> int:
 
     mine = bool(values.get("mine"))
     actor = call.named_or_not_set_up() if mine else call.onlooker()
-    result = listing(call.ctx, actor, mine=mine, silent=bool(values.get("all")))
+    age = call.recent()
+    result = {**listing(call.ctx, actor, mine=mine, silent=bool(values.get("all"))), **age}
     call.screen.answer(result)
     if not result["initialised"]:
         call.screen.note("note: gitcoord is not set up in this repository")
@@ -36,7 +38,8 @@ def show(call: "Call", values: "Values", words: list[str]) -> int:
     from gitcoord.app.look import around
 
     item = paths.one(call.ctx.repo, words[0])
-    result = around(call.ctx, call.onlooker(), item)
+    age = call.recent()
+    result = {**around(call.ctx, call.onlooker(), item), **age}
     call.screen.answer(result)
     if not result["initialised"]:
         call.screen.note("note: gitcoord is not set up in this repository")
@@ -71,7 +74,8 @@ def check(call: "Call", values: "Values", words: list[str]) -> int:
 
     items = paths.items(call.ctx.repo, words)
     actor = call.named_or_not_set_up()
-    result = app_check(call.ctx, actor, items) if actor is not None else NOT_SET_UP
+    age = call.recent(_CHECK_SECONDS)
+    result = {**(app_check(call.ctx, actor, items) if actor is not None else NOT_SET_UP), **age}
     allowed = bool(result["allowed"])
     call.screen.answer(result, ok=allowed)
     if not result["initialised"]:

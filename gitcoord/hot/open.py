@@ -13,6 +13,7 @@ from gitcoord.store.settings import SettingsReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.store.interface import Store
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
     from gitcoord.store.objects import LooseObjects
@@ -55,7 +56,12 @@ class Opening:
             return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
         self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)
-        return Context(repo, settings, self._store, host)
+        store: Store = self._store
+        if settings.get("gitcoord.authority", "local") != "local":
+            from gitcoord.store.remote import at_remote
+
+            store = at_remote(self._store, repo, settings)
+        return Context(repo, settings, store, host)
 
 
 def open_repository(environ: "Environ", *, writing: bool) -> "Context":

@@ -2,7 +2,7 @@
 
 import posix
 
-from gitcoord.core.durations import parse_duration
+from gitcoord.core.durations import format_duration, parse_duration
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
 from gitcoord.hot.identity import resolve, resolve_or_none
@@ -50,6 +50,20 @@ class Call:
         if actor is None and not is_set_up(self.ctx):
             return None
         return actor or self.actor()
+
+    def recent(self, most: int = 0) -> "dict[str, object]":
+        """Before looking: at a remote authority, look there if the last look is more than so many seconds ago. Tells how
+        old what this clone knows is, also where it cannot be renewed."""
+        if not self.ctx.remote:
+            return {}
+        from gitcoord.app.remote import recent
+
+        told = recent(self.ctx, most)
+        if "stale" in told:
+            age = told["as_of_seconds"]
+            since = f"as it was {format_duration(int(str(age)))} ago" if age is not None else "never seen"
+            self.screen.note(f"note: {told['stale']}", f"note: what follows is {since}")
+        return told
 
     def onlooker(self) -> "Actor | None":
         """Nobody in particular may look too."""

@@ -86,6 +86,11 @@ class Child:
         self._buffer = b""
         self.code: int | None = None
 
+    @property
+    def output(self) -> int:
+        """The descriptor of its output, to wait on."""
+        return self._out
+
     def send(self, data: bytes) -> None:
         view = memoryview(data)
         try:
@@ -184,6 +189,29 @@ def run(
     code, complaint = child.wait(), child.complaint()
     child.close()
     return code, out, complaint
+
+
+def run_bounded(argv: list[str], env: "dict[bytes, bytes]", seconds: float) -> "tuple[int, bytes, str]":
+    """Run something that talks to another machine, and may ask at the terminal; ended after `seconds`."""
+    from select import POLLIN, poll
+
+    child = Child(argv, env, shares_terminal=True)
+    child.close_input()
+    watch, parts = poll(), []
+    watch.register(child.output, POLLIN)
+    late = False
+    while True:
+        if not watch.poll(seconds * 1000):
+            late = True
+            posix.kill(child.pid, SIGTERM)
+            break
+        chunk = posix.read(child.output, 65536)
+        if not chunk:
+            break
+        parts.append(chunk)
+    code, complaint = child.wait(), child.complaint()
+    child.close()
+    return code, b"".join(parts), f"no answer within {seconds:.0f} seconds" if late else complaint
 
 
 def start_time(pid: int) -> str:

@@ -25,6 +25,7 @@ class Settings:
     """Keys are lower case as `git config --list` prints them; of several values the last counts."""
 
     def __init__(self, pairs: "list[tuple[str, str]]") -> None:
+        self.pairs = pairs
         self._last = dict(pairs)
 
     def get(self, key: str, default: str = "") -> str:

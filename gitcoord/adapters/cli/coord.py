@@ -29,17 +29,33 @@ def init(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Make the ledger of a copied repository this one's own.")
     ] = False,
+    remote: Annotated[
+        str, typer.Option("--remote", metavar="NAME", help="Let this remote decide: for clones on many machines.")
+    ] = "",
+    same: Annotated[
+        bool, typer.Option("--same", help="With --remote: its address is another one of the ledger's own server.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """Make the ledger. Running it again changes nothing."""
+    """Make the ledger, here or at a remote. Running it again changes nothing."""
 
     def body(call: Call) -> int:
         from gitcoord.adapters.cli.policy import write_starter
-        from gitcoord.app.init import init as app_init
+        from gitcoord.app.joining import policy_setting
 
-        result = app_init(call.ctx, _initialiser(call), sync=sync, fold=fold_case, adopt=adopt)
+        where = remote or call.ctx.remote or policy_setting(call.ctx, "authority")
+        if where and where != "local":
+            from gitcoord.app.attach import init_remote
+
+            result = init_remote(call.ctx, _initialiser(call), where, sync=sync, fold=fold_case, adopt=adopt, same=same)
+        else:
+            from gitcoord.app.init import init as app_init
+
+            result = app_init(call.ctx, _initialiser(call), sync=sync, fold=fold_case, adopt=adopt)
         if policy:
-            result["policy"] = write_starter(call.ctx.repo, str(result["root"]), call.ctx.settings.get("user.email"))
+            result["policy"] = write_starter(
+                call.ctx.repo, str(result["root"]), call.ctx.settings.get("user.email"), str(result.get("remote", ""))
+            )
         call.screen.answer(result)
         if result["created"]:
             call.screen.say(f"gitcoord is set up; work lands on '{printable(str(result['sync']))}'")

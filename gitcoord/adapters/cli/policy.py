@@ -12,7 +12,7 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 [gitcoord]
 	# The first commit of this project's ledger: a ledger with another one is not ours.
 	root = {root}
-	# People who may take a live claim away and approve checkpoints, by agent name
+{authority}	# People who may take a live claim away and approve checkpoints, by agent name
 	# ('git coord agents' shows the names). None listed: anybody at a terminal.
 	;approver = {person}
 
@@ -66,6 +66,10 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;	timeout = 10m
 """
 
+AUTHORITY = """	# The remote that decides: every clone joins its ledger with 'git coord init'.
+	authority = {remote}
+"""
+
 RULES = """# Rules for everybody who writes here
 
 1. Claim before you change: `git claim <path>`. If it is held, do something else or wait; never work around it.
@@ -106,7 +110,7 @@ def missing_starter(repo: Repo) -> list[str]:
     return missing if _MARK.encode() in _content(top / _FILES[2]) else [*missing, _FILES[2]]
 
 
-def write_starter(repo: Repo, root: str, email: str) -> list[str]:
+def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[str]:
     """Write what is not there yet; tells what was written. Existing lines are never changed."""
     written = missing_starter(repo)
     for name in written:
@@ -114,11 +118,13 @@ def write_starter(repo: Repo, root: str, email: str) -> list[str]:
         path.parent.mkdir(exist_ok=True)
         old = _content(path)
         gap = b"" if not old or old.endswith(b"\n") else b"\n"
-        path.write_bytes(old + gap + _starter(root, email)[name])
+        path.write_bytes(old + gap + _starter(root, email, remote)[name])
     return written
 
 
-def remove_starter(repo: Repo, root: str, email: str, *, dry_run: bool) -> tuple[list[str], list[str]]:
+def remove_starter(
+    repo: Repo, root: str, email: str, remote: str = "", *, dry_run: bool
+) -> tuple[list[str], list[str]]:
     """Remove starter files that nobody added to the project or changed. Tells (removed, left)."""
     removed: list[str] = []
     left: list[str] = []
@@ -126,7 +132,7 @@ def remove_starter(repo: Repo, root: str, email: str, *, dry_run: bool) -> tuple
         return removed, left
     top = Path(repo.worktree)
     _, tracked, _ = run(["git", "-C", repo.worktree, "ls-files", "-z", "--", *_FILES], repo.env)
-    for name, content in _starter(root, email).items():
+    for name, content in _starter(root, email, remote).items():
         path = top / name
         if name.encode() in tracked.split(b"\0") or path.is_symlink() or _content(path) != content:
             left += [name] if _is_policy(path) else []
@@ -144,8 +150,9 @@ def _is_policy(path: Path) -> bool:
     return path.exists() and (path.name != ".gitattributes" or _MARK.encode() in _content(path))
 
 
-def _starter(root: str, email: str) -> dict[str, bytes]:
-    config = CONFIG.format(root=root, person=_person(email))
+def _starter(root: str, email: str, remote: str) -> dict[str, bytes]:
+    authority = AUTHORITY.format(remote=remote) if remote else ""
+    config = CONFIG.format(root=root, person=_person(email), authority=authority)
     return dict(zip(_FILES, (text.encode() for text in (config, RULES, ATTRIBUTES))))
 
 

@@ -9,7 +9,8 @@ import signal
 import time
 
 from gitcoord.app import sessions
-from gitcoord.core.sessions import Actor, decode_beat
+from gitcoord.app.ledger import read_beat
+from gitcoord.core.sessions import Actor
 from gitcoord.errors import GitcoordError, Refused, UsageError
 from gitcoord.hot.verbs import Call
 from gitcoord.hot.wait import Bell
@@ -123,7 +124,7 @@ class Supervisor:
     def _beat(self) -> float:
         """A heartbeat if one is due; gives how long to sleep. A store that fails for a while is no reason to die."""
         try:
-            if not sessions.beat(self._ctx, self._actor):
+            if not sessions.beat(self._ctx, self._actor, patient=True):
                 self.warn("the session of this agent was ended by others")
         except Refused:
             self.warn(f"'{self._actor.agent}' was killed: ending it")
@@ -136,7 +137,7 @@ class Supervisor:
     def _slot(self) -> float:
         try:
             (found,) = self._ctx.store.read([session_ref(self._actor.agent)])
-            return decode_beat(found.oid, found.data).slot / 1000 if found is not None else 3.0
+            return read_beat(found).slot / 1000 if found is not None else 3.0
         except GitcoordError:
             return 3.0
 

@@ -20,7 +20,8 @@ def status(json: Json = False) -> int:
     def body(call: Call) -> int:
         from gitcoord.app.status import status as app_status
 
-        result = app_status(call.ctx, call.onlooker())
+        age = call.recent()
+        result = {**app_status(call.ctx, call.onlooker()), **age}
         call.screen.answer(result)
         if not_set_up(call, result):
             return 0
@@ -60,7 +61,8 @@ def agents(json: Json = False) -> int:
     def body(call: Call) -> int:
         from gitcoord.app.status import known_agents
 
-        result = known_agents(call.ctx)
+        age = call.recent()
+        result = {**known_agents(call.ctx), **age}
         call.screen.answer(result)
         if not not_set_up(call, result):
             call.screen.say(*_agent_lines(call, result["agents"]))  # type: ignore[arg-type]
@@ -86,13 +88,14 @@ def log(
         if kind and kind not in KINDS:
             raise UsageError(f"'{printable(kind)}' is not a kind of event", hints=(", ".join(KINDS),))
         wanted = _shown_key(call, path) if path else ""
+        age = call.recent()
         try:
             rows = list(events(call.ctx, path=wanted, agent=agent, kind=kind, since=since, limit=number))
         except NotInitialised:
             not_set_up(call, {"initialised": False})
             call.screen.answer({"initialised": False, "events": []})
             return 0
-        call.screen.answer({"initialised": True, "events": rows})
+        call.screen.answer({"initialised": True, "events": rows, **age})
         call.screen.say(*call.screen.table([_log_row(row) for row in rows], ["dim", "yellow", ""]))
         return 0
 
@@ -137,7 +140,8 @@ def resources(json: Json = False) -> int:
     def body(call: Call) -> int:
         from gitcoord.app.status import resources as app_resources
 
-        result = app_resources(call.ctx)
+        age = call.recent()
+        result = {**app_resources(call.ctx), **age}
         call.screen.answer(result)
         if not_set_up(call, result):
             return 0

@@ -67,6 +67,9 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
         )
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     add_release(chain, view, claims, command.commit)
+    refusal = unpushed(view, chain.events[-1])
+    if refusal is not None:
+        return refusal
     beat = next_beat(view.beat(agent), agent, claims[0]["session"], view) if _is_open(state, agent) else None
     return Decision(
         chain.events,
@@ -90,6 +93,27 @@ def uncommitted(view: "View", claims: "list[Record]") -> "Refusal | None":
         "dirty",
         f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
         hints=("commit them first, or release all the same with --dirty",),
+    )
+
+
+def stranded(view: "View", event: "Event") -> list[str]:
+    """The paths whose work only this clone has: their lineage would name what others cannot fetch."""
+    carried = {entry["commit"] for entry in event.body["released"] if entry["commit"]}
+    if not view.remote or not carried:
+        return []
+    lacking = view.fact("lacking", *sorted(carried))
+    assert isinstance(lacking, list)
+    return [entry["path"] for entry in event.body["released"] if entry["commit"] in lacking]
+
+
+def unpushed(view: "View", event: "Event") -> "Refusal | None":
+    paths = stranded(view, event)
+    if not paths:
+        return None
+    return Refusal(
+        "unpushed",
+        f"the work on {printable(', '.join(paths[:5]))} is not at '{view.remote}' yet: nothing was released",
+        hints=(f"push first: git push {view.remote} HEAD",),
     )
 
 

@@ -2,7 +2,7 @@
 
 from gitcoord.core.claims import Item, all_claims, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.kinds.release import add_release, dirty_paths
+from gitcoord.core.kinds.release import add_release, dirty_paths, stranded, unpushed
 from gitcoord.core.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
 from gitcoord.errors import Refusal
 from gitcoord.names import printable, shown
@@ -18,7 +18,7 @@ FIELDS = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "k
 
 
 class Stop(NamedTuple):
-    """The command. `keep`: claims with uncommitted work stay until their ttl instead of refusing the end."""
+    """The command. `keep`: claims with uncommitted or unpushed work stay until their ttl instead of refusing the end."""
 
     actor: Actor
     keep: bool = False
@@ -53,8 +53,17 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
             f"uncommitted work in {printable(', '.join(sorted(unclean)))} would be stranded",
             hints=("commit it and stop again, or leave the claims to their ttl: git coord stop --keep",),
         )
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     clean = [c for c in claims if c not in dirty]
+    if clean and view.remote:
+        trial = Chain(state, agent, view.wall, command.nonce)
+        add_release(trial, view, clean, "")
+        refusal = None if command.keep else unpushed(view, trial.events[-1])
+        if refusal is not None:
+            return refusal
+        left = stranded(view, trial.events[-1])
+        dirty += [c for c in clean if c["space"] == "path" and c["path"] in left]
+        clean = [c for c in clean if c not in dirty]
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     if clean:
         add_release(chain, view, clean, "")
     if is_open:

@@ -1,0 +1,248 @@
+"""Setting up a clone whose authority is a remote: find out what is there and what it takes, join it or make it.
+
+Nothing is noted in this clone before the remote has said yes: a failure leaves everything as it was.
+"""
+
+from gitcoord.app.context import Context
+from gitcoord.app.init import first_ledger, note, root_of
+from gitcoord.app.ledger import read_snapshot
+from gitcoord.app.remote import look, store_of
+from gitcoord.app.step import prepare
+from gitcoord.app.transact import transact
+from gitcoord.core.claims import format_record
+from gitcoord.core.events import Decision
+from gitcoord.core.kinds import kind_module
+from gitcoord.errors import Refusal, Refused, StoreError, Unreachable, UsageError
+from gitcoord.names import CLAIMS, LEDGER, SESSIONS, TIP, printable, quote
+from gitcoord.record import NamedTuple
+from gitcoord.store.far import BRANCH_SESSIONS, FAILED, HOST, LANDED, LOST, Far, Move
+from gitcoord.store.interface import Create, Delete
+from gitcoord.store.process import run, run_bounded
+from gitcoord.store.remote import RemoteStore
+from gitcoord.store.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.sessions import Actor
+    from gitcoord.names import Oid
+    from gitcoord.store.far import Report
+    from gitcoord.store.plumbing import PlumbingStore
+
+_PROBE = "refs/gitcoord/probe/"
+
+
+class Ways(NamedTuple):
+    """What the host takes."""
+
+    branches: bool  # nothing but branches
+    atomic: bool
+    options: bool  # push options, by which a push names its agent
+
+
+def init_remote(
+    ctx: "Context", actor: "Actor", name: str, *, sync: str = "", fold: "bool | None" = None, adopt: bool, same: bool
+) -> "dict[str, object]":
+    """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else."""
+    url = _url(ctx, name)
+    there = _ledger_there(ctx, name)
+    near = _near(ctx)
+    here = near.resolve([LEDGER])[0]
+    local = ctx.remote == "" and here is not None
+    if local and there is not None and not _continues(ctx, name, here or ""):
+        raise Refused(
+            Refusal(
+                "other-ledger",
+                f"this clone has a ledger of its own, and '{name}' has another one: nothing was changed",
+                hints=("give this clone's up first: git coord teardown",),
+            )
+        )
+    ways, made = probe(ctx, name), dict[str, object]()
+    joined = _joined(ctx, near, name, ways)
+    if there is None and local:
+        _move_there(joined, ctx, actor, url)
+    elif there is None:
+        made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": url})
+    look(joined)
+    if near.resolve([LEDGER])[0] is None:
+        raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
+    _follow_tip(joined)
+    snapshot = read_snapshot(joined, trusting=True)
+    record = format_record(snapshot.state)
+    recorded = str(record["authority"].get("remote", ""))
+    if adopt and recorded != url:
+        kind = kind_module("adopt")
+        transact(joined, kind.decide, kind.Adopt(actor, {"remote": url}), copied=True)
+    elif not same and (not recorded or place(recorded) != place(url)):
+        _forget_copies(near)
+        raise _elsewhere(name, url, recorded)
+    root = root_of(joined)
+    note(ctx, {"root": root, "ledger": str(record["ledger"]), "authority": name, **_notes(ways)})
+    _fetch_with_the_rest(joined, name, ways)
+    created = there is None
+    return {
+        "created": created, "ledger": record["ledger"], "root": root, "sync": record["sync"], "remote": name,
+        "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
+    }  # fmt: skip
+
+
+def _notes(ways: Ways) -> "dict[str, str]":
+    return {
+        "namespaces": "branches" if ways.branches else "",
+        "atomic": "" if ways.atomic else "false",
+        "pushOptions": "true" if ways.options else "",
+    }
+
+
+def _url(ctx: "Context", name: str) -> str:
+    code, out, _ = run(["git", "remote", "get-url", "--", name], ctx.repo.env)
+    if code or name.startswith("-"):
+        raise UsageError(f"{quote(name[:80])} is not a remote of this clone", hints=("those it has: git remote -v",))
+    return out.decode("utf-8", "surrogateescape").strip()
+
+
+def _near(ctx: "Context") -> "PlumbingStore":
+    store = ctx.store
+    return store.near if isinstance(store, RemoteStore) else store  # type: ignore[return-value]
+
+
+def _ledger_there(ctx: "Context", name: str) -> "Oid | None":
+    """Where the remote's ledger stands; None where it has none."""
+    argv = ["git", "ls-remote", "--", name, LEDGER, LEDGER + "/*"]
+    code, out, complaint = run_bounded(argv, ctx.repo.env, 60.0)
+    if code:
+        raise Unreachable(f"'{name}' cannot be reached: {complaint}", hints=("nothing was changed",))
+    lines = out.decode("utf-8", "surrogateescape").split("\n")
+    rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in lines if line)}
+    below = [ref for ref in rows if ref.startswith(LEDGER + "/")]
+    if below:
+        branch = printable(below[0].removeprefix("refs/heads/"))
+        raise UsageError(
+            f"the branch '{branch}' at '{name}' is in the way of the ledger's branch 'gitcoord'",
+            hints=("rename it there first",),
+        )
+    return rows.get(LEDGER)
+
+
+def _continues(ctx: "Context", name: str, here: "Oid") -> bool:
+    """Is this clone's ledger an earlier state of the remote's?"""
+    argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{_PROBE}ledger"]
+    run_bounded(argv, ctx.repo.env, 60.0)
+    code, _, _ = run(["git", "merge-base", "--is-ancestor", here, f"{_PROBE}ledger"], ctx.repo.env)
+    run(["git", "update-ref", "-d", f"{_PROBE}ledger"], ctx.repo.env)
+    return not code
+
+
+def _joined(ctx: "Context", near: "PlumbingStore", name: str, ways: Ways) -> Context:
+    """The same repository with the remote as its authority, before the settings say so."""
+    far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic)
+    settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
+    return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host)
+
+
+def probe(ctx: "Context", name: str) -> Ways:
+    """Try what the host takes, on a ref that is removed at once."""
+    near = _near(ctx)
+    oid = near.write("blob", b"gitcoord asks what this host takes\n")
+    near.flush()
+    ways = Ways(branches=False, atomic=True, options=True)
+    ref = _PROBE + ctx.host.random()[:12]
+    for _ in range(4):
+        far = _Probing(ctx.repo.env, name, atomic=ways.atomic)
+        options = ("agent=gitcoord-probe",) if ways.options else ()
+        report = far.push([Move(ref, None, oid)], options)
+        if report.kind == LANDED:
+            far.push([Move(ref, oid, None)], options)
+            return ways
+        if "push options" in report.words:
+            ways = ways._replace(options=False)
+        elif "atomic" in report.words and ways.atomic:
+            ways = ways._replace(atomic=False)
+        elif report.kind in (HOST, LOST, FAILED):
+            return ways._replace(branches=True)
+        else:
+            raise _failed(name, report)
+    return ways._replace(branches=True)
+
+
+class _Probing(Far):
+    def takes(self, ref: str) -> bool:
+        return True
+
+
+def _failed(name: str, report: "Report") -> StoreError:
+    return Unreachable(f"'{name}' cannot be reached: {report.words}", hints=("nothing was changed",))
+
+
+def _move_there(joined: Context, ctx: "Context", actor: "Actor", url: str) -> None:
+    """This clone's own ledger becomes the remote's: an event that says so, and everything it stands on, in one push."""
+    store = store_of(joined)
+    with ctx.queue():
+        snapshot, view = read_snapshot(ctx), ctx.view()
+        kind = kind_module("adopt")
+        order = kind.Adopt(actor, {"remote": url}, ctx.host.random())
+        decision = kind.decide(snapshot.state, order, view)
+        assert isinstance(decision, Decision)
+        head, operations = prepare(ctx, snapshot, view, decision)
+        refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}
+        report = store.far.push([Move(LEDGER, None, head), *(Move(ref, None, oid) for ref, oid in refs.items())])
+        if report.kind != LANDED:
+            raise Refused(
+                Refusal("host", f"'{store.far.name}' refused it: {report.words}", hints=("nothing was changed",))
+            )
+        store.near.swap(operations)
+
+
+def _follow_tip(joined: Context) -> None:
+    """A clone that has just seen the ledger for the first time takes it as it is."""
+    near = store_of(joined).near
+    ledger, tip = near.resolve([LEDGER, TIP])
+    if ledger is not None and tip is None:
+        near.swap([Create(TIP, ledger)])
+
+
+def _forget_copies(near: "PlumbingStore") -> None:
+    """Leave this clone as it was: it had no ledger."""
+    refs = {**near.list_refs(CLAIMS), **near.list_refs(SESSIONS)}
+    refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), near.resolve([LEDGER, TIP])) if oid is not None})
+    near.swap([Delete(ref, oid) for ref, oid in refs.items()])
+
+
+def _elsewhere(name: str, url: str, recorded: str) -> Refused:
+    said = f"was set up at {printable(recorded)}" if recorded else "belongs to one repository alone"
+    return Refused(
+        Refusal(
+            "elsewhere",
+            f"the ledger at '{name}' ({printable(url)}) {said}: nothing was changed",
+            hints=(
+                f"if that is another address of the same server: git coord init --remote {name} --same",
+                f"if '{name}' is a fork that shall decide for itself: git coord init --remote {name} --adopt",
+            ),
+        )
+    )
+
+
+def place(url: str) -> str:
+    """What an address names, whatever the way there: host and path, without scheme, user, port and '.git'."""
+    scheme, sep, rest = url.partition("://")
+    if not sep:
+        host, colon, path = url.partition(":")
+        rest = f"{host}/{path.lstrip('/')}" if colon and "/" not in host else url
+    elif scheme == "file":
+        rest = rest[rest.index("/") :] if "/" in rest else rest
+    host, slash, path = rest.partition("/")
+    host = host.rpartition("@")[2].partition(":")[0].lower()
+    return f"{host}{slash}{path}".rstrip("/").removesuffix(".git").rstrip("/")
+
+
+def _fetch_with_the_rest(ctx: "Context", name: str, ways: Ways) -> None:
+    """A plain `git fetch` keeps this clone's copies up to date too."""
+    key = f"remote.{name}.fetch"
+    sessions = BRANCH_SESSIONS if ways.branches else SESSIONS
+    wanted = [f"+{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*", *([] if ways.branches else [f"+{CLAIMS}*:{CLAIMS}*"])]
+    _, out, _ = run(["git", "config", "--local", "--get-all", key], ctx.repo.env)
+    there = out.decode("utf-8", "surrogateescape").split("\n")
+    for spec in wanted:
+        if spec not in there:
+            code, _, complaint = run(["git", "config", "--local", "--add", key, spec], ctx.repo.env)
+            if code:
+                raise StoreError(f"cannot write {key} to the local settings: {complaint}")

@@ -1,0 +1,163 @@
+"""The repository that decides, where that is another one: `git push` and `git fetch`, and what their answers mean.
+
+A push is a compare-and-swap: every ref goes with what it is expected to be, all of them or none. What git prints is sorted
+into few answers, because each asks for something else: try again, give up, look again later, find out what happened.
+"""
+
+from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
+from gitcoord.record import NamedTuple
+from gitcoord.store.process import run_bounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
+
+LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE = (
+    "landed", "lost", "host", "failed", "unreachable", "unknown", "none",
+)  # fmt: skip
+
+# gitcoord's own transfers run no hooks here: what they carry was judged before.
+_GIT = [
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
+    "-c", "hook.gitcoord-pre-push.enabled=false", "-c", "push.useForceIfIncludes=false",
+]  # fmt: skip
+# Words for a ref that was not where it was expected: by the client, by the server, in older and newer git.
+_MOVED = (
+    "stale info", "fetch first", "non-fast-forward", "already exists", "failed to update ref", "cannot lock ref",
+    "failed to lock", "unable to lock", "incorrect old value", "reference does not exist", "unable to resolve reference",
+    "reference conflict", "needs force",
+)  # fmt: skip
+_FOLLOWS = ("atomic push fail", "atomic transaction failed", "transaction aborted")
+# Words of a connection that never came about: nothing was sent, so nothing can have happened.
+_NO_CONTACT = (
+    "Could not read from remote repository", "unable to access", "unable to look up", "unable to connect",
+    "does not appear to be a git repository", "upon initial contact", "unable to fork", "' not found",
+    "Authentication failed", "could not read Username", "could not read Password", "No such remote", "No route to host",
+    "access denied or repository not exported",
+)  # fmt: skip
+_WORDS = 2000
+SECONDS = 60.0
+
+
+class Move(NamedTuple):
+    """A ref as it is there (None: it must not be there), and as it shall be (None: gone)."""
+
+    ref: RefName
+    expected: "Oid | None"
+    new: "Oid | None"
+
+
+class Report(NamedTuple):
+    """An answer: its sort, and the words of git or of the other side."""
+
+    kind: str
+    words: str = ""
+
+
+class Far:
+    """A remote by its name in git's settings. `branches`: it takes nothing but branches. `atomic`: all refs or none."""
+
+    def __init__(
+        self,
+        env: "dict[bytes, bytes]",
+        name: str,
+        *,
+        branches: bool = False,
+        atomic: bool = True,
+        seconds: float = SECONDS,
+    ) -> None:
+        self.name = name
+        self.branches = branches
+        self.atomic = atomic
+        self._env = env
+        self._seconds = seconds
+
+    def takes(self, ref: RefName) -> bool:
+        """Is this ref kept there?"""
+        return ref == LEDGER or ref.startswith(SESSIONS) or (ref.startswith(CLAIMS) and not self.branches)
+
+    def there(self, ref: RefName) -> RefName:
+        """The ref's name on the other side."""
+        return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
+
+    def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
+        """Move all these refs there, or none."""
+        rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
+        if not rows:
+            return Report(LANDED)
+        if self.atomic or len(rows) < 2:
+            return self._push(rows, options)
+        # All refs or none cannot be had: a heartbeat that moved alone is harmless, a ledger that did is not.
+        for part in ([m for m in rows if m.ref != LEDGER], [m for m in rows if m.ref == LEDGER]):
+            report = self._push(part, options) if part else Report(LANDED)
+            if report.kind != LANDED:
+                break
+        return report
+
+    def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
+        argv = [
+            *_GIT,
+            "push",
+            "--porcelain",
+            "--no-verify",
+            "--no-signed",
+            "--no-follow-tags",
+            "--recurse-submodules=no",
+        ]
+        argv += ["--atomic"] if self.atomic else []
+        argv += [f"--push-option={option}" for option in options]
+        argv += [f"--force-with-lease={self.there(m.ref)}:{m.expected or ''}" for m in moves]
+        argv += ["--", self.name, *(f"{m.new or ''}:{self.there(m.ref)}" for m in moves)]
+        code, out, complaint = run_bounded(argv, self._env, self._seconds)
+        return read_report(code, out.decode("utf-8", "replace"), complaint)
+
+    def fetch(self) -> Report:
+        """Bring the ledger, claims and heartbeats up to date here. NONE where there is no ledger there."""
+        sessions = BRANCH_SESSIONS if self.branches else SESSIONS
+        specs = [f"+{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*"]
+        specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
+        argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
+        argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]
+        code, _, complaint = run_bounded(argv, self._env, self._seconds)
+        if not code:
+            return Report(LANDED)
+        if "couldn't find remote ref" in complaint:
+            return Report(NONE, complaint)
+        if "cannot lock ref" in complaint or "unable to lock" in complaint:
+            return Report(LOST, complaint)  # another fetch is at work here
+        return Report(UNREACHABLE, _last_words(complaint))
+
+
+def read_report(code: int, out: str, complaint: str) -> Report:
+    """What a push came to, from git's exit code, its lines for machines and its words for people."""
+    rows = [line.split("\t") for line in out.split("\n") if line[1:2] == "\t"]
+    reasons = [row[2] for row in rows if row[0] == "!" and len(row) > 2]
+    if not code and rows and not reasons:
+        return Report(LANDED)
+    if not reasons:
+        if "does not support --atomic" in complaint or "does not support push options" in complaint:
+            return Report(HOST, complaint)
+        gone = any(words in complaint for words in _NO_CONTACT)
+        return Report(UNREACHABLE if gone else UNKNOWN, _last_words(complaint))
+    own = [reason for reason in reasons if not any(words in reason for words in _FOLLOWS)]
+    if any("unpacker error" in reason for reason in own):
+        return Report(FAILED, _host_words(complaint) or own[0])
+    if any(words in reason for reason in own for words in _MOVED):
+        return Report(LOST, own[0])
+    if not own:  # all or none, and the other side does not say which one it was
+        return Report(LOST, _host_words(complaint) or reasons[0])
+    return Report(HOST, _host_words(complaint) or own[0])
+
+
+def _host_words(complaint: str) -> str:
+    """What the other side said, without git's own lines around it."""
+    lines = [line[len("remote:") :].strip() for line in complaint.split("\n") if line.startswith("remote:")]
+    return "\n".join(line for line in lines if line)[:_WORDS]
+
+
+def _last_words(complaint: str) -> str:
+    lines = [line.strip() for line in complaint.split("\n") if line.strip()]
+    told = [line for line in lines if "Please make sure" not in line and "and the repository exists" not in line]
+    return "; ".join(told[:3])[:_WORDS]

@@ -1,0 +1,132 @@
+"""The store of a clone whose authority is a remote: this clone's refs are what was last seen there.
+
+Reading looks here, through what waits to be pushed (the overlay); a swap is a push, which this clone's refs then follow.
+"""
+
+from gitcoord.names import LEDGER, Oid, RefName
+from gitcoord.store.far import LANDED, SECONDS, Far, Move
+from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify, move
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitcoord.store.interface import Object, Operation
+    from gitcoord.store.plumbing import PlumbingStore
+    from gitcoord.store.repo import Repo
+    from gitcoord.store.settings import Settings
+
+
+class RemoteStore:
+    """Implements Store on two repositories: `near` has the copies, `far` decides."""
+
+    def __init__(self, near: "PlumbingStore", far: "Far") -> None:
+        self.near = near
+        self.far = far
+        self.overlay: dict[RefName, Oid | None] = {}
+        self.oid_length = near.oid_length
+
+    # --- reading
+
+    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+        if not self.overlay:
+            return self.near.read(names, ahead)
+        wanted = [self._name(name) for name in names]
+        found = iter(self.near.read([name for name in wanted if name], [n for a in ahead if (n := self._name(a))]))
+        return [next(found) if name else None for name in wanted]
+
+    def _name(self, name: str) -> str:
+        """What to ask for instead; '' for a ref that will be gone."""
+        ref, colon, path = name.partition(":")
+        if ref not in self.overlay:
+            return name
+        oid = self.overlay[ref]
+        return f"{oid}{colon}{path}" if oid is not None else ""
+
+    def target(self, ref: RefName) -> "Oid | None":
+        return self.overlay[ref] if ref in self.overlay else self.near.target(ref)
+
+    def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+        if not self.overlay:
+            return self.near.resolve(names)
+        wanted = [self._name(name) for name in names]
+        found = iter(self.near.resolve([name for name in wanted if name]))
+        return [next(found) if name else None for name in wanted]
+
+    def refresh(self) -> None:
+        self.near.refresh()
+
+    def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+        return self.near.list_refs(prefix)
+
+    # --- writing
+
+    def write(self, kind: str, data: bytes) -> Oid:
+        return self.near.write(kind, data)
+
+    def flush(self) -> None:
+        self.near.flush()
+
+    def discard(self, oid: Oid) -> None:
+        self.near.discard(oid)
+
+    def swap(self, operations: "Sequence[Operation]") -> None:
+        """One push now, past those that wait to be carried together. Operations on refs of this clone alone stay here."""
+        moves = [as_move(op) for op in operations if self.far.takes(op.ref)]
+        if all(m.expected == m.new for m in moves):
+            self.near.swap(operations)
+            return
+        report = self.far.push(moves)
+        if report.kind != LANDED:
+            raise SwapFailed(report.words or report.kind)
+        self.follow([as_move(op) for op in operations])
+
+    def follow(self, moves: "Sequence[Move]") -> bool:
+        """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
+        now = self.near.resolve([m.ref for m in moves])
+        before = {m.ref: m.expected for m in moves}
+        if LEDGER in before and dict(zip(before, now))[LEDGER] != before[LEDGER]:
+            return False
+        operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new)) is not None]
+        try:
+            if operations:
+                self.near.swap(operations)
+        except SwapFailed:
+            return False
+        return True
+
+    def recover(self, operations: "Sequence[Operation]") -> bool:
+        return self.near.recover(operations)
+
+    def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+        return self.near.set_aside_broken(names)
+
+    def maintain(self) -> None:
+        self.near.maintain()
+
+    def close(self) -> None:
+        self.near.close()
+
+
+def as_move(operation: "Operation") -> Move:
+    if isinstance(operation, Create):
+        return Move(operation.ref, None, operation.new)
+    if isinstance(operation, Update):
+        return Move(operation.ref, operation.expected, operation.new)
+    if isinstance(operation, Delete):
+        return Move(operation.ref, operation.expected, None)
+    assert isinstance(operation, Verify)
+    return Move(operation.ref, operation.expected or None, operation.expected or None)
+
+
+def at_remote(near: "PlumbingStore", repo: "Repo", settings: "Settings") -> RemoteStore:
+    """The store that the settings describe."""
+    seconds = settings.get("gitcoord.remotetimeout")
+    far = Far(
+        repo.env,
+        settings.get("gitcoord.authority"),
+        branches=settings.get("gitcoord.namespaces") == "branches",
+        atomic=settings.flag("gitcoord.atomic", default=True),
+        seconds=float(seconds) if seconds.isdecimal() and int(seconds) else SECONDS,
+    )
+    return RemoteStore(near, far)
