@@ -5,7 +5,7 @@ Nothing is noted in this clone before the remote has said yes: a failure leaves 
 
 from gitcoord.app.context import Context
 from gitcoord.app.init import first_ledger, note, root_of
-from gitcoord.app.ledger import read_snapshot
+from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.remote import look, store_of
 from gitcoord.app.step import prepare
 from gitcoord.app.transact import transact
@@ -180,7 +180,7 @@ def _move_there(joined: Context, ctx: "Context", actor: "Actor", url: str) -> No
         snapshot, view = read_snapshot(ctx), ctx.view()
         kind = kind_module("adopt")
         order = kind.Adopt(actor, {"remote": url}, ctx.host.random())
-        decision = kind.decide(snapshot.state, order, view)
+        decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
         assert isinstance(decision, Decision)
         head, operations = prepare(ctx, snapshot, view, decision)
         refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}

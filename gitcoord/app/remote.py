@@ -27,11 +27,12 @@ from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
 from gitcoord.core.events import Decision
 from gitcoord.errors import Contention, GitcoordError, OutcomeUnknown, Refusal, Refused, StoreError, Unreachable
-from gitcoord.names import LEDGER, SESSIONS, session_ref
+from gitcoord.names import LEDGER, SESSIONS, TIP, session_ref
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import FAILED, HOST, LANDED, LOST, NONE, UNKNOWN, UNREACHABLE
 from gitcoord.store.files import read_file, write_file
-from gitcoord.store.interface import SwapFailed
+from gitcoord.store.interface import SwapFailed, Update, Verify
+from gitcoord.store.process import run
 from gitcoord.store.queue import Queue
 from gitcoord.store.remote import RemoteStore, as_move
 
@@ -82,7 +83,22 @@ def look(ctx: "Context") -> None:
         )
     if report.kind != LANDED:
         raise unreachable(ctx, report.words)
+    _follow_tip(ctx)
     _note_look(ctx, began)
+
+
+def _follow_tip(ctx: "Context") -> None:
+    """The tip goes forward with the ledger. Where that was rewound it stays, and is the witness."""
+    near = store_of(ctx).near
+    ledger, tip = near.resolve([LEDGER, TIP])
+    if ledger is None or tip in (None, ledger):
+        return
+    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", tip or "", ledger], ctx.repo.env)
+    if not code:
+        try:
+            near.swap([Verify(LEDGER, ledger), Update(TIP, tip or "", ledger)])
+        except SwapFailed:
+            pass  # another look was quicker
 
 
 def _note_look(ctx: "Context", began: int) -> None:
@@ -233,11 +249,10 @@ def _settle(ctx: "Context", batch: "Batch", outcome: Outcome) -> None:
                 note_outcome(ctx, batch, outcome)
         if followed:
             return
-    if outcome.kind != UNREACHABLE:
         try:
             look(ctx)
         except GitcoordError:
-            pass
+            pass  # it landed all the same; what this clone knows is older than that
     with ctx.queue():
         waiting = load_batch(ctx, OPEN)
         store_batch(ctx, FLYING, None)
@@ -410,15 +425,16 @@ def beat_remotely(ctx: "Context", due_beat: "Callable[[], Due]", agent: str, *, 
     """
     store = store_of(ctx)
     with ctx.queue() as queue:
-        store.overlay = overlay(ctx) if queue.held else {}
+        held = queue.held
+        store.overlay = overlay(ctx) if held else {}
         try:
             due = due_beat()
         finally:
             store.overlay = {}
         batch = load_batch(ctx, OPEN)
-        if due.operation is not None and queue.held:
+        if due.operation is not None and held:
             batch = join(ctx, agent, [due.operation])
-    if due.operation is not None and not queue.held:
+    if due.operation is not None and not held:
         try:
             store.swap([due.operation])
         except SwapFailed:

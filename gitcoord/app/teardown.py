@@ -35,8 +35,9 @@ def survey(ctx: "Context", actor: "Actor | None", *, force: bool) -> Found:
     refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs("refs/gitcoord/")}
     if force:
         _require_person(ctx, actor)
-    elif head is not None and not ctx.remote:  # a clone that leaves takes nothing from those at the remote
-        _require_nobody(ctx)
+    elif head is not None:
+        if not ctx.remote:  # a clone that leaves takes nothing from those at the remote
+            _require_nobody(ctx)
     elif (refs or ctx.settings.get("gitcoord.root")) and not ctx.store.list_refs(ARCHIVE):
         # With an archive it is a teardown that was interrupted, and goes on.
         raise CouldNotJudge(
@@ -140,6 +141,9 @@ def bring_back(archive: str) -> list[str]:
 
 
 def _forget_settings(ctx: "Context") -> None:
+    if ctx.remote:
+        pattern = "^[+]refs/(heads/gitcoord|gitcoord/|claims/)"
+        run(["git", "config", "--local", "--unset-all", f"remote.{ctx.remote}.fetch", pattern], ctx.repo.env)
     _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
     if any(key.startswith("gitcoord.") for key, _ in parse_settings(out)):
         code, _, complaint = run(["git", "config", "--local", "--remove-section", "gitcoord"], ctx.repo.env)

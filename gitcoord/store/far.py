@@ -89,12 +89,16 @@ class Far:
             return Report(LANDED)
         if self.atomic or len(rows) < 2:
             return self._push(rows, options)
-        # All refs or none cannot be had: a heartbeat that moved alone is harmless, a ledger that did is not.
-        for part in ([m for m in rows if m.ref != LEDGER], [m for m in rows if m.ref == LEDGER]):
-            report = self._push(part, options) if part else Report(LANDED)
+        # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
+        # where they could not, the next writer mends them.
+        beats, ledger = ([m for m in rows if m.ref.startswith(SESSIONS)], [m for m in rows if m.ref == LEDGER])
+        for part in filter(None, (beats, ledger)):
+            report = self._push(part, options)
             if report.kind != LANDED:
-                break
-        return report
+                return report
+        claims = [m for m in rows if m not in beats and m not in ledger]
+        followed = self._push(claims, options) if claims else Report(LANDED)
+        return Report(LANDED) if ledger else followed
 
     def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
         argv = [

@@ -67,6 +67,21 @@ class Answer:
         return f"exit {self.code}: {self.out}{self.err}"
 
 
+def scratch_env(place: Path) -> dict[str, str]:
+    """An environment with a home of its own and gitcoord's commands, made below `place`."""
+    home, tools = place / "home", place / "bin"
+    home.mkdir()
+    tools.mkdir()
+    for name, text in (("git-claim", _CLAIM), ("git-coord", _COORD)):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    return {
+        "PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8",
+        "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com", "TERM": "dumb",
+        "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
+    }  # fmt: skip
+
+
 class Project:
     """A scratch repository with gitcoord set up, and an environment in which only it is seen."""
 
@@ -74,17 +89,7 @@ class Project:
         self.place = place
         self.repo = place / "project"
         self.git_dir = self.repo / ".git"
-        home, tools = place / "home", place / "bin"
-        home.mkdir()
-        tools.mkdir()
-        for name, text in (("git-claim", _CLAIM), ("git-coord", _COORD)):
-            (tools / name).write_text(text)
-            (tools / name).chmod(0o755)
-        self.env = {
-            "PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8",
-            "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com", "TERM": "dumb",
-            "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
-        }  # fmt: skip
+        self.env = scratch_env(place)
         subprocess.run(["git", "init", "-q", "-b", "main", str(self.repo)], env=self.env, check=True)
         # Losing power is another test's business; fsync would only make these fewer.
         self.git("config", "gitcoord.fsync", "false")

@@ -1,0 +1,11 @@
+from pathlib import Path
+
+import pytest
+
+from tests.remote.support import Fleet
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """Two machines that have not joined yet."""
+    return Fleet(tmp_path)
