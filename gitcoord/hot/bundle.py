@@ -15,7 +15,13 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-LEFT_OUT = ("gitcoord/adapters", "gitcoord/hot/bundle.py", "gitcoord/store/memory.py", "gitcoord/store/libgit2.py")
+LEFT_OUT = (
+    "gitcoord/adapters",
+    "gitcoord/hot/bundle.py",
+    "gitcoord/store/memory.py",
+    "gitcoord/store/libgit2.py",
+    "gitcoord/store/wire.py",
+)
 
 HEAD = 16384
 

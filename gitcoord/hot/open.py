@@ -37,7 +37,8 @@ class Opening:
             self._trouble = error
         _preload(group)
 
-    def context(self, *, tells: bool = False) -> "Context":
+    def context(self, *, tells: bool = False, stays: bool = False) -> "Context":
+        """`tells`: the process ends after its one answer. `stays`: it lives long enough to load what is quicker then."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.app.context import Context
@@ -60,12 +61,17 @@ class Opening:
         if settings.get("gitcoord.authority", "local") != "local":
             from gitcoord.store.remote import at_remote
 
-            store = at_remote(self._store, repo, settings)
+            if stays:
+                from gitcoord.store.wire import Wire
+
+                store = at_remote(self._store, repo, settings, Wire)
+            else:
+                store = at_remote(self._store, repo, settings)
         return Context(repo, settings, store, host)
 
 
-def open_repository(environ: "Environ", *, writing: bool) -> "Context":
-    return Opening(environ, "writing" if writing else "reading").context()
+def open_repository(environ: "Environ", *, writing: bool, stays: bool = False) -> "Context":
+    return Opening(environ, "writing" if writing else "reading").context(stays=stays)
 
 
 def _loose(repo: "Repo", settings: "Settings") -> "Loose | None":

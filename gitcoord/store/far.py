@@ -82,6 +82,9 @@ class Far:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
+    def wrote(self, oid: Oid, kind: str, data: bytes) -> None:
+        """This object may be part of the next push: for those who send it themselves."""
+
     def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
         """Move all these refs there, or none."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
@@ -145,14 +148,19 @@ def read_report(code: int, out: str, complaint: str) -> Report:
             return Report(HOST, complaint)
         gone = any(words in complaint for words in _NO_CONTACT)
         return Report(UNREACHABLE if gone else UNKNOWN, _last_words(complaint))
-    own = [reason for reason in reasons if not any(words in reason for words in _FOLLOWS)]
+    return sort_out(reasons, _host_words(complaint))
+
+
+def sort_out(reasons: list[str], words: str) -> Report:
+    """What refused refs mean, by the reason for each; `words` are those of the host."""
+    own = [reason for reason in reasons if not any(follows in reason for follows in _FOLLOWS)]
     if any("unpacker error" in reason for reason in own):
-        return Report(FAILED, _host_words(complaint) or own[0])
-    if any(words in reason for reason in own for words in _MOVED):
+        return Report(FAILED, words or own[0])
+    if any(moved in reason for reason in own for moved in _MOVED):
         return Report(LOST, own[0])
     if not own:  # all or none, and the other side does not say which one it was
-        return Report(LOST, _host_words(complaint) or reasons[0])
-    return Report(HOST, _host_words(complaint) or own[0])
+        return Report(LOST, words or reasons[0])
+    return Report(HOST, words or own[0])
 
 
 def _host_words(complaint: str) -> str:

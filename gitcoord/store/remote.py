@@ -62,7 +62,9 @@ class RemoteStore:
     # --- writing
 
     def write(self, kind: str, data: bytes) -> Oid:
-        return self.near.write(kind, data)
+        oid = self.near.write(kind, data)
+        self.far.wrote(oid, kind, data)
+        return oid
 
     def flush(self) -> None:
         self.near.flush()
@@ -119,10 +121,10 @@ def as_move(operation: "Operation") -> Move:
     return Move(operation.ref, operation.expected or None, operation.expected or None)
 
 
-def at_remote(near: "PlumbingStore", repo: "Repo", settings: "Settings") -> RemoteStore:
-    """The store that the settings describe."""
+def at_remote(near: "PlumbingStore", repo: "Repo", settings: "Settings", kind: "type[Far]" = Far) -> RemoteStore:
+    """The store that the settings describe. A process that lives long talks to the remote itself: see `wire`."""
     seconds = settings.get("gitcoord.remotetimeout")
-    far = Far(
+    far = kind(
         repo.env,
         settings.get("gitcoord.authority"),
         branches=settings.get("gitcoord.namespaces") == "branches",

@@ -1,0 +1,98 @@
+"""A process that lives long swaps in one connection of its own, without a git push for each claim."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.remote.support import Fleet, Machine
+
+ROOT = Path(__file__).parents[2]
+
+# Reads lines "<take|release> <path>" and does them; one process for all of them.
+_CLIENT = """
+import sys
+sys.path.insert(0, {root!r})
+from gitcoord.app import claims
+from gitcoord.core.asking import Take
+from gitcoord.core.claims import Item
+from gitcoord.core.sessions import Actor
+from gitcoord.errors import GitcoordError
+from gitcoord.hot.open import environ, open_repository
+
+ctx = open_repository(environ(), writing=True, stays=True)
+actor = Actor({agent!r})
+for line in sys.stdin:
+    verb, path = line.split()
+    try:
+        items = (Item("path", path),)
+        claims.take(ctx, Take(actor, items)) if verb == "take" else claims.release(ctx, actor, items)
+        print("ok", flush=True)
+    except GitcoordError as error:
+        print(error.code, error.message.replace(chr(10), " "), flush=True)
+"""
+
+
+class Client:
+    def __init__(self, machine: Machine, agent: str, env: "dict[str, str] | None" = None) -> None:
+        argv = [sys.executable, "-c", _CLIENT.format(root=str(ROOT), agent=agent)]
+        self.process = subprocess.Popen(
+            argv, cwd=machine.repo, env={**machine.env, **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )  # fmt: skip
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def ask(self, verb: str, path: str) -> str:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{verb} {path}\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+
+def watched(fleet: Fleet) -> "dict[str, str]":
+    """A PATH on which `git push` leaves a trace."""
+    shim = fleet.place / "shim"
+    shim.mkdir()
+    real = subprocess.run(["sh", "-c", "command -v git"], capture_output=True, text=True, check=True).stdout.strip()
+    trace = f'case " $* " in *" push "*) echo push >>{fleet.place}/pushes ;; esac'
+    (shim / "git").write_text(f'#!/bin/sh\n{trace}\nexec {real} "$@"\n')
+    (shim / "git").chmod(0o755)
+    return {"PATH": f"{shim}:{fleet.env['PATH']}"}
+
+
+def test_swaps_without_a_git_push(fleet: Fleet) -> None:
+    one, two = fleet.joined()
+    with Client(one, "alice", watched(fleet)) as alice:
+        for name in ("a", "b", "c"):
+            assert alice.ask("take", name) == "ok"
+            assert alice.ask("release", name) == "ok"
+        assert alice.ask("take", "a") == "ok"
+        assert two.claim("--json", "a", agent="bob").json["held"][0]["agent"] == "alice"
+        assert two.claim("b", agent="bob").code == 0
+        assert alice.ask("take", "b").startswith("held ")
+        assert alice.ask("take", "c") == "ok"
+    assert not os.path.exists(fleet.place / "pushes")
+    fleet.assert_sound()
+
+
+def test_what_the_host_says_is_heard(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a") == "ok"
+        hook = fleet.hook("pre-receive", "echo 'closed for today'; exit 1\n")
+        before = fleet.refs()
+        assert alice.ask("take", "b").startswith("host ") and fleet.refs() == before
+        hook.unlink()
+        assert alice.ask("take", "b") == "ok"
+        fleet.bare.rename(fleet.place / "away")
+        assert alice.ask("take", "c").startswith("unreachable ")
+        (fleet.place / "away").rename(fleet.bare)
+        fleet.hook("post-receive", "kill -9 $PPID\n")
+        assert alice.ask("take", "c") == "ok"
+    assert len(fleet.events("claim")) == 3
+    fleet.assert_sound()
