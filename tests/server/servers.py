@@ -110,6 +110,7 @@ class Server(ABC):
 
     def prepare(self) -> None:
         """Once, before the first start."""
+        return
 
     @abstractmethod
     def launch(self) -> None:

@@ -1,0 +1,245 @@
+"""The servers themselves: each transport clones, pushes and pulls, tells hooks who pushes, and can be cut or killed."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.server.link import Link
+from tests.server.machines import Machine
+from tests.server.process import wait_for
+from tests.server.secure import Sshd
+from tests.server.servers import KINDS, Client, Served, kinds, serving
+from tests.support import git
+
+REMOTE = [kind for kind in KINDS if kind != "file"]
+NETWORK = pytest.mark.parametrize("server", REMOTE, indirect=True)
+# The hook says that it runs and waits until the test says go (a named pipe opens when both ends do).
+WAITING = "echo entered >entered\nread word <go\n"
+
+
+def commit(work: Path, text: str) -> str:
+    (work / "file").write_text(text)
+    git(work, "add", ".")
+    git(work, "commit", "-q", "-m", text)
+    return head(work)
+
+
+def head(work: Path) -> str:
+    return git(work, "rev-parse", "HEAD").decode().strip()
+
+
+def cloned(client: Client, work: Path) -> Path:
+    client.git(work.parent, "clone", "-q", client.url, str(work))
+    return work
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A repository with a commit that no server has; quicker than a clone."""
+    git(tmp_path, "init", "-q", "-b", "main", "work")
+    commit(tmp_path / "work", "hello")
+    return tmp_path / "work"
+
+
+def push(client: Client, work: Path, there: Machine | None = None) -> "subprocess.Popen[str]":
+    """A push that has been started, on another machine if one is given."""
+    words, env = client.command(work, "push", client.url, "HEAD:refs/heads/main")
+    words = there.wrap(words) if there else words
+    return subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def go(served: Served) -> None:
+    """The hook that waits goes on."""
+    (served.bare / "go").write_text("go\n")
+
+
+def waiting_push(served: Served, client: Client, work: Path, there: Machine | None = None) -> "subprocess.Popen[str]":
+    """A push whose pre-receive hook runs and waits."""
+    os.mkfifo(served.bare / "go")
+    served.hook("pre-receive", WAITING)
+    pushing = push(client, work, there)
+    wait_for("pre-receive", (served.bare / "entered").exists, lambda: pushing.poll() is None)
+    return pushing
+
+
+def test_clone_push_and_pull(served: Served, tmp_path: Path) -> None:
+    alice, bob = served.by("alice"), served.by("bob")
+    one, two = cloned(alice, tmp_path / "one"), cloned(bob, tmp_path / "two")
+    oid = commit(one, "hello")
+    alice.git(one, "push", "-q", "origin", "main")
+    assert served.tip() == oid
+    bob.git(two, "pull", "-q", "origin", "main")
+    assert (two / "file").read_text() == "hello"
+
+
+def test_hook_sees_who_pushes(served: Served, work: Path) -> None:
+    served.hook("pre-receive", "env >environment\n")
+    for account in ("alice", "bob"):
+        commit(work, account)
+        client = served.by(account)
+        # What the client itself says about its account does not count.
+        lie = {"GITCOORD_ACCOUNT": "carol", "GL_USER": "carol", "REMOTE_USER": "carol"}
+        env = {**client.env, **lie} if served.server.variable else client.env
+        Client(client.url, env).git(work, "push", "-q", client.url, "HEAD:refs/heads/main")
+        seen = dict(
+            line.split("=", 1) for line in (served.bare / "environment").read_text().splitlines() if "=" in line
+        )
+        assert seen.get(served.server.variable, "") == (account if served.server.variable else "")
+        assert "carol" not in seen.values()
+
+
+def test_hook_refuses_and_the_pusher_reads_why(served: Served, work: Path) -> None:
+    served.hook("pre-receive", "echo 'not on a Friday' >&2\nexit 1\n")
+    alice = served.by("alice")
+    done = alice.run(work, "push", alice.url, "main")
+    assert done.returncode == 1
+    assert "remote: not on a Friday" in done.stderr
+    assert served.tip() == ""
+
+
+@pytest.mark.parametrize("server", ["ssh", "http", "gitolite"], indirect=True)
+def test_a_stranger_gets_nothing(served: Served, tmp_path: Path) -> None:
+    alice = served.by("alice")
+    stranger = Client(alice.url.replace("secret-of-alice", "guessed"), alice.env)
+    if isinstance(served.server, Sshd):
+        key = tmp_path / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+        config = (served.server.place / "alice.ssh").read_text()
+        (tmp_path / "config").write_text(config.replace(str(served.server.place / "alice"), str(key)))
+        stranger = Client(alice.url, {"GIT_SSH_COMMAND": f"ssh -F '{tmp_path}/config'"})
+    done = stranger.run(tmp_path, "ls-remote", stranger.url)
+    assert done.returncode == 128
+    assert any(word in done.stderr for word in ("Permission denied", "Authentication failed")), done.stderr
+    alice.git(tmp_path, "ls-remote", alice.url)
+
+
+@pytest.mark.parametrize("server", ["ssh", "gitolite"], indirect=True)
+def test_one_kept_connection(served: Served, tmp_path: Path) -> None:
+    assert isinstance(served.server, Sshd)
+    logins = served.server.log.read_text().count("Accepted publickey")
+    alice = served.server.kept(served.by("alice"))
+    for _ in range(3):
+        alice.git(tmp_path, "ls-remote", alice.url)
+    assert served.server.log.read_text().count("Accepted publickey") == logins + 1
+
+
+@NETWORK
+def test_cut_before_the_answer(served: Served, link: Link, work: Path) -> None:
+    """The client fails, and yet the server has the commit."""
+    alice = served.by("alice", port=link.port.number)
+    oid = head(work)
+    with waiting_push(served, alice, work) as pushing:
+        link.hold(down=True)
+        go(served)
+        wait_for("the server's commit", lambda: served.tip() == oid)
+        assert pushing.poll() is None
+        link.cut()
+        _, err = pushing.communicate()
+    assert pushing.returncode != 0, err
+    refused = alice.run(work, "ls-remote", alice.url)
+    assert refused.returncode == 128
+    link.mend()
+    assert oid in alice.git(work, "ls-remote", alice.url)
+
+
+@NETWORK
+def test_stalled_and_resumed(served: Served, link: Link, work: Path) -> None:
+    alice = served.by("alice", port=link.port.number)
+    oid = head(work)
+    with waiting_push(served, alice, work) as pushing:
+        link.hold(up=True, down=True)
+        go(served)
+        wait_for("the server's commit", lambda: served.tip() == oid)
+        assert pushing.poll() is None
+        link.resume()
+        _, err = pushing.communicate()
+    assert pushing.returncode == 0, err
+
+
+@pytest.mark.parametrize("server", ["git", "http"], indirect=True)
+@pytest.mark.parametrize("sent", [1, 100, 1000, 3000])
+def test_cut_within_the_request(served: Served, link: Link, work: Path, sent: int) -> None:
+    """Exactly so many bytes of it arrive, and nothing lands."""
+    commit(work, os.urandom(3000).hex())
+    alice = served.by("alice", port=link.port.number)
+    link.cut_after(up=sent)
+    with push(alice, work) as pushing:
+        link.wait_reached()
+        _, err = pushing.communicate()
+    assert pushing.returncode != 0, err
+    assert link.passed["up"] == sent
+    assert served.tip() == ""
+    link.mend()
+    with push(alice, work) as pushing:
+        _, err = pushing.communicate()
+    assert pushing.returncode == 0, err
+    assert served.tip() == head(work)
+
+
+@pytest.mark.parametrize("server", ["git"], indirect=True)
+def test_cut_within_the_answer(served: Served, link: Link, work: Path) -> None:
+    """All but the last byte of what the server says, told by a push of the same size before."""
+    alice = served.by("alice", port=link.port.number)
+    with push(alice, work) as pushing:
+        pushing.communicate()
+    answer = link.passed["down"]
+    git(served.bare, "update-ref", "-d", "refs/heads/main")
+    link.cut_after(down=answer - 1)
+    with push(alice, work) as pushing:
+        link.wait_reached()
+        _, err = pushing.communicate()
+    assert pushing.returncode != 0, err
+    assert link.passed["down"] == 2 * answer - 1
+    assert served.tip() == head(work)
+
+
+@NETWORK
+def test_killed_with_a_push_inside(served: Served, work: Path) -> None:
+    """The whole server goes, the hook and the receive-pack around it too; afterwards it is there again, at its port."""
+    alice, oid = served.by("alice"), head(work)
+    with waiting_push(served, alice, work) as pushing:
+        served.server.stop()
+        _, err = pushing.communicate()
+    assert pushing.returncode != 0, err
+    # Nobody is left at the other end of the pipe.
+    with pytest.raises(OSError, match="No such device or address"):
+        os.open(served.bare / "go", os.O_WRONLY | os.O_NONBLOCK)
+    assert alice.run(work, "ls-remote", alice.url).returncode == 128
+    served.server.start()
+    assert served.tip() == ""
+    served.hook("pre-receive", "")
+    alice.git(work, "push", "-q", alice.url, "main")
+    assert served.tip() == oid
+
+
+@pytest.mark.namespaces
+def test_a_pulled_cable(other_machine: Machine, work: Path) -> None:
+    """Nobody hears anything until it is plugged in again; then the push ends as if nothing had been."""
+    with serving("git", other_machine.host) as server:
+        served = server.create("repo")
+        with waiting_push(served, served.by("alice"), work, other_machine) as pushing:
+            other_machine.cut()
+            go(served)
+            wait_for("the server's commit", lambda: served.tip() == head(work))
+            assert pushing.poll() is None
+            other_machine.mend()
+            _, err = pushing.communicate()
+        assert pushing.returncode == 0, err
+
+
+def test_a_server_that_does_not_start_shows_its_log() -> None:
+    server = kinds()["git"]()
+    try:
+        with socket.socket() as other:  # somebody else listens there
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind((server.port.host, server.port.number))
+            other.listen()
+            server.port.answers = lambda: False  # type: ignore[method-assign]
+            with pytest.raises(AssertionError, match=r"git-daemon.*has ended(.|\n)*Address already in use"):
+                server.start()
+    finally:
+        server.close()
+    assert not server.place.exists()
