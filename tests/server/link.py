@@ -11,6 +11,7 @@
         link.cut_after(up=500)       # exactly so many more bytes pass, then it is cut
         link.hold_after(down=1)      # the same, and then it is held
         link.wait_reached()          # until that happened
+        link.passed("up")            # how many bytes so far
 
 When a call returns, it has taken effect. A reset may overtake bytes that the other side has not read yet: to be sure that
 the server got and did something, hold the link, wait for the effect at the server, then cut.
@@ -48,7 +49,7 @@ class Link:
     def __init__(self, target: Port) -> None:
         self._target = (target.host, target.number)
         self.port = Port(target.host)
-        self.passed: dict[Way, int] = {"up": 0, "down": 0}
+        self._passed: dict[Way, int] = {"up": 0, "down": 0}
         self._held: dict[Way, bool] = {"up": False, "down": False}
         self._limit: dict[Way, int | None] = {"up": None, "down": None}
         self._then: Callable[[], None] = self._cut
@@ -81,9 +82,14 @@ class Link:
     def hold_after(self, *, up: int | None = None, down: int | None = None) -> None:
         self._do(lambda: self._arm(up, down, lambda: self._held.update({"up": True, "down": True})))
 
+    def passed(self, way: Way) -> int:
+        """How many bytes have been delivered, those included that the receiver has just read."""
+        self._do(lambda: None)
+        return self._passed[way]
+
     def wait_reached(self) -> None:
         """Until the number of bytes of `cut_after` or `hold_after` has passed and it was done."""
-        assert self._reached.wait(DEADLINE), f"after {self.passed} bytes the limit was not reached"
+        assert self._reached.wait(DEADLINE), f"after {self._passed} bytes the limit was not reached"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -200,7 +206,7 @@ class Link:
             self._drop(pipe)
             return
         pipe.waiting = pipe.waiting[sent:]
-        self.passed[pipe.way] += sent
+        self._passed[pipe.way] += sent
         if limit is not None:
             self._limit[pipe.way] = limit - sent
             self._check_limits()

@@ -170,7 +170,7 @@ def test_cut_within_the_request(served: Served, link: Link, work: Path, sent: in
         link.wait_reached()
         _, err = pushing.communicate()
     assert pushing.returncode != 0, err
-    assert link.passed["up"] == sent
+    assert link.passed("up") == sent
     assert served.tip() == ""
     link.mend()
     with push(alice, work) as pushing:
@@ -185,14 +185,14 @@ def test_cut_within_the_answer(served: Served, link: Link, work: Path) -> None:
     alice = served.by("alice", port=link.port.number)
     with push(alice, work) as pushing:
         pushing.communicate()
-    answer = link.passed["down"]
+    answer = link.passed("down")
     git(served.bare, "update-ref", "-d", "refs/heads/main")
     link.cut_after(down=answer - 1)
     with push(alice, work) as pushing:
         link.wait_reached()
         _, err = pushing.communicate()
     assert pushing.returncode != 0, err
-    assert link.passed["down"] == 2 * answer - 1
+    assert link.passed("down") == 2 * answer - 1
     assert served.tip() == head(work)
 
 
