@@ -5,7 +5,10 @@ import os
 import pwd
 import shlex
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 from tests.server.process import program
@@ -39,11 +42,6 @@ _CLIENT = """Host *
     BatchMode yes
     LogLevel ERROR
 """
-# One connection for all commands of an account; it ends by itself soon after the last one, or with the server.
-_MASTER = """    ControlMaster auto
-    ControlPath {place}/%C
-    ControlPersist 30
-"""
 _RULES = """repo gitolite-admin
     RW+ = alice
 repo work/..*
@@ -65,6 +63,7 @@ class Sshd(Server):
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         super().__init__(host)
+        self._kept = count()
         self.authorized = self.home / ".ssh/authorized_keys"
         self.authorized.parent.mkdir(mode=0o700)
 
@@ -85,7 +84,6 @@ class Sshd(Server):
         for name in ACCOUNTS:
             text = _CLIENT.format(user=getpass.getuser(), key=self.place / name, place=self.place)
             (self.place / f"{name}.ssh").write_text(text)
-            (self.place / f"{name}.master").write_text(text + _MASTER.format(place=self.place))
 
     def public(self, name: str) -> str:
         return (self.place / f"{name}.pub").read_text()
@@ -118,15 +116,22 @@ class Sshd(Server):
     def client(self, name: str, account: str, port: int) -> Client:
         return self._client(f"{self.repositories}/{name}.git", account, port)
 
-    def _client(self, path: str, account: str, port: int, config: str = "ssh") -> Client:
-        ssh = f"ssh -F {shlex.quote(str(self.place / f'{account}.{config}'))}"
+    def _client(self, path: str, account: str, port: int) -> Client:
+        ssh = f"ssh -F {shlex.quote(str(self.place / f'{account}.ssh'))}"
         url = f"ssh://{self.port.host}:{port}/{path.lstrip('/')}"
         return Client(url, {"GIT_SSH_COMMAND": ssh, "GIT_SSH_VARIANT": "ssh"})
 
-    def kept(self, client: Client) -> Client:
-        """The same through one kept connection (ControlMaster)."""
-        command = client.env["GIT_SSH_COMMAND"].replace(".ssh", ".master")
-        return Client(client.url, {**client.env, "GIT_SSH_COMMAND": command})
+    @contextmanager
+    def kept(self, client: Client) -> Iterator[Client]:
+        """The same through one connection that is kept meanwhile (ControlMaster), whatever the number of commands."""
+        host, port = client.url.split("/")[2].split(":")
+        ssh = f"{client.env['GIT_SSH_COMMAND']} -S {shlex.quote(str(self.place / f'kept{next(self._kept)}'))}"
+        words = [*shlex.split(ssh), "-p", port, host]
+        _quietly([*words, "-M", "-N", "-f"]).check_returncode()  # it returns when it is logged in
+        try:
+            yield Client(client.url, {**client.env, "GIT_SSH_COMMAND": ssh})
+        finally:
+            _quietly([*words, "-O", "exit"])
 
 
 class Gitolite(Sshd):
@@ -165,6 +170,12 @@ class Gitolite(Sshd):
 
     def client(self, name: str, account: str, port: int) -> Client:
         return self._client(f"work/{name}", account, port)
+
+
+def _quietly(words: list[str]) -> "subprocess.CompletedProcess[bytes]":
+    # Not captured: what stays in the background would keep the pipes open.
+    nothing = subprocess.DEVNULL
+    return subprocess.run(words, stdin=nothing, stdout=nothing, stderr=nothing, check=False)
 
 
 @cache

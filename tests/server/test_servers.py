@@ -120,9 +120,9 @@ def test_a_stranger_gets_nothing(served: Served, tmp_path: Path) -> None:
 def test_one_kept_connection(served: Served, tmp_path: Path) -> None:
     assert isinstance(served.server, Sshd)
     logins = served.server.log.read_text().count("Accepted publickey")
-    alice = served.server.kept(served.by("alice"))
-    for _ in range(3):
-        alice.git(tmp_path, "ls-remote", alice.url)
+    with served.server.kept(served.by("alice")) as alice:
+        for _ in range(3):
+            alice.git(tmp_path, "ls-remote", alice.url)
     assert served.server.log.read_text().count("Accepted publickey") == logins + 1
 
 
@@ -243,3 +243,17 @@ def test_a_server_that_does_not_start_shows_its_log() -> None:
     finally:
         server.close()
     assert not server.place.exists()
+
+
+@pytest.mark.parametrize(("value", "outcome"), [("1", "failed"), ("0", "skipped"), ("", "skipped")])
+def test_a_skip_fails_where_servers_are_required(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, value: str, outcome: str
+) -> None:
+    monkeypatch.setenv("GITCOORD_REQUIRE_SERVERS", value)
+    monkeypatch.setattr(kinds()["http"], "programs", ("nginx", "no-such-program"))
+    assert kinds()["http"].missing() == "no-such-program"
+    reason = "no http server: no-such-program not installed"
+    call = pytest.CallInfo.from_call(lambda: pytest.skip(reason), "setup")
+    report = request.node.ihook.pytest_runtest_makereport(item=request.node, call=call)
+    assert report.outcome == outcome
+    assert reason in str(report.longrepr)
