@@ -80,9 +80,11 @@ def test_hook_sees_who_pushes(served: Served, work: Path) -> None:
     for account in ("alice", "bob"):
         commit(work, account)
         client = served.by(account)
-        # What the client itself says about its account does not count.
-        lie = {"GITCOORD_ACCOUNT": "carol", "GL_USER": "carol", "REMOTE_USER": "carol"}
-        env = {**client.env, **lie} if served.server.variable else client.env
+        env = dict(client.env)
+        if served.server.variable:
+            # What the client itself says about its account does not count, even if ssh sends it.
+            env |= {"GITCOORD_ACCOUNT": "carol", "GL_USER": "carol", "REMOTE_USER": "carol"}
+            env["GIT_SSH_COMMAND"] = env.get("GIT_SSH_COMMAND", "ssh") + " -o SendEnv='GITCOORD_* GL_* REMOTE_*'"
         Client(client.url, env).git(work, "push", "-q", client.url, "HEAD:refs/heads/main")
         seen = dict(
             line.split("=", 1) for line in (served.bare / "environment").read_text().splitlines() if "=" in line
