@@ -4,12 +4,13 @@ import os
 import socket
 import subprocess
 from pathlib import Path
+from typing import Self
 
 import pytest
 
-from tests.server.link import Link
+from tests.server.link import Link, Way
 from tests.server.machines import Machine
-from tests.server.process import wait_for
+from tests.server.process import DEADLINE, Port, end_family, wait_for
 from tests.server.secure import Sshd
 from tests.server.servers import KINDS, Client, Served, kinds, serving
 from tests.support import git
@@ -44,11 +45,30 @@ def work(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def push(client: Client, work: Path, there: Machine | None = None) -> "subprocess.Popen[str]":
-    """A push that has been started, on another machine if one is given."""
-    words, env = client.command(work, "push", client.url, "HEAD:refs/heads/main")
-    words = there.wrap(words) if there else words
-    return subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+class Push:
+    """A push that has been started, on another machine if one is given. Ended with the block, whatever happens there."""
+
+    def __init__(self, client: Client, work: Path, there: Machine | None = None) -> None:
+        words, env = client.command(work, "push", client.url, "HEAD:refs/heads/main")
+        words = there.wrap(words) if there else words
+        self._process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def fails(self) -> bool:
+        """Wait for its end; its words are shown if the test fails."""
+        _, err = self._process.communicate(timeout=DEADLINE)
+        print(err)
+        return self._process.returncode != 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.runs():
+            end_family(self._process.pid)
+        self._process.communicate()
 
 
 def go(served: Served) -> None:
@@ -56,13 +76,14 @@ def go(served: Served) -> None:
     (served.bare / "go").write_text("go\n")
 
 
-def waiting_push(served: Served, client: Client, work: Path, there: Machine | None = None) -> "subprocess.Popen[str]":
-    """A push whose pre-receive hook runs and waits."""
+def hold_in_hook(served: Served) -> None:
+    """From now on pre-receive waits until `go`."""
     os.mkfifo(served.bare / "go")
     served.hook("pre-receive", WAITING)
-    pushing = push(client, work, there)
-    wait_for("pre-receive", (served.bare / "entered").exists, lambda: pushing.poll() is None)
-    return pushing
+
+
+def wait_in_hook(served: Served, pushing: Push) -> None:
+    wait_for("pre-receive", (served.bare / "entered").exists, pushing.runs)
 
 
 def test_clone_push_and_pull(served: Served, tmp_path: Path) -> None:
@@ -133,14 +154,15 @@ def test_cut_before_the_answer(served: Served, link: Link, work: Path) -> None:
     """The client fails, and yet the server has the commit."""
     alice = served.by("alice", port=link.port.number)
     oid = head(work)
-    with waiting_push(served, alice, work) as pushing:
+    hold_in_hook(served)
+    with Push(alice, work) as pushing:
+        wait_in_hook(served, pushing)
         link.hold(down=True)
         go(served)
         wait_for("the server's commit", lambda: served.tip() == oid)
-        assert pushing.poll() is None
+        assert pushing.runs()
         link.cut()
-        _, err = pushing.communicate()
-    assert pushing.returncode != 0, err
+        assert pushing.fails()
     refused = alice.run(work, "ls-remote", alice.url)
     assert refused.returncode == 128
     link.mend()
@@ -151,14 +173,53 @@ def test_cut_before_the_answer(served: Served, link: Link, work: Path) -> None:
 def test_stalled_and_resumed(served: Served, link: Link, work: Path) -> None:
     alice = served.by("alice", port=link.port.number)
     oid = head(work)
-    with waiting_push(served, alice, work) as pushing:
+    hold_in_hook(served)
+    with Push(alice, work) as pushing:
+        wait_in_hook(served, pushing)
         link.hold(up=True, down=True)
         go(served)
         wait_for("the server's commit", lambda: served.tip() == oid)
-        assert pushing.poll() is None
+        assert pushing.runs()
         link.resume()
-        _, err = pushing.communicate()
-    assert pushing.returncode == 0, err
+        assert not pushing.fails()
+
+
+def test_nothing_passes_a_held_link() -> None:
+    target = Port()
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((target.host, target.number))
+        listener.listen()
+        with Link(target) as link, socket.create_connection((target.host, link.port.number)) as client:
+            server, _ = listener.accept()
+            with server:
+                ways: list[tuple[Way, socket.socket, socket.socket]] = [
+                    ("up", client, server),
+                    ("down", server, client),
+                ]
+                for way, sender, receiver in ways:
+                    receiver.settimeout(DEADLINE)
+                    sender.sendall(b"one")
+                    assert receiver.recv(100) == b"one"
+                    link.hold(up=way == "up", down=way == "down")
+                    sender.sendall(b"two")
+                    # The bytes are there at once (loopback), and the link has gone round more often than it needs.
+                    assert [link.passed(way) for _ in range(20)] == [3] * 20
+                    link.resume()
+                    assert receiver.recv(100) == b"two"
+                    link.hold_after(**{way: 2})
+                    sender.sendall(b"three")
+                    link.wait_reached()
+                    assert receiver.recv(100) == b"th"
+                    link.resume()
+                    assert receiver.recv(100) == b"ree"
+                link.cut()
+                for end in (client, server):
+                    with pytest.raises(ConnectionResetError):
+                        end.recv(100)
+                with pytest.raises(ConnectionRefusedError):
+                    socket.create_connection((target.host, link.port.number))
+    target.close()
 
 
 @pytest.mark.parametrize("server", ["git", "http"], indirect=True)
@@ -168,16 +229,14 @@ def test_cut_within_the_request(served: Served, link: Link, work: Path, sent: in
     commit(work, os.urandom(3000).hex())
     alice = served.by("alice", port=link.port.number)
     link.cut_after(up=sent)
-    with push(alice, work) as pushing:
+    with Push(alice, work) as pushing:
         link.wait_reached()
-        _, err = pushing.communicate()
-    assert pushing.returncode != 0, err
+        assert pushing.fails()
     assert link.passed("up") == sent
     assert served.tip() == ""
     link.mend()
-    with push(alice, work) as pushing:
-        _, err = pushing.communicate()
-    assert pushing.returncode == 0, err
+    with Push(alice, work) as pushing:
+        assert not pushing.fails()
     assert served.tip() == head(work)
 
 
@@ -185,15 +244,14 @@ def test_cut_within_the_request(served: Served, link: Link, work: Path, sent: in
 def test_cut_within_the_answer(served: Served, link: Link, work: Path) -> None:
     """All but the last byte of what the server says, told by a push of the same size before."""
     alice = served.by("alice", port=link.port.number)
-    with push(alice, work) as pushing:
-        pushing.communicate()
+    with Push(alice, work) as pushing:
+        assert not pushing.fails()
     answer = link.passed("down")
     git(served.bare, "update-ref", "-d", "refs/heads/main")
     link.cut_after(down=answer - 1)
-    with push(alice, work) as pushing:
+    with Push(alice, work) as pushing:
         link.wait_reached()
-        _, err = pushing.communicate()
-    assert pushing.returncode != 0, err
+        assert pushing.fails()
     assert link.passed("down") == 2 * answer - 1
     assert served.tip() == head(work)
 
@@ -202,10 +260,11 @@ def test_cut_within_the_answer(served: Served, link: Link, work: Path) -> None:
 def test_killed_with_a_push_inside(served: Served, work: Path) -> None:
     """The whole server goes, the hook and the receive-pack around it too; afterwards it is there again, at its port."""
     alice, oid = served.by("alice"), head(work)
-    with waiting_push(served, alice, work) as pushing:
+    hold_in_hook(served)
+    with Push(alice, work) as pushing:
+        wait_in_hook(served, pushing)
         served.server.stop()
-        _, err = pushing.communicate()
-    assert pushing.returncode != 0, err
+        assert pushing.fails()
     # Nobody is left at the other end of the pipe.
     with pytest.raises(OSError, match="No such device or address"):
         os.open(served.bare / "go", os.O_WRONLY | os.O_NONBLOCK)
@@ -222,14 +281,15 @@ def test_a_pulled_cable(other_machine: Machine, work: Path) -> None:
     """Nobody hears anything until it is plugged in again; then the push ends as if nothing had been."""
     with serving("git", other_machine.host) as server:
         served = server.create("repo")
-        with waiting_push(served, served.by("alice"), work, other_machine) as pushing:
+        hold_in_hook(served)
+        with Push(served.by("alice"), work, other_machine) as pushing:
+            wait_in_hook(served, pushing)
             other_machine.cut()
             go(served)
             wait_for("the server's commit", lambda: served.tip() == head(work))
-            assert pushing.poll() is None
+            assert pushing.runs()
             other_machine.mend()
-            _, err = pushing.communicate()
-        assert pushing.returncode == 0, err
+            assert not pushing.fails()
 
 
 def test_a_server_that_does_not_start_shows_its_log() -> None:
