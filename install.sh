@@ -480,10 +480,12 @@ step() {
 # What some tests need beyond git and Python. Where it cannot be had those tests are skipped, so say so.
 test_tools() {
     missing=$(missing_tools)
-    [ -n "$missing" ] || return 0
-    # shellcheck disable=SC2086  # a list of words
-    apt_get $missing || true
-    missing=$(missing_tools)
+    # shellcheck disable=SC2086  # a list of words, here and below
+    [ -z "$missing" ] || apt_get $missing || true
+    missing=$(missing_servers)
+    # shellcheck disable=SC2086
+    [ -z "$missing" ] || install_servers $missing || true
+    missing=$(missing_tools && missing_servers)
     [ -z "$missing" ] || say "not here, so some tests are skipped:" "$missing"
 }
 
@@ -496,6 +498,50 @@ missing_tools() {
     command -v zsh >/dev/null 2>&1 || say zsh
     any_of /usr/lib/*/faketime/libfaketime.so.1 /usr/lib/faketime/libfaketime.so.1 || say libfaketime
     any_of /usr/share/bash-completion/bash_completion /opt/homebrew/etc/bash_completion || say bash-completion
+}
+
+missing_servers() {
+    PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+    command -v ssh >/dev/null 2>&1 || say openssh-client
+    command -v sshd >/dev/null 2>&1 || say openssh-server
+    command -v nginx >/dev/null 2>&1 || say nginx
+    # With the first of them the second does not ask for systemd.
+    command -v fcgiwrap >/dev/null 2>&1 || say spawn-fcgi fcgiwrap
+    command -v gitolite >/dev/null 2>&1 || say gitolite3
+    command -v ip >/dev/null 2>&1 || say iproute2
+}
+
+# A server's package starts it at once and again at each boot; the tests want only the program. Before a start Debian asks
+# POLICY, and 101 means no. A subshell, for its trap.
+POLICY=/usr/sbin/policy-rc.d
+install_servers() (
+    [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1 || exit 1
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    # One of ours that still allows a start was left behind by an install.sh that was killed.
+    if ! forbids_start && grep -qs "gitcoord's install.sh" "$POLICY"; then rm -f "$POLICY"; fi
+    if [ ! -e "$POLICY" ]; then
+        trap 'rm -f "$POLICY" "$POLICY.$$"' EXIT
+        # It speaks only for this process, so that it does no harm when it is left behind.
+        printf '%s\n' '#!/bin/sh' "# from gitcoord's install.sh" "kill -0 $$ 2>/dev/null && exit 101" 'exit 0' >"$POLICY.$$" &&
+            chmod 755 "$POLICY.$$" && mv "$POLICY.$$" "$POLICY" || exit 1
+    fi
+    forbids_start || { say "$POLICY lets servers start, so these are not installed: $*" && exit 1; }
+    apt_get "$@" || true
+    [ -d /run/systemd/system ] || exit 0
+    for package; do
+        case $package in
+        openssh-server) systemctl disable ssh.service ssh.socket ;;
+        nginx) systemctl disable nginx.service ;;
+        fcgiwrap) systemctl disable fcgiwrap.service fcgiwrap.socket ;;
+        esac >/dev/null 2>&1 || true
+    done
+)
+
+forbids_start() {
+    status=0
+    "$POLICY" nginx start >/dev/null 2>&1 || status=$?
+    [ "$status" -eq 101 ]
 }
 
 any_of() {

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+_KEPT = ("GITCOORD_SOAK", "GITCOORD_REQUIRE_SERVERS")
 _STRIPPED = ("GIT_", "GITCOORD_", "XDG_", "SSH_")
 _AGENT_TOOLS = (
     "AIDER", "CLAUDE", "CODEX", "COPILOT", "CURSOR", "GEMINI", "OPENCODE", "WINDSURF",
@@ -79,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     global _place
     _place = tempfile.mkdtemp(prefix="gitcoord-tests-")
     for name in list(os.environ):
-        if name != "GITCOORD_SOAK" and (name.startswith(_STRIPPED + _AGENT_TOOLS) or name in _OTHERS):
+        if name not in _KEPT and (name.startswith(_STRIPPED + _AGENT_TOOLS) or name in _OTHERS):
             del os.environ[name]
     home, xdg = Path(_place, "home"), Path(_place, "xdg")
     home.mkdir(mode=0o500)
