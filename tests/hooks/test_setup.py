@@ -192,6 +192,40 @@ def test_policy_that_is_the_projects_own_stays(place: Place) -> None:
     assert "left in the tree" not in place.ok("teardown", "--yes").out
 
 
+@pytest.mark.parametrize("old", ["*.png binary\n", "*.png binary", "\n", ""])
+@pytest.mark.parametrize("tracked", [True, False])
+def test_lines_that_were_added_are_taken_out_again(place: Place, old: str, tracked: bool) -> None:
+    place.write(".gitattributes", old)
+    if tracked:
+        place.git("add", ".gitattributes")
+        place.git("commit", "-q", "-m", "attributes")
+    before = everything(place)
+    if not old and not tracked:
+        del before[".gitattributes"]  # an empty file that nobody added says nothing
+    assert "will add lines to .gitattributes" in place.ok("setup").out
+    row = place.ok("teardown", "--yes", "--json").json
+    assert everything(place) == before and row["left"] == [] and ".gitattributes" in row["files"]
+
+
+def test_added_lines_that_were_committed_stay(place: Place) -> None:
+    place.write(".gitattributes", "*.png binary\n")
+    place.ok("setup")
+    place.git("add", ".gitattributes")
+    held = (place.top / ".gitattributes").read_bytes()
+    assert place.ok("teardown", "--yes", "--json").json["left"] == [".gitattributes"]
+    assert (place.top / ".gitattributes").read_bytes() == held
+
+
+def test_settings_that_the_user_made_stay(place: Place) -> None:
+    config = place.top / ".git/config"
+    config.write_text(config.read_text() + "[gitcoord]\n\tagent = walter ; me\n\tworktrees = /elsewhere\n")
+    before = everything(place)
+    place.ok("setup")
+    assert "gitcoord.root" in place.ok("teardown", "--dry-run").out
+    place.ok("teardown", "--yes")
+    assert everything(place) == before
+
+
 def test_an_interrupted_teardown_goes_on(place: Place) -> None:
     """Every state that the ref transaction may be torn into, since the archive is made first."""
     place.ok("setup")
