@@ -135,6 +135,8 @@ def _moves(ctx: "Context", hook: str) -> "list[Move] | None":
 
 
 def _oid(text: str) -> str:
+    if not text:
+        raise ValueError("cannot read what git says: an object id is missing")
     return "" if not text.strip("0") else text
 
 
