@@ -127,7 +127,8 @@ def _moves(ctx: "Context", hook: str) -> "list[Move] | None":
             moves.append(Move(fields[2], _oid(fields[3]), _oid(fields[1])))
         elif hook == "reference-transaction" and len(fields) == 3:
             move = Move(fields[2], _oid(fields[0]), _oid(fields[1]))
-            if not _is_packing(ctx, move):
+            # `git reset --hard` without moving: git holds the lock and has compared the old value, so nothing changes.
+            if not (move.new and move.old == move.new) and not _is_packing(ctx, move):
                 moves.append(move if move.old else move._replace(old=ctx.store.target(move.ref) or ""))
         elif line:
             raise ValueError(f"cannot read what git says: {line}")

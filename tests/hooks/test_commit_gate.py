@@ -165,6 +165,21 @@ def test_a_conflict_is_resolved_under_a_claim(project: Project) -> None:
 # --- refs that move without pre-commit -----------------------------------------------------------------------------
 
 
+def test_a_branch_that_stays_where_it_is_needs_nobody(project: Project) -> None:
+    """`git reset --hard` names the branch to the hook although it does not move."""
+    project.switch("main")
+    project.write({"shared/a": "thrown away\n"})
+    done = project.try_git("reset", "-q", "--hard")
+    assert done.code == 0 and (project.top / "shared/a").read_text() == "a\n", done
+    main = project.git("rev-parse", "main")
+    project.branch("work")
+    work = project.commit({"shared/a": "new\n"})
+    assert project.try_git("update-ref", "refs/heads/main", work, work).code != 0, (
+        "git compares before it asks the hook"
+    )
+    assert project.git("rev-parse", "main") == main
+
+
 @pytest.mark.parametrize("way", ["merge --ff-only work", "cherry-pick work", "reset --hard work", "rebase work"])
 def test_the_sync_branch_is_gated_however_it_moves(project: Project, way: str) -> None:
     project.commit({"shared/a": "unclaimed\n"})
