@@ -162,6 +162,27 @@ def test_a_conflict_is_resolved_under_a_claim(project: Project) -> None:
     assert project.try_commit({}, "alice").code == 0
 
 
+# --- whose commit it is --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["--no-edit"], ["-m", "join them"], ["-m", "join them\n\nin two paragraphs"]])
+def test_a_merge_tells_its_agent_and_keeps_its_subject(project: Project, words: list[str]) -> None:
+    """git hands the message of a merge over without a line's end."""
+    project.commit({"free/x": "theirs\n"})
+    project.branch("other")
+    project.commit({"free/y": "ours\n"})
+    assert project.try_git("merge", "-q", "--no-ff", *words, "work", agent="alice").code == 0
+    subject = words[1].partition("\n")[0] if words[1:] else "Merge branch 'work' into other"
+    assert project.git("log", "-1", "--format=%s|%(trailers:key=Agent,valueonly)") == f"{subject}|alice"
+
+
+def test_a_line_of_dashes_does_not_hide_the_agent(project: Project) -> None:
+    project.write({"free/x": "new\n"})
+    assert project.try_git("commit", "-q", "-a", "-m", "one\n\n---\ntwo", agent="alice").code == 0
+    assert project.git("log", "-1", "--format=%(trailers:key=Agent,valueonly)") == "alice"
+    assert project.git("log", "-1", "--format=%b").startswith("---\ntwo")
+
+
 # --- refs that move without pre-commit -----------------------------------------------------------------------------
 
 
