@@ -68,6 +68,15 @@ def role_now(ctx: "Context", agent: str) -> str:
     return role_of(snapshot.state, policy, agent)
 
 
+def other_roles(ctx: "Context", role: str) -> list[str]:
+    """The roles that the policy declares, where it neither declares this one nor lets it write anywhere: perhaps a slip."""
+    source = Source(ctx, sync_policy_commit(ctx, read_snapshot(ctx)))
+    words = [word for line in _lines(ctx, source) for word in line.attributes]
+    writers = {name for word in words for name in word.partition("gitcoord-writers=")[2].split(",")}
+    declared = parse_policy(source.pairs).roles
+    return [] if role in declared or role in writers else sorted(declared)
+
+
 def _lines(ctx: "Context", source: Source) -> list[Line]:
     """The telling lines, in the order in which git lets them decide: the last that matches wins."""
     found: list[Line] = []

@@ -63,6 +63,15 @@ def test_an_agent_gives_no_roles(project: Project) -> None:
     assert done.code == 1 and "only a person" in done.err
 
 
+def test_a_role_that_the_policy_does_not_know_is_told(project: Project) -> None:
+    """A slip would make a read-only worker a writer."""
+    done = project.as_person("role", "dan", "explroe")
+    assert done.code == 0 and "has no role 'explroe'" in done.out and "explore" in done.out
+    assert "warning" not in project.as_person("role", "dan", "explore").out
+    assert "warning" not in project.as_person("role", "dan", "test").out, "it writes below tests/"
+    assert "warning" not in project.as_person("role", "dan", "--clear").out
+
+
 def test_an_orchestrator_lands_released_work_and_writes_none(project: Project) -> None:
     assert project.as_person("role", "boss", "orchestrator").code == 0
     project.work("alice", "alices", {"shared/a": "alice's\n"})

@@ -208,7 +208,7 @@ def role(
 
     def body(call: Call) -> int:
         from gitcoord.app.approvals import set_role
-        from gitcoord.app.explain import role_now
+        from gitcoord.app.explain import other_roles, role_now
 
         target = check_agent(agent)
         if name or clear:
@@ -217,6 +217,12 @@ def role(
             result = {"agent": target, "role": role_now(call.ctx, target)}
         call.screen.answer(result)
         call.screen.say(f"{target}: {printable(str(result['role'])) or 'no role'}")
+        others = other_roles(call.ctx, name) if name and not clear else []
+        if others:
+            there = printable(", ".join(others))
+            call.screen.note(
+                f"warning: .gitcoord/config has no role '{printable(name)}' (there are: {there}), so it limits nothing"
+            )
         return 0
 
     return act(body, json=json, writing=bool(name or clear))
