@@ -28,7 +28,7 @@ def init(
         return _again(ctx, actor, adopt=adopt)
     if found[1] is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
-    _nothing_in_the_way(ctx, adopt=adopt)
+    require_room(ctx, adopt=adopt)
     sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
     event = kind_module("init").first_event(
@@ -76,7 +76,8 @@ def _adopt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
     return {"created": False, **result, "ledger": record["ledger"], "root": _root(ctx), "sync": record["sync"]}
 
 
-def _nothing_in_the_way(ctx: "Context", *, adopt: bool) -> None:
+def require_room(ctx: "Context", *, adopt: bool = False) -> None:
+    """Nothing that stands in the way of a new ledger: a branch below its name, a ledger at a remote."""
     below = ctx.store.list_refs(LEDGER + "/")
     if below:
         raise UsageError(
@@ -91,7 +92,7 @@ def _nothing_in_the_way(ctx: "Context", *, adopt: bool) -> None:
                 "remote-ledger",
                 f"'{name}' already has a ledger",
                 hints=(
-                    f"use that one: git coord init --remote {name}",
+                    f"use that one, with a later version of gitcoord: git coord init --remote {name}",
                     "or begin one that is this clone's alone: git coord init --adopt",
                 ),
             )

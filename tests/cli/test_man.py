@@ -41,7 +41,8 @@ def coord_commands() -> dict[str, set[str]]:
 
 
 def _options(command: Any) -> set[str]:
-    words = (word for option in command.params for word in (*option.opts, *option.secondary_opts))
+    shown = [option for option in command.params if not getattr(option, "hidden", False)]
+    words = (word for option in shown for word in (*option.opts, *option.secondary_opts))
     below = getattr(command, "commands", {}).values()
     return {word for word in words if word[0] == "-"} | {word for inner in below for word in _options(inner)}
 

@@ -104,6 +104,15 @@ def test_what_cannot_be_done_is_said_before_anything_is(place: Place) -> None:
     assert place.coordinate("setup").code == 2 and "refs/heads/gitcoord" not in place.refs()
 
 
+def test_a_ledger_at_the_remote_is_told_before_anything_is_promised(place: Place) -> None:
+    place.git("update-ref", "refs/remotes/origin/gitcoord", "main")
+    done = place.coordinate("setup")
+    assert (done.code, done.out) == (1, "") and "git coord init --adopt" in done.err, done
+    assert place.coordinate("setup", "--dry-run").code == 1
+    place.ok("init", "--adopt")
+    place.ok("setup")
+
+
 # --- teardown -----------------------------------------------------------------------------------------------------
 
 

@@ -29,11 +29,17 @@ def init(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Make the ledger of a copied repository this one's own.")
     ] = False,
+    remote: Annotated[str, typer.Option("--remote", metavar="REMOTE", hidden=True)] = "",  # reserved
     json: Json = False,
 ) -> int:
     """Make the ledger. Running it again changes nothing."""
 
     def body(call: Call) -> int:
+        if remote:
+            raise UsageError(
+                "one ledger for several clones comes with a later version of gitcoord",
+                hints=("begin one that is this clone's alone: git coord init --adopt",),
+            )
         from gitcoord.adapters.cli.policy import write_starter
         from gitcoord.app.init import init as app_init
 

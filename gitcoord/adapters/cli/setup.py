@@ -11,7 +11,7 @@ from gitcoord.adapters.cli import policy
 from gitcoord.adapters.cli.hooks import DryRun, kit, show_snippet, step_lines
 from gitcoord.adapters.cli.shared import Json, act
 from gitcoord.app import hooks
-from gitcoord.app.init import init, sync_branch
+from gitcoord.app.init import init, require_room, sync_branch
 from gitcoord.app.managers import Managed
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import Refusal, Refused, UsageError
@@ -27,6 +27,8 @@ def setup(yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
 
     def body(call: Call) -> int:
         there = is_set_up(call.ctx)
+        if not there:
+            require_room(call.ctx)
         gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
         plan = hooks.plan(call.ctx, kit(), gates)
         files = policy.missing_starter(call.ctx.repo)
