@@ -70,7 +70,10 @@ def _line(event: str, arguments: str = '"$@"') -> str:
 
 def _files(directory: str, events: "tuple[str, ...]") -> "list[str]":
     lines = [line for event in events for line in (f"# add to {directory}/{event}:", _line(event), "")]
-    return [*lines, "# (what git says on the input of pre-push is read: a line before that reads it too must hand it on)"]
+    return [
+        *lines,
+        "# (what git says on the input of pre-push is read: a line before that reads it too must hand it on)",
+    ]
 
 
 def _husky() -> str:
