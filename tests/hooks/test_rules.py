@@ -107,7 +107,8 @@ def test_a_checkpoint_waits_for_a_person_and_exactly_this_content(project: Proje
     assert refused(project.try_commit({}, "alice"), "guard", "money/x")
     (request,) = project.coord("approvals", "--json").json["approvals"]
     assert (request["path"], request["agent"], request["state"]) == ("money/x", "alice", "open"), "asked for once"
-    assert "+10" in project.coord("approvals", "--diff").out
+    shown = project.coord("approvals", "--diff").out.splitlines()
+    assert shown[1:] == ["  mode none -> 100644", "  @@ -0,0 +1 @@", "  +10"]
     assert project.coord("approve", request["id"], agent="alice").code == 1, "an agent approves nothing"
     assert project.as_person("approve", request["id"], "--blob", "0" * 40).code == 1, "not what was shown"
     assert project.as_person("approve", request["id"]).code == 0
