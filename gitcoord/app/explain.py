@@ -2,7 +2,7 @@
 
 from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.policy import Source, sync_policy_commit
-from gitcoord.core.policy import ATTRIBUTES, parse_policy, unknown_settings
+from gitcoord.core.policy import ATTRIBUTES, BLOCK, CHECKPOINT, WARN, parse_policy, unknown_settings
 from gitcoord.core.roles import role_of
 from gitcoord.names import CONFIG
 from gitcoord.store.files import write_file
@@ -108,6 +108,7 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
     covered = {id(line): _matched(ctx, line, tracked) for line in lines}
     for index, line in enumerate(lines):
         where = f"{line.file}:{line.number}"
+        problems += [{"where": where, "what": f"{word} is not known"} for word in line.attributes if _is_strange(word)]
         if not covered[id(line)]:
             problems.append({"where": where, "what": f"'{line.pattern}' matches no file{_advice(line.pattern)}"})
             continue
@@ -118,6 +119,13 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
                 by = ", ".join(f"{o.file}:{o.number}" for o in later if covered[id(o)] & covered[id(line)])
                 problems.append({"where": where, "what": f"{attribute} of '{line.pattern}' never counts: {by} decides"})
     return problems
+
+
+def _is_strange(word: str) -> bool:
+    """An attribute of gitcoord's that there is none of, or a guard's tier (which then counts as the strictest)."""
+    name, given, value = word.lstrip("-!").partition("=")
+    tier = given and name == "gitcoord-guard" and value not in (BLOCK, CHECKPOINT, WARN)
+    return name.startswith("gitcoord-") and (name not in ATTRIBUTES or bool(tier))
 
 
 def _advice(pattern: str) -> str:

@@ -268,6 +268,16 @@ def test_check_finds_what_makes_no_sense(project: Project) -> None:
     assert "rollout.unclamed" in texts and "'shared/**' for all below" in texts and ".gitattributes:3 decides" in texts
 
 
+def test_check_finds_misspelt_attributes(project: Project) -> None:
+    rules = ["shared/a gitcoord-claims", "shared/b gitcoord-guard=blok", "free/** gitcoord-guard=warn -gitcoord-claim"]
+    project.commit({".gitattributes": "\n".join([*rules, ""])})
+    problems = project.coord("policy", "check", "--commit", "work", "--json").json["problems"]
+    assert problems == [
+        {"where": ".gitattributes:1", "what": "gitcoord-claims is not known"},
+        {"where": ".gitattributes:2", "what": "gitcoord-guard=blok is not known"},
+    ]
+
+
 def test_the_gate_of_ci_is_the_same_judge(project: Project) -> None:
     project.commit({"shared/a": "new\n"})
     done = project.coord("gate", "main..work", "--agent", "alice")
