@@ -72,8 +72,10 @@ def difference(ctx: "Context", record: "Record") -> str:
     argv = ["git", "--no-replace-objects", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text"]
     code, out, complaint = run([*argv, before, record["blob"] or empty], ctx.repo.env)
     modes = f"mode {entry[0].decode() if entry else 'none'} -> {record['mode'] if record['blob'] else 'none'}"
-    told = out.decode("utf-8", "replace") if not code else f"the content cannot be shown: {complaint}"
-    return f"{modes}\n{told}".rstrip()
+    # What comes before the first hunk only names the two blobs.
+    _, hunk, told = out.decode("utf-8", "replace").partition("\n@@ ")
+    told = f"@@ {told}" if hunk else "no line changes" if not code else ""
+    return f"{modes}\n{told or f'the content cannot be shown: {complaint}'}".rstrip()
 
 
 def answer(

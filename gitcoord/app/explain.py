@@ -2,7 +2,7 @@
 
 from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.policy import Source, sync_policy_commit
-from gitcoord.core.policy import ATTRIBUTES, parse_policy, unknown_settings
+from gitcoord.core.policy import ATTRIBUTES, BLOCK, CHECKPOINT, WARN, parse_policy, unknown_settings
 from gitcoord.core.roles import role_of
 from gitcoord.names import CONFIG
 from gitcoord.store.files import write_file
@@ -68,6 +68,15 @@ def role_now(ctx: "Context", agent: str) -> str:
     return role_of(snapshot.state, policy, agent)
 
 
+def other_roles(ctx: "Context", role: str) -> list[str]:
+    """The roles that the policy declares, where it neither declares this one nor lets it write anywhere: perhaps a slip."""
+    source = Source(ctx, sync_policy_commit(ctx, read_snapshot(ctx)))
+    words = [word for line in _lines(ctx, source) for word in line.attributes]
+    writers = {name for word in words for name in word.partition("gitcoord-writers=")[2].split(",")}
+    declared = parse_policy(source.pairs).roles
+    return [] if role in declared or role in writers else sorted(declared)
+
+
 def _lines(ctx: "Context", source: Source) -> list[Line]:
     """The telling lines, in the order in which git lets them decide: the last that matches wins."""
     found: list[Line] = []
@@ -99,6 +108,7 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
     covered = {id(line): _matched(ctx, line, tracked) for line in lines}
     for index, line in enumerate(lines):
         where = f"{line.file}:{line.number}"
+        problems += [{"where": where, "what": f"{word} is not known"} for word in line.attributes if _is_strange(word)]
         if not covered[id(line)]:
             problems.append({"where": where, "what": f"'{line.pattern}' matches no file{_advice(line.pattern)}"})
             continue
@@ -109,6 +119,13 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
                 by = ", ".join(f"{o.file}:{o.number}" for o in later if covered[id(o)] & covered[id(line)])
                 problems.append({"where": where, "what": f"{attribute} of '{line.pattern}' never counts: {by} decides"})
     return problems
+
+
+def _is_strange(word: str) -> bool:
+    """An attribute of gitcoord's that there is none of, or a guard's tier (which then counts as the strictest)."""
+    name, given, value = word.lstrip("-!").partition("=")
+    tier = given and name == "gitcoord-guard" and value not in (BLOCK, CHECKPOINT, WARN)
+    return name.startswith("gitcoord-") and (name not in ATTRIBUTES or bool(tier))
 
 
 def _advice(pattern: str) -> str:

@@ -29,7 +29,7 @@ def init(
         return _again(ctx, actor, adopt=adopt)
     if found[1] is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
-    _nothing_in_the_way(ctx, adopt=adopt)
+    require_room(ctx, adopt=adopt)
     return first_ledger(ctx, actor, sync=sync, fold=fold, authority=ctx.authority())
 
 
@@ -87,7 +87,8 @@ def _adopt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
     return {"created": False, **result, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
 
 
-def _nothing_in_the_way(ctx: "Context", *, adopt: bool) -> None:
+def require_room(ctx: "Context", *, adopt: bool = False) -> None:
+    """Nothing that stands in the way of a new ledger: a branch below its name, a ledger at a remote."""
     below = ctx.store.list_refs(LEDGER + "/")
     if below:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What the project's own settings, in the work tree, say to a clone that has not joined its ledger yet."""
+"""Which ledger a clone that has none belongs to: the project's own settings, in the work tree, may say."""
 
 from gitcoord.names import CONFIG
 from gitcoord.store.files import exists
@@ -7,6 +7,33 @@ from gitcoord.store.process import run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.core.sessions import Actor
+
+
+def authority_of(ctx: "Context", wish: str = "") -> str:
+    """The remote that decides: as asked for, as this clone has joined it, or as the project says; '' for this clone."""
+    name = wish or ctx.remote or policy_setting(ctx, "authority")
+    return "" if name == "local" else name
+
+
+def begin(
+    ctx: "Context",
+    actor: "Actor",
+    remote: str,
+    *,
+    sync: str = "",
+    fold: "bool | None" = None,
+    adopt: bool = False,
+    same: bool = False,
+) -> "dict[str, object]":
+    """Make or join the ledger, here or at a remote."""
+    if remote:
+        from gitcoord.app.attach import init_remote
+
+        return init_remote(ctx, actor, remote, sync=sync, fold=fold, adopt=adopt, same=same)
+    from gitcoord.app.init import init
+
+    return init(ctx, actor, sync=sync, fold=fold, adopt=adopt)
 
 
 def policy_setting(ctx: "Context", name: str) -> str:

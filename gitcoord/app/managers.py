@@ -69,7 +69,11 @@ def _line(event: str, arguments: str = '"$@"') -> str:
 
 
 def _files(directory: str, events: "tuple[str, ...]") -> "list[str]":
-    return [line for event in events for line in (f"# add to {directory}/{event}:", _line(event), "")]
+    lines = [line for event in events for line in (f"# add to {directory}/{event}:", _line(event), "")]
+    return [
+        *lines,
+        "# (what git says on the input of pre-push is read: a line before that reads it too must hand it on)",
+    ]
 
 
 def _husky() -> str:
@@ -87,7 +91,7 @@ def _shared(directory: str) -> str:
 
 
 def _lefthook(file: str) -> str:
-    lines = [f"# add to {file}, then: lefthook install"]
+    lines = [f"# add to {file} (to a hook that is there, only the command 'gitcoord'), then: lefthook install"]
     for event in EVENTS:
         call = f"git-claim --gate {event} {{0}}"
         test = f"command -v git-claim >/dev/null && {_SET_UP}" if event in _HELPS_ONLY else _SET_UP
@@ -105,8 +109,9 @@ def _pre_commit() -> str:
             continue
         call = _line(event)
         if event == "pre-push":
-            words = ("LOCAL_BRANCH", "TO_REF", "REMOTE_BRANCH", "FROM_REF")
-            given = " ".join(f'"$PRE_COMMIT_{word}"' for word in words)
+            # Where a root commit is pushed, pre-commit tells neither end of the range.
+            tip = '"${PRE_COMMIT_TO_REF:-$(git rev-parse "$PRE_COMMIT_LOCAL_BRANCH")}"'
+            given = f'"$PRE_COMMIT_LOCAL_BRANCH" {tip} "$PRE_COMMIT_REMOTE_BRANCH" "${{PRE_COMMIT_FROM_REF:-0}}"'
             name = '"$PRE_COMMIT_REMOTE_NAME" "$PRE_COMMIT_REMOTE_URL"'
             call = _line(event, name).replace("git-claim --gate", f"echo {given} | git-claim --gate")
         lines += [f"  - id: gitcoord-{event}", f"    name: gitcoord {event}", "    language: system"]
@@ -114,5 +119,7 @@ def _pre_commit() -> str:
         lines += [f"    pass_filenames: {'true' if event == 'prepare-commit-msg' else 'false'}"]
     types = " ".join(f"-t {event}" for event in EVENTS if event != "reference-transaction")
     lines += [f"# then: pre-commit install {types}"]
-    lines += ["# pre-commit knows no reference-transaction, and of a push it tells the first ref only"]
+    lines += [
+        "# pre-commit knows no reference-transaction; of a push it tells the first ref with new commits, and no deletion"
+    ]
     return "\n".join(lines)

@@ -66,7 +66,8 @@ def pull(ctx: "Context", found: "Staleness", branch: str) -> str:
 def _merge(ctx: "Context", found: "Staleness", branch: str) -> str:
     (tip,) = found.tips
     _require_untouched(ctx, found.commit, tip)
-    message = f"Merge '{printable(found.sync)}' into '{printable(branch)}'"
+    theirs = f"the remote's '{printable(found.sync)}'" if branch == found.sync else f"'{printable(found.sync)}'"
+    message = f"Merge {theirs} into '{printable(branch)}'"
     words = ("--ff", "--commit", "--no-squash", "--no-autostash", "--no-edit", "--no-stat", "--quiet")
     code, out, complaint = git(ctx, "merge", *words, "-m", message, tip)
     if code:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Operation
 
 ARCHIVE = "refs/gitcoord-archive/"
+# The root last: while it is there, a teardown that was interrupted is known to have more to do.
+_WRITTEN = (
+    "gitcoord.gateRef", "gitcoord.ledger", "gitcoord.root", "gitcoord.authority", "gitcoord.namespaces", "gitcoord.atomic",
+    "gitcoord.pushOptions",
+)  # fmt: skip
 _TRIES = 5
 
 
@@ -140,12 +145,18 @@ def bring_back(archive: str) -> list[str]:
     return [*moves, "git coord setup", "git coord fsck --repair"]
 
 
+def own_settings(ctx: "Context") -> list[str]:
+    """The local settings that `init` and `install-hooks` wrote. Others, like gitcoord.agent, are the user's."""
+    _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
+    there = {key for key, _ in parse_settings(out)}
+    return [key for key in _WRITTEN if key.lower() in there]
+
+
 def _forget_settings(ctx: "Context") -> None:
     if ctx.remote:
         pattern = "^[+]refs/(heads/gitcoord|gitcoord/|claims/)"
         run(["git", "config", "--local", "--unset-all", f"remote.{ctx.remote}.fetch", pattern], ctx.repo.env)
-    _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
-    if any(key.startswith("gitcoord.") for key, _ in parse_settings(out)):
-        code, _, complaint = run(["git", "config", "--local", "--remove-section", "gitcoord"], ctx.repo.env)
+    for key in own_settings(ctx):
+        code, _, complaint = run(["git", "config", "--local", "--unset-all", key], ctx.repo.env)
         if code:
             raise StoreError(f"cannot write the local settings: {complaint}", hints=("run git coord teardown again",))

@@ -169,8 +169,10 @@ def _commits(count: int) -> str:
     return "1 commit" if count == 1 else f"{count} commits"
 
 
-def behind_words(found: Staleness) -> str:
-    return f"behind '{printable(found.sync)}' by {_commits(found.behind)}"
+def behind_words(found: Staleness, branch: str = "") -> str:
+    """The sync branch itself can only be behind its remote."""
+    whom = "its remote" if branch == found.sync else f"'{printable(found.sync)}'"
+    return f"behind {whom} by {_commits(found.behind)}"
 
 
 def told(found: Staleness) -> "dict[str, object]":

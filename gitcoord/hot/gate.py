@@ -127,7 +127,8 @@ def _moves(ctx: "Context", hook: str) -> "list[Move] | None":
             moves.append(Move(fields[2], _oid(fields[3]), _oid(fields[1])))
         elif hook == "reference-transaction" and len(fields) == 3:
             move = Move(fields[2], _oid(fields[0]), _oid(fields[1]))
-            if not _is_packing(ctx, move):
+            # `git reset --hard` without moving: git holds the lock and has compared the old value, so nothing changes.
+            if not (move.new and move.old == move.new) and not _is_packing(ctx, move):
                 moves.append(move if move.old else move._replace(old=ctx.store.target(move.ref) or ""))
         elif line:
             raise ValueError(f"cannot read what git says: {line}")
@@ -135,6 +136,8 @@ def _moves(ctx: "Context", hook: str) -> "list[Move] | None":
 
 
 def _oid(text: str) -> str:
+    if not text:
+        raise ValueError("cannot read what git says: an object id is missing")
     return "" if not text.strip("0") else text
 
 
@@ -217,14 +220,19 @@ def _sign(ctx: "Context", agent: str, message: str) -> None:
     """Add the trailer that says whose commit it is, unless one is there."""
     from gitcoord.store.process import run
 
-    argv = [
-        "git",
-        "interpret-trailers",
-        "--in-place",
-        "--if-exists",
-        "doNothing",
-        "--trailer",
-        f"Agent: {agent}",
-        message,
-    ]
+    _end_line(message)
+    # A line '---' in a message is not the start of a patch here, as little as for `git log`.
+    rules = ["--no-divider", "--where", "end", "--if-exists", "doNothing", "--if-missing", "add"]
+    argv = ["git", "interpret-trailers", "--in-place", *rules, "--trailer", f"Agent: {agent}", message]
     run(argv, ctx.repo.env)
+
+
+def _end_line(message: str) -> None:
+    """git merge leaves its message without a line's end, and git 2.39 then puts a trailer into the subject's paragraph."""
+    fd = posix.open(message, posix.O_RDWR | posix.O_CLOEXEC)
+    try:
+        size = posix.fstat(fd).st_size
+        if size and posix.pread(fd, 1, size - 1) != b"\n":
+            posix.pwrite(fd, b"\n", size)
+    finally:
+        posix.close(fd)

@@ -467,8 +467,9 @@ def test_wrong_words(world: World) -> None:
         ("kill", "a", "b"),
     ):
         done = world.coord(*words)
+        at = f"{words[0]} " if words[0] in ("status", "kill") else ""
         assert (done.code, done.out) == (2, ""), words
-        assert done.err.startswith("error: ") and done.err.endswith("\nhint: git coord -h\n"), words
+        assert done.err.startswith("error: ") and done.err.endswith(f"\nhint: git coord {at}-h\n"), words
     assert "No such command 'nonsense'" in world.coord("nonsense").err
 
 

@@ -11,6 +11,7 @@ import typer
 
 from gitcoord import __version__
 from gitcoord.adapters.cli.coord import app
+from gitcoord.core.policy import KNOWN
 from gitcoord.hot.options import VERBS, Option
 
 MAN = Path(__file__).parents[2] / "docs/man"
@@ -41,7 +42,8 @@ def coord_commands() -> dict[str, set[str]]:
 
 
 def _options(command: Any) -> set[str]:
-    words = (word for option in command.params for word in (*option.opts, *option.secondary_opts))
+    shown = [option for option in command.params if not getattr(option, "hidden", False)]
+    words = (word for option in shown for word in (*option.opts, *option.secondary_opts))
     below = getattr(command, "commands", {}).values()
     return {word for word in words if word[0] == "-"} | {word for inner in below for word in _options(inner)}
 
@@ -77,6 +79,18 @@ def test_every_command_of_git_coord_is_described() -> None:
     assert described == set(coord_commands())
     synopsis = set(re.findall(r"[\w-]+", section("git-coord.1", "SYNOPSIS")))
     assert described <= synopsis
+
+
+def test_every_setting_of_the_policy_is_described() -> None:
+    """All but those of resources, which git-claim(1) tells, and what is only reserved."""
+    words = set(re.split(r"[,\s=]+", "\n".join(entries("git-coord.1", "CONFIGURATION"))))
+    for part in ("gitcoord", "rule", "role", "agent", "deploy"):
+        middle = {"gitcoord": "", "deploy": "<target>."}.get(part, f"<{part}>.")
+        settings = {f"{part}.{middle}{name}" for name in KNOWN[part] if name not in ("authority", "sync")}
+        assert settings <= words
+    assert "rollout.<rule>" in words
+    assert set(KNOWN["rollout"]) <= set(re.findall(r"[a-z-]+", section("git-coord.1", "CONFIGURATION")))
+    assert {"gitcoord-claim", "gitcoord-guard", "gitcoord-writers"} <= words
 
 
 def test_every_option_of_git_coord_is_described() -> None:

@@ -252,7 +252,7 @@ def test_pull_fast_forwards(shared: Shared) -> None:
     theirs = shared.bob_pushes({"src/a.py": "theirs\n"})
     done = shared.world.coord("sync", "--pull")
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"'main' was behind 'main' by 1 commit; now it is up to date at {theirs[:12]}\n"
+    assert done.out == f"'main' was behind its remote by 1 commit; now it is up to date at {theirs[:12]}\n"
     assert shared.world.git("rev-parse", "HEAD") == theirs
     assert (shared.world.top / "src/a.py").read_text() == "theirs\n"
     assert shared.world.coord("sync", "--pull").out == "up to date with 'main'\n"
@@ -264,6 +264,7 @@ def test_pull_merges_where_that_is_clean(shared: Shared) -> None:
     shared.world.git("config", "merge.ff", "only")
     row = shared.world.coord("sync", "--pull", "--json").json
     assert shared.world.git("log", "-1", "--format=%P").split() == [ours, theirs]
+    assert shared.world.git("log", "-1", "--format=%s") == "Merge the remote's 'main' into 'main'"
     assert row["head"] == shared.world.git("rev-parse", "HEAD") and row["behind"] == 1 and row["ok"]
     assert untouched(shared)[1:] == ("", "False")
 

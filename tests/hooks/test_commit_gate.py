@@ -162,7 +162,43 @@ def test_a_conflict_is_resolved_under_a_claim(project: Project) -> None:
     assert project.try_commit({}, "alice").code == 0
 
 
+# --- whose commit it is --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["--no-edit"], ["-m", "join them"], ["-m", "join them\n\nin two paragraphs"]])
+def test_a_merge_tells_its_agent_and_keeps_its_subject(project: Project, words: list[str]) -> None:
+    """git hands the message of a merge over without a line's end."""
+    project.commit({"free/x": "theirs\n"})
+    project.branch("other")
+    project.commit({"free/y": "ours\n"})
+    assert project.try_git("merge", "-q", "--no-ff", *words, "work", agent="alice").code == 0
+    subject = words[1].partition("\n")[0] if words[1:] else "Merge branch 'work' into other"
+    assert project.git("log", "-1", "--format=%s|%(trailers:key=Agent,valueonly)") == f"{subject}|alice"
+
+
+def test_a_line_of_dashes_does_not_hide_the_agent(project: Project) -> None:
+    project.write({"free/x": "new\n"})
+    assert project.try_git("commit", "-q", "-a", "-m", "one\n\n---\ntwo", agent="alice").code == 0
+    assert project.git("log", "-1", "--format=%(trailers:key=Agent,valueonly)") == "alice"
+    assert project.git("log", "-1", "--format=%b").startswith("---\ntwo")
+
+
 # --- refs that move without pre-commit -----------------------------------------------------------------------------
+
+
+def test_a_branch_that_stays_where_it_is_needs_nobody(project: Project) -> None:
+    """`git reset --hard` names the branch to the hook although it does not move."""
+    project.switch("main")
+    project.write({"shared/a": "thrown away\n"})
+    done = project.try_git("reset", "-q", "--hard")
+    assert done.code == 0 and (project.top / "shared/a").read_text() == "a\n", done
+    main = project.git("rev-parse", "main")
+    project.branch("work")
+    work = project.commit({"shared/a": "new\n"})
+    assert project.try_git("update-ref", "refs/heads/main", work, work).code != 0, (
+        "git compares before it asks the hook"
+    )
+    assert project.git("rev-parse", "main") == main
 
 
 @pytest.mark.parametrize("way", ["merge --ff-only work", "cherry-pick work", "reset --hard work", "rebase work"])

@@ -453,6 +453,15 @@ def test_the_snippet_for_pre_commit_works(place: Place) -> None:
     assert all(subprocess.run(shlex.split(e), cwd=place.top, env=env, input=b"").returncode == 1 for e in entries)
 
 
+def test_pre_commit_leaves_the_range_out_where_a_root_is_pushed(place: Place) -> None:
+    place.write(".pre-commit-config.yaml", "repos: []\n")
+    (entry,) = [line.split("entry: ")[1] for line in snippet(place).splitlines() if "--gate pre-push" in line]
+    told = {"LOCAL_BRANCH": "refs/heads/main", "REMOTE_BRANCH": "refs/heads/new", "REMOTE_NAME": "o", "REMOTE_URL": "u"}
+    env = {**os.environ, **place.path, **{f"PRE_COMMIT_{word}": value for word, value in told.items()}}
+    subprocess.run(shlex.split(entry), cwd=place.top, env=env, stdin=subprocess.DEVNULL, check=True)
+    assert place.calls()[1:] == [f"refs/heads/main {place.git('rev-parse', 'main')} refs/heads/new 0"]
+
+
 def test_the_snippet_for_lefthook_works(place: Place) -> None:
     place.write("lefthook.yml", "")
     lines = [line.strip() for line in snippet(place).splitlines() if "git-claim --gate" in line]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -175,3 +177,15 @@ def test_missing_history_cannot_be_judged(project: Project, tmp_path: Path) -> N
     (project.top / ".git/shallow").write_text(project.git("rev-parse", "main") + "\n")
     done = project.push("work", agent="alice")
     assert done.code != 0 and "shallow" in done.err and "git fetch --unshallow" in done.err, done
+
+
+@pytest.mark.parametrize(
+    "line", ["refs/heads/work  refs/heads/work ", "refs/heads/work", "refs/heads/work 0 refs/heads/work "]
+)
+def test_a_line_that_makes_no_sense_is_not_let_through(project: Project, line: str) -> None:
+    """Hook managers put such lines together themselves."""
+    done = subprocess.run(
+        [project.top / ".git/hooks/pre-push", "origin", str(project.remote)], input=f"{line}\n", cwd=project.top,
+        env={**os.environ, "GITCOORD_AGENT": "alice"}, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "could not be judged: " in done.stderr, done

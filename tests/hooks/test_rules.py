@@ -63,6 +63,15 @@ def test_an_agent_gives_no_roles(project: Project) -> None:
     assert done.code == 1 and "only a person" in done.err
 
 
+def test_a_role_that_the_policy_does_not_know_is_told(project: Project) -> None:
+    """A slip would make a read-only worker a writer."""
+    done = project.as_person("role", "dan", "explroe")
+    assert done.code == 0 and "has no role 'explroe'" in done.out and "explore" in done.out
+    assert "warning" not in project.as_person("role", "dan", "explore").out
+    assert "warning" not in project.as_person("role", "dan", "test").out, "it writes below tests/"
+    assert "warning" not in project.as_person("role", "dan", "--clear").out
+
+
 def test_an_orchestrator_lands_released_work_and_writes_none(project: Project) -> None:
     assert project.as_person("role", "boss", "orchestrator").code == 0
     project.work("alice", "alices", {"shared/a": "alice's\n"})
@@ -98,7 +107,8 @@ def test_a_checkpoint_waits_for_a_person_and_exactly_this_content(project: Proje
     assert refused(project.try_commit({}, "alice"), "guard", "money/x")
     (request,) = project.coord("approvals", "--json").json["approvals"]
     assert (request["path"], request["agent"], request["state"]) == ("money/x", "alice", "open"), "asked for once"
-    assert "+10" in project.coord("approvals", "--diff").out
+    shown = project.coord("approvals", "--diff").out.splitlines()
+    assert shown[1:] == ["  mode none -> 100644", "  @@ -0,0 +1 @@", "  +10"]
     assert project.coord("approve", request["id"], agent="alice").code == 1, "an agent approves nothing"
     assert project.as_person("approve", request["id"], "--blob", "0" * 40).code == 1, "not what was shown"
     assert project.as_person("approve", request["id"]).code == 0
@@ -256,6 +266,16 @@ def test_check_finds_what_makes_no_sense(project: Project) -> None:
     assert {where for where, _ in told} == {".gitcoord/config", ".gitattributes:1", ".gitattributes:2"}
     texts = json.dumps(done.json["problems"])
     assert "rollout.unclamed" in texts and "'shared/**' for all below" in texts and ".gitattributes:3 decides" in texts
+
+
+def test_check_finds_misspelt_attributes(project: Project) -> None:
+    rules = ["shared/a gitcoord-claims", "shared/b gitcoord-guard=blok", "free/** gitcoord-guard=warn -gitcoord-claim"]
+    project.commit({".gitattributes": "\n".join([*rules, ""])})
+    problems = project.coord("policy", "check", "--commit", "work", "--json").json["problems"]
+    assert problems == [
+        {"where": ".gitattributes:1", "what": "gitcoord-claims is not known"},
+        {"where": ".gitattributes:2", "what": "gitcoord-guard=blok is not known"},
+    ]
 
 
 def test_the_gate_of_ci_is_the_same_judge(project: Project) -> None:

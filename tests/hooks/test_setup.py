@@ -104,6 +104,15 @@ def test_what_cannot_be_done_is_said_before_anything_is(place: Place) -> None:
     assert place.coordinate("setup").code == 2 and "refs/heads/gitcoord" not in place.refs()
 
 
+def test_a_ledger_at_the_remote_is_told_before_anything_is_promised(place: Place) -> None:
+    place.git("update-ref", "refs/remotes/origin/gitcoord", "main")
+    done = place.coordinate("setup")
+    assert (done.code, done.out) == (1, "") and "git coord init --adopt" in done.err, done
+    assert place.coordinate("setup", "--dry-run").code == 1
+    place.ok("init", "--adopt")
+    place.ok("setup")
+
+
 # --- teardown -----------------------------------------------------------------------------------------------------
 
 
@@ -190,6 +199,40 @@ def test_policy_that_is_the_projects_own_stays(place: Place) -> None:
     assert row["left"] == [".gitcoord/rules.md", ".gitattributes"]
     assert [(place.top / name).exists() for name in POLICY] == [False, True, True]
     assert "left in the tree" not in place.ok("teardown", "--yes").out
+
+
+@pytest.mark.parametrize("old", ["*.png binary\n", "*.png binary", "\n", ""])
+@pytest.mark.parametrize("tracked", [True, False])
+def test_lines_that_were_added_are_taken_out_again(place: Place, old: str, tracked: bool) -> None:
+    place.write(".gitattributes", old)
+    if tracked:
+        place.git("add", ".gitattributes")
+        place.git("commit", "-q", "-m", "attributes")
+    before = everything(place)
+    if not old and not tracked:
+        del before[".gitattributes"]  # an empty file that nobody added says nothing
+    assert "will add lines to .gitattributes" in place.ok("setup").out
+    row = place.ok("teardown", "--yes", "--json").json
+    assert everything(place) == before and row["left"] == [] and ".gitattributes" in row["files"]
+
+
+def test_added_lines_that_were_committed_stay(place: Place) -> None:
+    place.write(".gitattributes", "*.png binary\n")
+    place.ok("setup")
+    place.git("add", ".gitattributes")
+    held = (place.top / ".gitattributes").read_bytes()
+    assert place.ok("teardown", "--yes", "--json").json["left"] == [".gitattributes"]
+    assert (place.top / ".gitattributes").read_bytes() == held
+
+
+def test_settings_that_the_user_made_stay(place: Place) -> None:
+    config = place.top / ".git/config"
+    config.write_text(config.read_text() + "[gitcoord]\n\tagent = walter ; me\n\tworktrees = /elsewhere\n")
+    before = everything(place)
+    place.ok("setup")
+    assert "gitcoord.root" in place.ok("teardown", "--dry-run").out
+    place.ok("teardown", "--yes")
+    assert everything(place) == before
 
 
 def test_an_interrupted_teardown_goes_on(place: Place) -> None:

@@ -41,17 +41,10 @@ def init(
 
     def body(call: Call) -> int:
         from gitcoord.adapters.cli.policy import write_starter
-        from gitcoord.app.joining import policy_setting
+        from gitcoord.app.joining import authority_of, begin
 
-        where = remote or call.ctx.remote or policy_setting(call.ctx, "authority")
-        if where and where != "local":
-            from gitcoord.app.attach import init_remote
-
-            result = init_remote(call.ctx, _initialiser(call), where, sync=sync, fold=fold_case, adopt=adopt, same=same)
-        else:
-            from gitcoord.app.init import init as app_init
-
-            result = app_init(call.ctx, _initialiser(call), sync=sync, fold=fold_case, adopt=adopt)
+        where = authority_of(call.ctx, remote)
+        result = begin(call.ctx, _initialiser(call), where, sync=sync, fold=fold_case, adopt=adopt, same=same)
         if policy:
             result["policy"] = write_starter(
                 call.ctx.repo, str(result["root"]), call.ctx.settings.get("user.email"), str(result.get("remote", ""))

@@ -63,7 +63,7 @@ def _sync(call: Call, *, pull: bool, fetch: bool) -> int:
     if not found.behind:
         call.screen.say(f"up to date with '{printable(found.sync)}'")
     elif pull:
-        call.screen.say(f"'{printable(branch)}' was {behind_words(found)}; now it is up to date at {head[:12]}")
+        call.screen.say(f"'{printable(branch)}' was {behind_words(found, branch)}; now it is up to date at {head[:12]}")
     else:
         call.screen.say(behind_words(found), *(f"  {line}" for line in details(found)))
         call.screen.hint(

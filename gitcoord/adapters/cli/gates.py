@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gitcoord.adapters.cli.shared import Json, act
+from gitcoord.adapters.cli.shared import Json, act, not_set_up
 from gitcoord.errors import UsageError
-from gitcoord.hot.verbs import Call
+from gitcoord.hot.verbs import Call, is_set_up
 from gitcoord.names import check_agent, check_word, printable
 
 policy = typer.Typer(help="What the project's policy says, and whether it makes sense.", rich_markup_mode=None)
@@ -50,6 +50,14 @@ def gate(
     return act(body, json=json)
 
 
+def _nothing(call: Call, **empty: object) -> bool:
+    """Whoever looks before gitcoord is set up sees nothing, and that is no error."""
+    if is_set_up(call.ctx):
+        return False
+    call.screen.answer({"initialised": False, **empty})
+    return not_set_up(call, {"initialised": False})
+
+
 def _whose(call: Call, commit: str, index: bool, worktree: bool) -> str:
     """The commit or tree whose policy is meant; '' for the sync branch's."""
     from gitcoord.app.policy import staged_policy
@@ -85,11 +93,13 @@ def explain(
         from gitcoord.app.explain import explain as app_explain
         from gitcoord.hot import paths as spelling
 
+        if _nothing(call, paths=[]):
+            return 0
         items = spelling.items(call.ctx.repo, paths)
         rows = app_explain(
             call.ctx, call.onlooker(), [item.name for item in items], _whose(call, commit, index, worktree)
         )
-        call.screen.answer({"paths": rows})
+        call.screen.answer({"initialised": True, "paths": rows})
         for row in rows:
             call.screen.say(call.screen.paint(printable(str(row["path"])), "bold"), *_explained(row))
         return 0
@@ -115,8 +125,10 @@ def check(commit: Commit = "", index: Index = False, worktree: Worktree = False,
     def body(call: Call) -> int:
         from gitcoord.app.explain import check_policy
 
+        if _nothing(call, problems=[]):
+            return 0
         problems = check_policy(call.ctx, _whose(call, commit, index, worktree))
-        call.screen.answer({"problems": problems}, ok=not problems)
+        call.screen.answer({"initialised": True, "problems": problems}, ok=not problems)
         lines = [f"{printable(problem['where'])}: {printable(problem['what'])}" for problem in problems]
         call.screen.say(*(lines or ["the policy is fine"]))
         return 1 if problems else 0
@@ -135,8 +147,11 @@ def approvals(
         from gitcoord.app.approvals import listing
         from gitcoord.hot.render import ago
 
+        if _nothing(call, approvals=[]):
+            return 0
         rows = listing(call.ctx, all=all)
-        call.screen.answer({"approvals": [{k: v for k, v in row.items() if k != "v"} for row in rows]})
+        told = [{k: v for k, v in row.items() if k != "v"} for row in rows]
+        call.screen.answer({"initialised": True, "approvals": told})
         for row in rows:
             state = "" if row["state"] == "open" else f"  {row['state']} by {row['by']}"
             content = row["blob"][:12] or "deleted"
@@ -208,15 +223,23 @@ def role(
 
     def body(call: Call) -> int:
         from gitcoord.app.approvals import set_role
-        from gitcoord.app.explain import role_now
+        from gitcoord.app.explain import other_roles, role_now
 
         target = check_agent(agent)
+        if not (name or clear) and _nothing(call, agent=target, role=""):
+            return 0
         if name or clear:
             result = set_role(call.ctx, call.actor(), target, "" if clear else check_word(name, "role", 64))
         else:
-            result = {"agent": target, "role": role_now(call.ctx, target)}
+            result = {"initialised": True, "agent": target, "role": role_now(call.ctx, target)}
         call.screen.answer(result)
         call.screen.say(f"{target}: {printable(str(result['role'])) or 'no role'}")
+        others = other_roles(call.ctx, name) if name and not clear else []
+        if others:
+            there = printable(", ".join(others))
+            call.screen.note(
+                f"warning: .gitcoord/config has no role '{printable(name)}' (there are: {there}), so it limits nothing"
+            )
         return 0
 
     return act(body, json=json, writing=bool(name or clear))

@@ -117,32 +117,45 @@ def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[s
         path = Path(repo.worktree, name)
         path.parent.mkdir(exist_ok=True)
         old = _content(path)
-        gap = b"" if not old or old.endswith(b"\n") else b"\n"
-        path.write_bytes(old + gap + _starter(root, email, remote)[name])
+        # One line break between, always: so what was there can be told from it again, to the byte.
+        path.write_bytes(old + (b"\n" if old else b"") + _starter(root, email, remote)[name])
     return written
 
 
 def remove_starter(
     repo: Repo, root: str, email: str, remote: str = "", *, dry_run: bool
-) -> tuple[list[str], list[str]]:
-    """Remove starter files that nobody added to the project or changed. Tells (removed, left)."""
-    removed: list[str] = []
+) -> tuple[dict[str, bytes], list[str]]:
+    """Take away what nobody added to the project or changed. Tells (removed, with what was there before; left)."""
+    removed: dict[str, bytes] = {}
     left: list[str] = []
     if not repo.worktree:
         return removed, left
     top = Path(repo.worktree)
-    _, tracked, _ = run(["git", "-C", repo.worktree, "ls-files", "-z", "--", *_FILES], repo.env)
     for name, content in _starter(root, email, remote).items():
         path = top / name
-        if name.encode() in tracked.split(b"\0") or path.is_symlink() or _content(path) != content:
+        before = None if path.is_symlink() else _before(_content(path), content)
+        staged, known, _ = run(["git", "cat-file", "blob", f":{name}"], repo.env)
+        tracked = staged == 0
+        if before is None or (tracked and content in known):
             left += [name] if _is_policy(path) else []
             continue
-        removed.append(name)
-        if not dry_run:
+        removed[name] = before
+        if dry_run:
+            continue
+        if before or tracked:
+            path.write_bytes(before)
+        else:
             path.unlink()
     if not dry_run and (top / ".gitcoord").is_dir() and not any((top / ".gitcoord").iterdir()):
         (top / ".gitcoord").rmdir()
     return removed, left
+
+
+def _before(content: bytes, starter: bytes) -> bytes | None:
+    """What `write_starter` found there; None where this is not what it left."""
+    if content == starter:
+        return b""
+    return content[: -len(starter) - 1] if content.endswith(b"\n" + starter) else None
 
 
 def _is_policy(path: Path) -> bool:

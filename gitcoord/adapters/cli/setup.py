@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,8 @@ from gitcoord.adapters.cli import policy
 from gitcoord.adapters.cli.hooks import DryRun, kit, show_snippet, step_lines
 from gitcoord.adapters.cli.shared import Json, act
 from gitcoord.app import hooks
-from gitcoord.app.init import init, sync_branch
+from gitcoord.app.init import require_room, sync_branch
+from gitcoord.app.joining import authority_of, begin
 from gitcoord.app.managers import Managed
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import Refusal, Refused, UsageError
@@ -26,10 +28,13 @@ def setup(yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
 
     def body(call: Call) -> int:
         there = is_set_up(call.ctx)
+        remote = authority_of(call.ctx)
+        if not there and not remote:
+            require_room(call.ctx)
         gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
         plan = hooks.plan(call.ctx, kit(), gates)
         files = policy.missing_starter(call.ctx.repo)
-        todo = _todo(plan, gates[0], files, there=there)
+        todo = _todo(plan, gates[0], files, call.ctx.repo.worktree, there=there)
         call.screen.say(
             *(("would " if dry_run else "will ") + line for line in todo), *_already(plan, files, there=there)
         )
@@ -37,9 +42,9 @@ def setup(yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
         result["sync"] = gates[0].removeprefix("refs/heads/")
         if todo and not dry_run:
             _confirm("go on?", yes=yes)
-            made = init(call.ctx, call.onlooker() or Actor("init"))
+            made = begin(call.ctx, call.onlooker() or Actor("init"), remote)
             email = call.ctx.settings.get("user.email")
-            result["policy"] = policy.write_starter(call.ctx.repo, str(made["root"]), email)
+            result["policy"] = policy.write_starter(call.ctx.repo, str(made["root"]), email, remote)
             if isinstance(plan, hooks.Plan):
                 hooks.install(call.ctx, plan)
         managed = {"manager": plan.manager, "snippet": plan.snippet} if isinstance(plan, Managed) else {}
@@ -52,9 +57,9 @@ def setup(yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
     return act(body, json=json)
 
 
-def _todo(plan: "hooks.Plan | Managed", sync: str, files: list[str], *, there: bool) -> list[str]:
+def _todo(plan: "hooks.Plan | Managed", sync: str, files: list[str], top: str, *, there: bool) -> list[str]:
     lines = [] if there else [f"make the ledger; work lands on '{printable(sync.removeprefix('refs/heads/'))}'"]
-    lines += [f"write {name}" for name in files]
+    lines += [f"{'add lines to' if Path(top, name).exists() else 'write'} {name}" for name in files]
     if isinstance(plan, hooks.Plan) and plan.changes:
         lines += step_lines(plan.steps + plan.other, done=False)
         if plan.settings:
@@ -111,8 +116,9 @@ def teardown(
         ctx, actor = call.ctx, call.onlooker()
         root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
         found, steps = app.survey(ctx, actor, force=force), hooks.removal(ctx)
-        files, left = policy.remove_starter(ctx.repo, root, email, dry_run=True)
-        lines = _going(found.head is not None or bool(found.refs), len(found.refs), root, steps, files)
+        files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=True)
+        ledger = found.head is not None or bool(found.refs)
+        lines = _going(ledger, len(found.refs), app.own_settings(ctx), steps, files)
         call.screen.say(*(("would " if dry_run else "will ") + line for line in lines))
         result: dict[str, object] = {
             "removed": False,
@@ -124,18 +130,24 @@ def teardown(
             _confirm("go on?", yes=yes)
             stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ctx.host.wall()))
             result = app.tear_down(ctx, actor, stamp, force=force)
-            files, left = policy.remove_starter(ctx.repo, root, email, dry_run=False)
-        call.screen.answer({"dry_run": dry_run, **result, "files": files, "left": left})
+            files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=False)
+        call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left})
         _told(call, result, left, anything=bool(lines), dry_run=dry_run)
         return 0
 
     return act(body, json=json)
 
 
-def _going(ledger: bool, refs: int, root: str, steps: "list[hooks.Step]", files: list[str]) -> list[str]:
-    lines = [f"archive the ledger, and remove it with {refs} other refs of gitcoord"] if ledger else []
-    lines += ["forget the local settings gitcoord.*"] if root else []
-    return [*lines, *step_lines(steps, done=False), *(f"remove {name}" for name in files)]
+def _going(
+    ledger: bool, refs: int, settings: list[str], steps: "list[hooks.Step]", files: dict[str, bytes]
+) -> list[str]:
+    others = f", and remove it with {refs} other {'ref' if refs == 1 else 'refs'} of gitcoord"
+    lines = [f"archive the ledger{others}"] if ledger else []
+    lines += [f"forget the local settings {', '.join(settings)}"] if settings else []
+    lines += step_lines(steps, done=False)
+    return lines + [
+        f"{'take the lines of setup out of' if before else 'remove'} {name}" for name, before in files.items()
+    ]
 
 
 def _told(call: Call, result: "dict[str, Any]", left: list[str], *, anything: bool, dry_run: bool) -> None:

@@ -33,7 +33,8 @@ def run_app(app: typer.Typer, name: str, words: list[str]) -> int:
     try:
         result = command.main(words or ["--help"], prog_name=f"git {name}", standalone_mode=False)
     except typer.TyperException as error:
-        message, hint = error.format_message(), f"git {name} -h"
+        at = getattr(error, "ctx", None)  # the command whose words were wrong, where it got that far
+        message, hint = error.format_message(), f"{at.command_path if at else f'git {name}'} -h"
         if "--json" in words:
             print(dumps({"ok": False, "error": "usage", "message": message, "hints": [hint]}))
         else:
