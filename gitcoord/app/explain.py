@@ -71,8 +71,8 @@ def role_now(ctx: "Context", agent: str) -> str:
 def _lines(ctx: "Context", source: Source) -> list[Line]:
     """The telling lines, in the order in which git lets them decide: the last that matches wins."""
     found: list[Line] = []
-    for file in sorted(source.attribute_files, key=lambda name: name.count("/")):
-        (blob,) = ctx.store.read([f"{source.commit}:{file}"])
+    for file, oid in sorted(source.attribute_files, key=lambda row: row[0].count("/")):
+        (blob,) = ctx.store.read([oid])
         text = blob.data.decode("utf-8", "surrogateescape") if blob is not None else ""
         for number, line in enumerate(text.split("\n"), 1):
             if "gitcoord-" in line and not line.lstrip().startswith("#") and len(line.split()) > 1:

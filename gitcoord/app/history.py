@@ -279,8 +279,10 @@ def _had(ctx: "Context", released: str, at: str, path: str, mode: str, blob: str
 
 def _is_telling(ctx: "Context", parent: str, path: str, blob: str) -> bool:
     """Does this version of an attributes file change what gitcoord is told?"""
-    names = [f"{parent}:{path}", f"{parent}:.gitattributes"] if parent else ["refs/none", "refs/none"]
+    # By id: a name of the kind commit:path cannot hold a line end.
+    blobs = [_at(ctx, parent, name)[1] if parent else "" for name in (path, ".gitattributes")]
     old, top, new = (
-        found.data if found is not None else b"" for found in ctx.store.read([*names, blob or "refs/none"])
+        found.data if found is not None else b""
+        for found in ctx.store.read([oid or "refs/none" for oid in (*blobs, blob)])
     )
     return len(new) > _LARGE or not same_answers(old, new, top)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 _GIT = ["git", "--no-replace-objects"]
+_VERSION = 2  # of what is remembered
 _SPECS = ["--", f":(top,literal){CONFIG}", ":(top,icase).gitattributes", ":(top,icase)*/.gitattributes"]
 
 
@@ -68,9 +69,10 @@ class Source:
         return [(str(key), str(value)) for key, value in rows]
 
     @property
-    def attribute_files(self) -> list[str]:
+    def attribute_files(self) -> "list[tuple[str, str]]":
+        """Each with its blob."""
         rows: Any = self._record.get("attributes", [])
-        return [str(row) for row in rows]
+        return [(str(path), str(blob)) for path, blob in rows]
 
     def policy(self, paths: "Iterable[str]") -> Policy:
         """The settings, and what the attributes say of these paths."""
@@ -133,7 +135,7 @@ class Source:
 
     def _fits(self, old: "Record") -> bool:
         self._record = old
-        if old.get("v") != 1 or (old["telling"] and not self._has_index()):
+        if old.get("v") != _VERSION or (old["telling"] and not self._has_index()):
             return False
         if old["commit"] == self.commit:
             return True
@@ -164,8 +166,8 @@ class Source:
             )
         telling = any(b"gitcoord" in blob.data for blob in blobs if blob is not None)
         return {
-            "v": 1, "commit": self.commit, "settings": self._settings(config), "config": config, "telling": telling,
-            "attributes": [path for path, _, _ in files], "index": self._index(files) if telling else "",
+            "v": _VERSION, "commit": self.commit, "settings": self._settings(config), "config": config, "telling": telling,
+            "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 
     def _settings(self, blob: str) -> "list[list[str]]":

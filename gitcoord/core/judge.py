@@ -139,7 +139,7 @@ class _Judge:
                 step=step, change=change,
                 hints=(
                     f"bring it in: git merge {lack['commit'][:12]}",
-                    f"or, if that work was abandoned: git claim disown {shell_word(change.path)} --reason '...'",
+                    f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
                 ),
             )  # fmt: skip
 
@@ -164,12 +164,12 @@ class _Judge:
             holder = others[0]
             self._add(
                 "held", path, agent, f"{holder['agent']} holds it", step=step, change=change, held=tuple(others),
-                hints=(f"wait for it: git claim --wait 10m {shell_word(path)}",),
+                hints=(f"wait for it: git claim --wait 10m {path_word(path)}",),
             )  # fmt: skip
         elif self._policy.of(path).claim:
             self._add(
                 "unclaimed", path, agent, f"it is shared, and '{agent}' holds no write claim on it", step=step,
-                change=change, hints=(f"git claim {shell_word(path)}",),
+                change=change, hints=(f"git claim {path_word(path)}",),
             )  # fmt: skip
 
     def _role(self, agent: str, step: Step, change: Change) -> None:
@@ -245,6 +245,13 @@ class _Claims:
             else:
                 for file, record in self._state.leaves(claim_dir("path", above)).items():
                     yield check_claim(record, file)
+
+
+def path_word(path: str) -> str:
+    """A path for a hint: as a shell and `git claim` would take it back, never as a resource, an option or a pattern."""
+    if not {"*", "?", "["}.isdisjoint(path):
+        return shell_word(f":(literal){path}")
+    return shell_word(f"./{path}" if path[0] in ":@-" else path)
 
 
 def is_family(holder: str, agent: str) -> bool:
