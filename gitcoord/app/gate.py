@@ -92,8 +92,8 @@ class Gate:
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
         changes = index_changes(self._ctx, parents or (self._empty_tree(),), index)
-        steps = [Step("", parents, "", tuple(changes))] if changes else []
-        return self._judge(parents[0] if parents else "", steps)
+        step = merge_changes(self._ctx, Step("", parents, "", tuple(changes)), index)
+        return self._judge(parents[0] if parents else "", [step] if step.changes else [])
 
     def moves(self, moves: "list[Move]") -> Outcome:
         """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""

@@ -93,8 +93,11 @@ def _change(meta: str, path: str) -> Change:
     return Change(path, mode, "" if mode == _NOTHING else blob)
 
 
-def merge_changes(ctx: "Context", step: Step) -> Step:
-    """A merge's own changes: whatever differs from what git alone would have made of its parents, one after the other."""
+def merge_changes(ctx: "Context", step: Step, index: bytes = b"") -> Step:
+    """A merge's own changes: whatever differs from what git alone would have made of its parents, one after the other.
+
+    A step without an id is what the index would make.
+    """
     if len(step.parents) < 2:
         return step
     found = {change.path: change for change in step.changes}
@@ -105,16 +108,16 @@ def merge_changes(ctx: "Context", step: Step) -> Step:
         if code not in (0, 1):
             if "unrelated histories" in complaint:
                 return step
-            raise CouldNotJudge(f"git cannot merge the parents of {step.oid[:12]} to compare: {complaint}")
+            raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare: {complaint}")
         tree, *names = out.decode("utf-8", "surrogateescape").split("\0")
         conflicts.update(name for name in names if name and code)
         if theirs != step.parents[-1]:
             ours = _stand_in(ctx, tree, ours, theirs)
-    for change in net_changes(ctx, tree, step.oid):
+    for change in net_changes(ctx, tree, step.oid) if step.oid else index_changes(ctx, [tree], index):
         found.setdefault(change.path, change)
     for name in conflicts:
-        if name not in found:
-            found[name] = Change(name, *_at(ctx, step.oid, name))
+        if name not in found:  # it was left as git left it
+            found[name] = Change(name, *_at(ctx, tree, name))
     return step._replace(changes=tuple(found.values()))
 
 
