@@ -125,10 +125,10 @@ class _Judge:
 
     def _change(self, agent: str, step: Step, change: Change) -> None:
         holds, others = self._standing(agent, change.path)
-        source = None if holds else self._lineages.source(step, change)
+        source = self._lineages.source(step, change)
         if not holds and source is None:
             self._unheld(agent, step, change, others)
-        if source is None:
+        if holds or source is None:
             self._role(agent, step, change)
         self._guard(agent, step, change)
         lack = self._lineages.lacking(step, change, source)

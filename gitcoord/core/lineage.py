@@ -25,6 +25,7 @@ class Lineages:
         self._view = view
         self._steps = steps
         self._records: dict[str, list[Record]] = {}
+        self._sources: dict[tuple[str, str], Record | None] = {}
         if len(keys) > _FEW:
             paths = {key: path for path, key in keys.items()}
             for _, record in sorted(state.below("lineage").items()):
@@ -42,10 +43,11 @@ class Lineages:
 
     def source(self, step: "Step", change: "Change") -> "Record | None":
         """The release that this change lands, if it lands one: the newest whose content it leaves."""
-        for record in self._records.get(change.path, ()):
-            if self._lands(step, change, record):
-                return record
-        return None
+        key = step.oid, change.path
+        if key not in self._sources:
+            records = self._records.get(change.path, ())
+            self._sources[key] = next((record for record in records if self._lands(step, change, record)), None)
+        return self._sources[key]
 
     def _lands(self, step: "Step", change: "Change", record: "Record") -> bool:
         left = [change.mode, change.blob]
@@ -115,10 +117,10 @@ class Lineages:
         after: set[str] = set()
         for step in steps:
             builds = any(parent in after for parent in step.parents)
-            touches = any(change.path == path for change in step.changes)
-            lands = touches and any(self._is_part(step, record) for record in self._records[path])
-            if touches and (lands or not builds):
+            change = next((change for change in step.changes if change.path == path), None)
+            lands = change is not None and self.source(step, change) is not None
+            if change is not None and (lands or not builds):
                 first.add(step.oid)
-            if builds or (touches and not lands):
+            if builds or (change is not None and not lands):
                 after.add(step.oid)
         return first
