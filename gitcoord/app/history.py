@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 GIT = ["git", "--no-replace-objects"]
 _RAW = ["--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none"]
 _FORMAT = "--format=%x01%H %P%x02%(trailers:key=Agent,valueonly,separator=%x0A)"
+# -c: of a merge, what differs from every parent; also where git made that alone, or makes nothing of the parents.
 _LOG = [*GIT, "log", "--no-show-signature", "--encoding=UTF-8", "--root", "-c", *_RAW, _FORMAT]
 _NOBODY = ["-c", "user.name=gitcoord", "-c", "user.email=gitcoord@gitcoord.invalid", "-c", "commit.gpgSign=false"]
 _NEVER = {b"GIT_AUTHOR_DATE": b"@0 +0000", b"GIT_COMMITTER_DATE": b"@0 +0000"}  # the same stand-in each time

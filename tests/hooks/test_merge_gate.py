@@ -98,8 +98,21 @@ def test_a_free_path_may_be_resolved_by_anybody(project: Project) -> None:
 def test_unrelated_histories_are_judged_by_what_they_change(project: Project) -> None:
     """git makes nothing of them, so what differs from every side counts."""
     project.branch("integration")
-    other = project.git("commit-tree", "alices^{tree}", "-m", "another beginning")
+    empty = project.git("hash-object", "-w", "-t", "tree", "/dev/null")
+    other = project.git("commit-tree", empty, "-m", "another beginning")
     project.unhooked("merge", "-q", "--no-commit", "-s", "ours", "--allow-unrelated-histories", other)
     assert refused(project.try_commit({"shared/a": "evil\n"}, "boss"), "held", "shared/a")
     project.unhooked("commit", "-q", "--no-edit")
     assert refused(project.push("integration", agent="boss"), "held", "shared/a")
+
+
+def test_what_a_clean_merge_makes_of_both_sides_is_a_change(project: Project) -> None:
+    """It differs from every parent, though git alone made it: alice's work is not released, so only she may land it so."""
+    project.unhooked("checkout", "-q", "-B", "beside", "main~1")
+    project.commit({"shared/a": LONG.replace("line 28\n", "main's\n")})
+    project.unhooked("push", "-q", "-f", "origin", "beside:main")
+    project.unhooked("checkout", "-q", "-B", "main", "beside")
+    assert refused(project.try_git("merge", "-q", "--no-edit", "alices", agent="boss"), "held", "shared/a")
+    project.unhooked("commit", "-q", "--no-edit")
+    assert refused(project.push("main", agent="boss"), "held", "shared/a")
+    assert project.push("main", agent="alice").code == 0
