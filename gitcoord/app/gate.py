@@ -16,6 +16,7 @@ from gitcoord.core.state import View
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import CLAIMS, LEDGER
 from gitcoord.record import NamedTuple
+from gitcoord.store.files import read_file
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -79,6 +80,7 @@ class Gate:
         self._who = who
         self._known: Actor | None = None
         self._remote: str | None = None
+        self._landed: list[str] = []  # at the usual remote, by its own word
         self._snapshot = read_snapshot(ctx)
         self.sync = str(format_record(self._snapshot.state)["sync"])
 
@@ -106,8 +108,30 @@ class Gate:
             return self._refuse(_deleted(move, self.actor.agent))
         if not move.new or not self._is_gated(move.ref):
             return self._judge("", [])
+        outcome = self._moved(move)
+        if outcome.refused and self._has_landed(move):
+            self._landed = [move.new]
+            outcome = self._moved(move)
+        return outcome
+
+    def _moved(self, move: Move) -> Outcome:
         known = [*([move.old] if move.old else []), *self._tracking(self.remote)] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
+
+    def _has_landed(self, move: Move) -> bool:
+        """`git fetch origin main:main` moves this branch before the remote-tracking one: only the remote can tell what landed.
+
+        git never fetches into a branch that is checked out, so most refusals need not ask.
+        """
+        here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+        if not self.remote or move.ref != f"refs/heads/{self.sync}":
+            return False
+        if self._ctx.repo.worktree and here == f"ref: {move.ref}":
+            return False
+        from gitcoord.app.deploy import git
+
+        code, out, _ = git(self._ctx, "ls-remote", "--quiet", "--", self.remote, move.ref, network=True)
+        return not code and f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
 
     def push(self, remote: str, moves: "list[Move]") -> Outcome:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
@@ -236,7 +260,7 @@ class Gate:
     def _tracking(self, remote: str) -> list[str]:
         """Where the sync branch of a remote stood when it was last fetched."""
         oid = self._ctx.store.target(f"refs/remotes/{remote}/{self.sync}") if remote else None
-        return [oid] if oid else []
+        return [*([oid] if oid else []), *(self._landed if remote == self.remote else [])]
 
     def _policy_commit(self) -> str:
         return next(iter([*self._tips(), *self._tracking(self.remote)]), "") or self._ctx.store.target("HEAD") or ""
