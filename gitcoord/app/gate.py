@@ -8,7 +8,7 @@ from gitcoord.app.facts import read_fact
 from gitcoord.app.history import finish_steps, index_changes, merge_changes, net_changes, read_history_fact, start_steps
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.policy import Source
-from gitcoord.core.claims import format_record
+from gitcoord.core.claims import folds_case, format_record
 from gitcoord.core.deploys import details, match, refusal, targets
 from gitcoord.core.judge import FEW, Step, Verdict, judge
 from gitcoord.core.policy import ENFORCE, parse_policy
@@ -182,13 +182,13 @@ class Gate:
 
     def _deploys(self, remote: str, ref: str) -> "list[tuple[Target, str]]":
         """The targets that a push of this ref deploys, each with the name of its remote."""
-        known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        known = targets(self._source(self._policy_commit()).pairs).values()
         named = [(target, self._name_of(target.remote, remote)) for target in known]
         return [(target, name) for target, name in named if match(target, name, ref)]
 
     def _stale(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
         """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
-        pairs = Source(self._ctx, self._policy_commit()).pairs
+        pairs = self._source(self._policy_commit()).pairs
         found = []
         for target, name in deploys:
             from gitcoord.app.deploy import staleness  # only deploys pay for it
@@ -220,7 +220,7 @@ class Gate:
         """The sync branch, and branches from which something is deployed."""
         if ref == f"refs/heads/{self.sync}" or not ref.startswith("refs/heads/"):
             return ref.startswith("refs/heads/")
-        known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        known = targets(self._source(self._policy_commit()).pairs).values()
         return any(match(target, target.remote, ref) for target in known)
 
     # --- gathering
@@ -265,6 +265,9 @@ class Gate:
     def _policy_commit(self) -> str:
         return next(iter([*self._tips(), *self._tracking(self.remote)]), "") or self._ctx.store.target("HEAD") or ""
 
+    def _source(self, commit: str) -> Source:
+        return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
+
     def _is_commit(self, oid: str) -> bool:
         code, _, _ = run(["git", "cat-file", "-e", f"{oid}^{{commit}}"], self._ctx.repo.env)
         return not code
@@ -286,7 +289,7 @@ class Gate:
     def _judge(self, commit: str, steps: "list[Step]") -> Outcome:
         if not steps:
             return Outcome([], parse_policy(()))
-        policy = Source(self._ctx, commit).policy({change.path for step in steps for change in step.changes})
+        policy = self._source(commit).policy({change.path for step in steps for change in step.changes})
         view = _Reading(self._ctx, self._snapshot)
         if len(policy.attributes) > FEW:
             load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))

@@ -5,7 +5,7 @@ ledger through `state`, git through the facts of `view`, and the project's polic
 against it; what cannot be judged raises CouldNotJudge, which every gate treats as a no.
 """
 
-from gitcoord.core.claims import WRITE, Item, check_claim, describe, format_record, key_of
+from gitcoord.core.claims import WRITE, Item, check_claim, describe, folds_case, key_of
 from gitcoord.core.lineage import Lineages
 from gitcoord.core.policy import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
 from gitcoord.core.roles import is_free, may_approve, out_of_role
@@ -72,7 +72,7 @@ class _Judge:
         self._actor = actor
         self._steps = steps
         paths = {change.path for step in steps for change in step.changes}
-        case = format_record(state)["case"] == "fold"
+        case = folds_case(state)
         self._keys = {path: fold(path, case=case) for path in paths}
         self._claims = _Claims(state, self._keys)
         self._lineages = Lineages(state, view, steps, self._keys)
@@ -195,7 +195,7 @@ class _Judge:
             self._add("guard", change.path, agent, "it is guarded: take care", step=step, change=change, stage=WARN)
         elif tier == CHECKPOINT:
             self._checkpoint("guard", agent, step, change, "a person must approve this change")
-        if self._policy.present and is_own_file(change.path) and self._is_telling(step, change):
+        if self._policy.present and is_own_file(self._keys[change.path]) and self._is_telling(step, change):
             self._checkpoint(
                 "own-files", agent, step, change, "it guards the project: a person must approve this change"
             )

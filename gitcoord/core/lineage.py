@@ -27,10 +27,11 @@ class Lineages:
         self._records: dict[str, list[Record]] = {}
         self._sources: dict[tuple[str, str], Record | None] = {}
         if len(keys) > _FEW:
-            paths = {key: path for path, key in keys.items()}
+            paths: dict[str, list[str]] = {}
+            for path, key in keys.items():
+                paths.setdefault(key, []).append(path)
             for _, record in sorted(state.below("lineage").items()):
-                path = paths.get(key_of(state, Item("path", record["path"])))
-                if path is not None:
+                for path in paths.get(key_of(state, Item("path", record["path"])), ()):
                     self._records.setdefault(path, []).append(record)
         else:
             for path in keys:

@@ -22,7 +22,7 @@ SHARED = "shared/** gitcoord-claim\n"
 class Project:
     """One repository `top` with the work tree, its bare remote `origin`, everything hooked."""
 
-    def __init__(self, place: Path, attributes: str = SHARED, config: str = "") -> None:
+    def __init__(self, place: Path, attributes: str = SHARED, config: str = "", *, fold: bool = False) -> None:
         self.place = place
         self.top = place / "project"
         git(place, "init", "-q", "-b", "main", str(self.top))
@@ -34,7 +34,7 @@ class Project:
         if config:
             files[".gitcoord/config"] = config
         self.commit(files, "first")
-        self.world.init()
+        self.world.init(fold=fold)
         self.git("push", "-q", "-u", "origin", "main")
         for name in HOOKS:
             text = _HOOK.format(
