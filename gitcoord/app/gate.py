@@ -4,15 +4,15 @@ Each function gathers the steps to be judged, reads the policy that applies, and
 closed: what it cannot read raises, and the hook refuses.
 """
 
+from gitcoord.app.ancestry import Looking, read_history_fact
 from gitcoord.app.facts import read_fact
-from gitcoord.app.history import finish_steps, index_changes, merge_changes, net_changes, read_history_fact, start_steps
+from gitcoord.app.history import finish_steps, index_changes, merge_changes, net_changes, start_steps
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.policy import Source
 from gitcoord.core.claims import folds_case, format_record
 from gitcoord.core.deploys import details, match, refusal, targets
 from gitcoord.core.judge import FEW, Step, Verdict, judge
 from gitcoord.core.policy import ENFORCE, parse_policy
-from gitcoord.core.state import View
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import CLAIMS, LEDGER
 from gitcoord.record import NamedTuple
@@ -55,13 +55,13 @@ class Outcome(NamedTuple):
         return [verdict for verdict in self.verdicts if verdict.stage != ENFORCE]
 
 
-class _Reading(View):
+class _Reading(Looking):
     """A view that reads a fact when it is asked for: a push asks for too many to begin anew after each."""
 
     __slots__ = ("_ctx", "_snapshot")
 
-    def __init__(self, ctx: "Context", snapshot: "Snapshot") -> None:
-        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot)
+    def __init__(self, ctx: "Context", snapshot: "Snapshot", paths: "set[str]") -> None:
+        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, paths)
         self._ctx = ctx
         self._snapshot = snapshot
 
@@ -289,8 +289,9 @@ class Gate:
     def _judge(self, commit: str, steps: "list[Step]") -> Outcome:
         if not steps:
             return Outcome([], parse_policy(()))
-        policy = self._source(commit).policy({change.path for step in steps for change in step.changes})
-        view = _Reading(self._ctx, self._snapshot)
+        paths = {change.path for step in steps for change in step.changes}
+        policy = self._source(commit).policy(paths)
+        view = _Reading(self._ctx, self._snapshot, paths)
         if len(policy.attributes) > FEW:
             load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))
         verdicts = settle(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _FEW = 16
 _TRIED = 64
+_FEW_COMMITS = 4
 
 
 class Lineages:
@@ -40,6 +41,8 @@ class Lineages:
                     self._records[path] = [record for _, record in sorted(found.items())]
         for records in self._records.values():
             records.sort(key=lambda record: -record["seq"])
+        self._commits = {record["commit"] for records in self._records.values() for record in records}
+        self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): is old part of new?
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
     def source(self, step: "Step", change: "Change") -> "Record | None":
@@ -95,11 +98,30 @@ class Lineages:
 
     def _is_part(self, step: "Step", record: "Record") -> bool:
         """One of the commits that were released."""
-        return bool(step.oid) and bool(self._view.fact("ancestor", step.oid, record["commit"]))
+        return bool(step.oid) and self._contains(record["commit"], step.oid)
+
+    def _contains(self, new: str, old: str) -> bool:
+        """Is `old` an ancestor of `new`? One of them is a release; where there are many, all are asked for at once."""
+        if (new, old) not in self._ancestry:
+            if len(self._commits) > _FEW_COMMITS:
+                self._ask_for_all(new, old)
+            if (new, old) not in self._ancestry:
+                self._ancestry[new, old] = bool(self._view.fact("ancestor", old, new))
+        return self._ancestry[new, old]
+
+    def _ask_for_all(self, new: str, old: str) -> None:
+        if old in self._commits:
+            found = self._view.fact("contained", new, *sorted(self._commits))
+            assert isinstance(found, dict)
+            self._ancestry.update({(new, commit): is_in for commit, is_in in found.items()})
+        else:
+            found = self._view.fact("containing", old, *sorted(self._commits))
+            assert isinstance(found, dict)
+            self._ancestry.update({(commit, old): is_in for commit, is_in in found.items()})
 
     def _landed(self, at: str, record: "Record") -> bool:
         path, commit = record["path"], record["commit"]
-        if self._view.fact("ancestor", commit, at):
+        if self._contains(at, commit):
             return True
         return bool(self._view.fact("had", commit, at, path, record["mode"], record["blob"]))
 

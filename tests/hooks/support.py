@@ -25,6 +25,7 @@ class Project:
     def __init__(self, place: Path, attributes: str = SHARED, config: str = "", *, fold: bool = False) -> None:
         self.place = place
         self.top = place / "project"
+        place.mkdir(exist_ok=True)
         git(place, "init", "-q", "-b", "main", str(self.top))
         self.world = World(self.top)
         self.remote = place / "origin.git"
