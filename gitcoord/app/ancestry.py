@@ -59,6 +59,8 @@ def read_history_fact(ctx: "Context", view: Looking, what: "tuple[str, ...]") ->
         view.facts[what] = _work(ctx, view, *rest)
     elif kind == "had":
         view.facts[what] = _had(ctx, view, *rest)
+    elif kind == "left again":
+        view.facts[what] = _left_again(ctx, view, *rest[:4], bases=rest[4:])
     elif kind == "telling":
         view.facts[what] = _is_telling(ctx, *rest)
     else:
@@ -189,6 +191,14 @@ def _had(ctx: "Context", view: Looking, released: str, at: str, path: str, mode:
     base = str(view.facts[known])
     rows = _touching(ctx, view, [at, *([f"^{base}"] if base else [])], path)
     return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
+
+
+def _left_again(ctx: "Context", view: Looking, at: str, path: str, mode: str, blob: str, *, bases: "list[str]") -> bool:
+    """Did some commit of `at` since the bases have this mode and blob, and is something else there now?"""
+    if _at(ctx, view, at, path) == [mode, blob]:
+        return False
+    known = [f"^{base}" for base, oid in zip(bases, ctx.store.resolve(bases)) if oid is not None]
+    return any(row[1:] == [mode, blob] for row in _touching(ctx, view, [at, *known], path))
 
 
 # --- what a merge would leave ---------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ class Verdict(NamedTuple):
     hints: tuple[str, ...] = ()
     held: "tuple[dict[str, object], ...]" = ()
     asks: bool = False  # a person may still approve it
+    bases: tuple[str, ...] = ()  # the commits that the change builds on
 
 
 def judge(state: "State", view: "View", policy: "Policy", actor: "Actor", steps: "list[Step]") -> list[Verdict]:
@@ -105,6 +106,7 @@ class _Judge:
             self._found[rule, path] = Verdict(
                 rule, stage or self._policy.stage(rule), path, agent, message, step.oid if step else "",
                 change.mode if change else "", change.blob if change else "", hints, held, asks,
+                step.parents if step else (),
             )  # fmt: skip
 
     # --- who
@@ -206,13 +208,13 @@ class _Judge:
         return bool(self._view.fact("telling", step.parents[0] if step.parents else "", change.path, change.blob))
 
     def _checkpoint(self, rule: str, agent: str, step: Step, change: Change, message: str) -> None:
-        """Approved for exactly this content, or made by a person who may approve."""
+        """Approved for exactly this content and not used up, or made by a person who may approve."""
         if self._is_approver() and agent == self._actor.agent:
             return
         asks = True
         for record in self._state.below("approvals").values():
             if (record["path"], record["mode"], record["blob"]) == tuple(change):
-                if record["state"] == "approved":
+                if record["state"] == "approved" and not self._is_used_up(step, change, record):
                     return
                 if record["state"] == "denied":
                     asks = False
@@ -222,6 +224,10 @@ class _Judge:
         self._add(
             rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
         )
+
+    def _is_used_up(self, step: Step, change: Change, record: "Record") -> bool:
+        """Since it was asked for, the history that the change builds on has had the content, and left it again."""
+        return any(self._view.fact("left again", at, *change, *record["bases"]) for at in step.parents)
 
 
 class _Claims:
