@@ -40,7 +40,8 @@ def leave_records(
 
 def ask(ctx: "Context", actor: "Actor", verdicts: "list[Verdict]") -> list[str]:
     kind = kind_module("request")
-    rows = tuple({key: str(getattr(v, key)) for key in ("path", "mode", "blob", "rule", "commit")} for v in verdicts)
+    words = ("path", "mode", "blob", "rule", "commit")
+    rows = tuple({**{key: str(getattr(v, key)) for key in words}, "bases": list(v.bases)} for v in verdicts)
     result = transact(ctx, kind.decide, kind.Request(actor, rows[:_ASKED]))
     ids: list[str] = result["ids"]  # type: ignore[assignment]
     return ids

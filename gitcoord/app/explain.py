@@ -1,7 +1,9 @@
 """Telling what the policy says: what decides for a path and where that is written, and what in it makes no sense."""
 
+from gitcoord.app.facts import project_settings
 from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.policy import Source, sync_policy_commit
+from gitcoord.core.claims import folds_case
 from gitcoord.core.policy import ATTRIBUTES, BLOCK, CHECKPOINT, WARN, parse_policy, unknown_settings
 from gitcoord.core.roles import role_of
 from gitcoord.names import CONFIG
@@ -45,7 +47,7 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
             value = answers[path].get(attribute, "unspecified")
             if value in _NOTHING:
                 continue
-            line = _deciding(ctx, lines, path, attribute)
+            line = _deciding(ctx, source, lines, path, attribute)
             rule = _RULE_OF.get(attribute, "")
             rules.append(
                 {
@@ -58,13 +60,14 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
 
 
 def _source(ctx: "Context", commit: str) -> Source:
-    return Source(ctx, commit or sync_policy_commit(ctx, read_snapshot(ctx)))
+    snapshot = read_snapshot(ctx)
+    return Source(ctx, commit or sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
 
 
 def role_now(ctx: "Context", agent: str) -> str:
     snapshot = read_snapshot(ctx)
     load(ctx, snapshot, ctx.view(), ("below", "roles"))
-    policy = parse_policy(Source(ctx, sync_policy_commit(ctx, snapshot)).pairs)
+    policy = parse_policy(project_settings(ctx, snapshot))
     return role_of(snapshot.state, policy, agent)
 
 
@@ -80,8 +83,8 @@ def other_roles(ctx: "Context", role: str) -> list[str]:
 def _lines(ctx: "Context", source: Source) -> list[Line]:
     """The telling lines, in the order in which git lets them decide: the last that matches wins."""
     found: list[Line] = []
-    for file in sorted(source.attribute_files, key=lambda name: name.count("/")):
-        (blob,) = ctx.store.read([f"{source.commit}:{file}"])
+    for file, oid in sorted(source.attribute_files, key=lambda row: row[0].count("/")):
+        (blob,) = ctx.store.read([oid])
         text = blob.data.decode("utf-8", "surrogateescape") if blob is not None else ""
         for number, line in enumerate(text.split("\n"), 1):
             if "gitcoord-" in line and not line.lstrip().startswith("#") and len(line.split()) > 1:
@@ -89,10 +92,10 @@ def _lines(ctx: "Context", source: Source) -> list[Line]:
     return found
 
 
-def _deciding(ctx: "Context", lines: list[Line], path: str, attribute: str) -> "Line | None":
+def _deciding(ctx: "Context", source: Source, lines: list[Line], path: str, attribute: str) -> "Line | None":
     """The last line that says something about the attribute and matches the path: git lets the last one decide."""
     for line in reversed([each for each in lines if each.says(attribute)]):
-        if _matched(ctx, line, [path]):
+        if _matched(ctx, source, line, [path]):
             return line
     return None
 
@@ -105,7 +108,7 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
     code, out, _ = run([*_GIT, "ls-tree", "-r", "-z", "--name-only", "--full-tree", source.commit], ctx.repo.env)
     tracked = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name and not code]
     lines = _lines(ctx, source)
-    covered = {id(line): _matched(ctx, line, tracked) for line in lines}
+    covered = {id(line): _matched(ctx, source, line, tracked) for line in lines}
     for index, line in enumerate(lines):
         where = f"{line.file}:{line.number}"
         problems += [{"where": where, "what": f"{word} is not known"} for word in line.attributes if _is_strange(word)]
@@ -132,21 +135,23 @@ def _advice(pattern: str) -> str:
     return f" ('{pattern.rstrip('/')}/**' for all below a directory)" if "*" not in pattern else ""
 
 
-def _matched(ctx: "Context", line: Line, tracked: list[str]) -> set[str]:
+def _matched(ctx: "Context", source: Source, line: Line, tracked: list[str]) -> set[str]:
     """The files that a pattern matches, by git's own word: it is asked with an attributes file of this one line."""
-    base = line.directory + "/" if line.directory else ""
-    inside = {name[len(base) :]: name for name in tracked if name.startswith(base)}
+    base = source.key(line.directory) + "/" if line.directory else ""
+    keys = [(source.key(name), name) for name in tracked]
+    inside = [(key[len(base) :], name) for key, name in keys if key.startswith(base)]
     if not inside:
         return set()
     place = ctx.scratch("explain/attributes")
-    write_file(place, f"{line.pattern} gitcoord-claim=matched\n".encode("utf-8", "surrogateescape"))
+    text = f"{line.pattern} gitcoord-claim=matched\n".encode("utf-8", "surrogateescape")
+    write_file(place, source.patterns(text))
     env = {
         **ctx.repo.env,
         b"GIT_DIR": Source(ctx, "").make().encode("utf-8", "surrogateescape"),
         b"GIT_INDEX_FILE": b"/nonexistent/index",
     }
     argv = [*_GIT, "-c", f"core.attributesFile={place}", "check-attr", "--cached", "--stdin", "-z", "gitcoord-claim"]
-    data = "".join(name + "\0" for name in inside).encode("utf-8", "surrogateescape")
+    data = "".join(key + "\0" for key, _ in inside).encode("utf-8", "surrogateescape")
     code, out, _ = run(argv, env, data)
     words = out.decode("utf-8", "surrogateescape").split("\0")
-    return {inside[name] for name, value in zip(words[::3], words[2::3]) if value == "matched"} if not code else set()
+    return {name for (_, name), value in zip(inside, words[2::3]) if value == "matched"} if not code else set()

@@ -1,7 +1,7 @@
 """Facts that rules ask for and only git can tell: heads, uncommitted work, what changed, the project's settings."""
 
 from gitcoord.app.trees import other_trees
-from gitcoord.core.claims import MAX_TTL, format_record
+from gitcoord.core.claims import MAX_TTL, folds_case, format_record
 from gitcoord.core.durations import parse_duration
 from gitcoord.core.sessions import Seen
 from gitcoord.core.state import Policy
@@ -76,7 +76,7 @@ def _gone(ctx: "Context", agent: str) -> str:
 def project_settings(ctx: "Context", snapshot: "Snapshot") -> "list[tuple[str, str]]":
     from gitcoord.app.policy import Source, sync_policy_commit
 
-    return Source(ctx, sync_policy_commit(ctx, snapshot)).pairs
+    return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state)).pairs
 
 
 def _resources(pairs: "list[tuple[str, str]]") -> "dict[str, Policy]":

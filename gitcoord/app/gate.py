@@ -4,18 +4,19 @@ Each function gathers the steps to be judged, reads the policy that applies, and
 closed: what it cannot read raises, and the hook refuses.
 """
 
+from gitcoord.app.ancestry import Looking, read_history_fact
 from gitcoord.app.facts import read_fact
-from gitcoord.app.history import finish_steps, index_changes, merge_changes, net_changes, read_history_fact, start_steps
+from gitcoord.app.history import finish_steps, index_changes, merge_changes, net_changes, start_steps
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.policy import Source
-from gitcoord.core.claims import format_record
+from gitcoord.core.claims import folds_case, format_record
 from gitcoord.core.deploys import details, match, refusal, targets
 from gitcoord.core.judge import FEW, Step, Verdict, judge
 from gitcoord.core.policy import ENFORCE, parse_policy
-from gitcoord.core.state import View
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import CLAIMS, LEDGER
 from gitcoord.record import NamedTuple
+from gitcoord.store.files import read_file
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -54,13 +55,13 @@ class Outcome(NamedTuple):
         return [verdict for verdict in self.verdicts if verdict.stage != ENFORCE]
 
 
-class _Reading(View):
+class _Reading(Looking):
     """A view that reads a fact when it is asked for: a push asks for too many to begin anew after each."""
 
     __slots__ = ("_ctx", "_snapshot")
 
-    def __init__(self, ctx: "Context", snapshot: "Snapshot") -> None:
-        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot)
+    def __init__(self, ctx: "Context", snapshot: "Snapshot", paths: "set[str]") -> None:
+        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, paths)
         self._ctx = ctx
         self._snapshot = snapshot
 
@@ -79,6 +80,7 @@ class Gate:
         self._who = who
         self._known: Actor | None = None
         self._remote: str | None = None
+        self._landed: list[str] = []  # at the usual remote, by its own word
         self._snapshot = read_snapshot(ctx)
         self.sync = str(format_record(self._snapshot.state)["sync"])
 
@@ -92,8 +94,8 @@ class Gate:
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
         changes = index_changes(self._ctx, parents or (self._empty_tree(),), index)
-        steps = [Step("", parents, "", tuple(changes))] if changes else []
-        return self._judge(parents[0] if parents else "", steps)
+        step = merge_changes(self._ctx, Step("", parents, "", tuple(changes)), index)
+        return self._judge(parents[0] if parents else "", [step] if step.changes else [])
 
     def moves(self, moves: "list[Move]") -> Outcome:
         """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
@@ -106,8 +108,30 @@ class Gate:
             return self._refuse(_deleted(move, self.actor.agent))
         if not move.new or not self._is_gated(move.ref):
             return self._judge("", [])
+        outcome = self._moved(move)
+        if outcome.refused and self._has_landed(move):
+            self._landed = [move.new]
+            outcome = self._moved(move)
+        return outcome
+
+    def _moved(self, move: Move) -> Outcome:
         known = [*([move.old] if move.old else []), *self._tracking(self.remote)] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
+
+    def _has_landed(self, move: Move) -> bool:
+        """`git fetch origin main:main` moves this branch before the remote-tracking one: only the remote can tell what landed.
+
+        git never fetches into a branch that is checked out, so most refusals need not ask.
+        """
+        here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+        if not self.remote or move.ref != f"refs/heads/{self.sync}":
+            return False
+        if self._ctx.repo.worktree and here == f"ref: {move.ref}":
+            return False
+        from gitcoord.app.deploy import git
+
+        code, out, _ = git(self._ctx, "ls-remote", "--quiet", "--", self.remote, move.ref, network=True)
+        return not code and f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
 
     def push(self, remote: str, moves: "list[Move]") -> Outcome:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
@@ -158,13 +182,13 @@ class Gate:
 
     def _deploys(self, remote: str, ref: str) -> "list[tuple[Target, str]]":
         """The targets that a push of this ref deploys, each with the name of its remote."""
-        known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        known = targets(self._source(self._policy_commit()).pairs).values()
         named = [(target, self._name_of(target.remote, remote)) for target in known]
         return [(target, name) for target, name in named if match(target, name, ref)]
 
     def _stale(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
         """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
-        pairs = Source(self._ctx, self._policy_commit()).pairs
+        pairs = self._source(self._policy_commit()).pairs
         found = []
         for target, name in deploys:
             from gitcoord.app.deploy import staleness  # only deploys pay for it
@@ -196,7 +220,7 @@ class Gate:
         """The sync branch, and branches from which something is deployed."""
         if ref == f"refs/heads/{self.sync}" or not ref.startswith("refs/heads/"):
             return ref.startswith("refs/heads/")
-        known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        known = targets(self._source(self._policy_commit()).pairs).values()
         return any(match(target, target.remote, ref) for target in known)
 
     # --- gathering
@@ -236,10 +260,13 @@ class Gate:
     def _tracking(self, remote: str) -> list[str]:
         """Where the sync branch of a remote stood when it was last fetched."""
         oid = self._ctx.store.target(f"refs/remotes/{remote}/{self.sync}") if remote else None
-        return [oid] if oid else []
+        return [*([oid] if oid else []), *(self._landed if remote == self.remote else [])]
 
     def _policy_commit(self) -> str:
         return next(iter([*self._tips(), *self._tracking(self.remote)]), "") or self._ctx.store.target("HEAD") or ""
+
+    def _source(self, commit: str) -> Source:
+        return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
 
     def _is_commit(self, oid: str) -> bool:
         code, _, _ = run(["git", "cat-file", "-e", f"{oid}^{{commit}}"], self._ctx.repo.env)
@@ -262,8 +289,9 @@ class Gate:
     def _judge(self, commit: str, steps: "list[Step]") -> Outcome:
         if not steps:
             return Outcome([], parse_policy(()))
-        policy = Source(self._ctx, commit).policy({change.path for step in steps for change in step.changes})
-        view = _Reading(self._ctx, self._snapshot)
+        paths = {change.path for step in steps for change in step.changes}
+        policy = self._source(commit).policy(paths)
+        view = _Reading(self._ctx, self._snapshot, paths)
         if len(policy.attributes) > FEW:
             load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))
         verdicts = settle(

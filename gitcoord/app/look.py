@@ -1,7 +1,7 @@
 """Looking without changing: which claims there are, who stands on a path, may I write here."""
 
 from gitcoord.app.ledger import ahead_of, read_snapshot, settle
-from gitcoord.core.claims import WRITE, Item, all_claims, covers_item, describe, in_the_way, overlapping
+from gitcoord.core.claims import WRITE, Item, all_claims, covers_item, describe, folds_case, in_the_way, overlapping
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import (
     OPEN,
@@ -130,7 +130,9 @@ def _by_policy(
 
     commit = sync_policy_commit(ctx, snapshot)
     asked = {str(row["path"]): _inside(ctx, commit, str(row["path"])) for row in rows}
-    policy = Source(ctx, commit).policy([name for names in asked.values() for name in names])
+    policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(
+        [name for names in asked.values() for name in names]
+    )
 
     def out(state: "State", view: "View") -> "dict[str, str]":
         words = {

@@ -2,14 +2,15 @@
 
 git reads attributes from the work tree, the index or (since 2.40) a commit, and always from `info/attributes` too, which
 anybody can edit. So the attributes files of the commit are put into an index of their own, in a git directory of our own
-that borrows the repository's objects: what decides is what was committed, nothing else.
+that borrows the repository's objects: what decides is what was committed, nothing else. Where the ledger folds case, that
+index has conflict keys for names and patterns, and is asked for keys.
 """
 
 from gitcoord.core.claims import format_record
 from gitcoord.core.codec import Malformed, dumps, loads
-from gitcoord.core.policy import ATTRIBUTES, Policy, attributes_of, is_attributes_file, parse_policy
+from gitcoord.core.policy import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
 from gitcoord.errors import CouldNotJudge
-from gitcoord.names import CONFIG
+from gitcoord.names import CONFIG, fold
 from gitcoord.store.files import make_directory, read_file, remove_file, rename, write_file
 from gitcoord.store.process import run
 from gitcoord.store.settings import parse_settings
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 _GIT = ["git", "--no-replace-objects"]
+_VERSION = 2  # of what is remembered
 _SPECS = ["--", f":(top,literal){CONFIG}", ":(top,icase).gitattributes", ":(top,icase)*/.gitattributes"]
 
 
@@ -54,10 +56,11 @@ def staged_policy(ctx: "Context", *, worktree: bool) -> str:
 
 
 class Source:
-    """The policy of one commit, '' for a repository without any."""
+    """The policy of one commit, '' for a repository without any. `case`: the ledger folds it."""
 
-    def __init__(self, ctx: "Context", commit: str) -> None:
+    def __init__(self, ctx: "Context", commit: str, *, case: bool = False) -> None:
         self._ctx = ctx
+        self._case = case
         self.commit = commit
         self._place = f"{ctx.repo.scratch}/policy.git"
         self._record = self._find() if commit else {"settings": [], "telling": False}
@@ -68,9 +71,17 @@ class Source:
         return [(str(key), str(value)) for key, value in rows]
 
     @property
-    def attribute_files(self) -> list[str]:
+    def attribute_files(self) -> "list[tuple[str, str]]":
+        """Each with its blob."""
         rows: Any = self._record.get("attributes", [])
-        return [str(row) for row in rows]
+        return [(str(path), str(blob)) for path, blob in rows]
+
+    def key(self, path: str) -> str:
+        """What attributes are asked for: the path, or its conflict key."""
+        return fold(path, case=True) if self._case else path
+
+    def patterns(self, data: bytes) -> bytes:
+        return fold_patterns(data) if self._case else data
 
     def policy(self, paths: "Iterable[str]") -> Policy:
         """The settings, and what the attributes say of these paths."""
@@ -89,14 +100,15 @@ class Source:
             return found
         if read_file(f"{self._place}/objects/info/alternates", 8192) != self._alternates:
             self.make()  # the repository was moved
-        data = "".join(path + "\0" for path in found).encode("utf-8", "surrogateescape")
+        data = "".join(self.key(path) + "\0" for path in found).encode("utf-8", "surrogateescape")
         argv = [*_GIT, "-c", "core.attributesFile=/dev/null", "check-attr", "--cached", "--stdin", "-z", *ATTRIBUTES]
         code, out, complaint = run(argv, self._env(), data)
         words = out.decode("utf-8", "surrogateescape").split("\0")
         # Without its index git would answer "no rule" for everything.
         if code or len(words) < 3 * len(ATTRIBUTES) * len(found) or not self._has_index():
             raise CouldNotJudge(f"git cannot read the attributes of {self.commit[:12]}: {complaint}")
-        for path, attribute, value in zip(words[::3], words[1::3], words[2::3]):
+        asked = [path for path in found for _ in ATTRIBUTES]
+        for path, attribute, value in zip(asked, words[1::3], words[2::3]):
             found[path][attribute] = value
         return found
 
@@ -133,7 +145,7 @@ class Source:
 
     def _fits(self, old: "Record") -> bool:
         self._record = old
-        if old.get("v") != 1 or (old["telling"] and not self._has_index()):
+        if old.get("v") != _VERSION or old["case"] != self._case or (old["telling"] and not self._has_index()):
             return False
         if old["commit"] == self.commit:
             return True
@@ -164,8 +176,9 @@ class Source:
             )
         telling = any(b"gitcoord" in blob.data for blob in blobs if blob is not None)
         return {
-            "v": 1, "commit": self.commit, "settings": self._settings(config), "config": config, "telling": telling,
-            "attributes": [path for path, _, _ in files], "index": self._index(files) if telling else "",
+            "v": _VERSION, "commit": self.commit, "case": self._case, "settings": self._settings(config),
+            "config": config, "telling": telling,
+            "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 
     def _settings(self, blob: str) -> "list[list[str]]":
@@ -187,6 +200,7 @@ class Source:
                 f"the attributes of {self.commit[:12]} cannot be asked for: {error.strerror}: {self._place}",
                 hints=("gitcoord needs to write below the repository's git directory",),
             ) from None
+        files = self._folded(files) if self._case else files
         name, temporary = f"index-{self.commit}", f"index-{self.commit}.{self._ctx.host.random()[:8]}"
         lines = "".join(f"{mode} {blob}\t{path}\0" for path, mode, blob in files)
         self._record = {"index": temporary}
@@ -196,6 +210,20 @@ class Source:
             raise CouldNotJudge(f"the attributes of {self.commit[:12]} cannot be read: {complaint}")
         rename(f"{self._place}/{temporary}", f"{self._place}/{name}")
         return name
+
+    def _folded(self, files: "list[list[str]]") -> "list[list[str]]":
+        """The same with keys for names and patterns; files of one key are one file."""
+        texts: dict[str, list[bytes]] = {}
+        for (path, _, _), blob in zip(files, self._ctx.store.read([blob for _, _, blob in files])):
+            texts.setdefault(self.key(path), []).append(self.patterns(blob.data if blob is not None else b""))
+        place = {**self._ctx.repo.env, b"GIT_DIR": self._place.encode("utf-8", "surrogateescape")}
+        folded = []
+        for key, parts in texts.items():
+            code, out, complaint = run([*_GIT, "hash-object", "-w", "--stdin"], place, b"\n".join(parts))
+            if code:
+                raise CouldNotJudge(f"the attributes of {self.commit[:12]} cannot be read: {complaint}")
+            folded.append([key, "100644", out.decode().strip()])
+        return folded
 
     @property
     def _alternates(self) -> bytes:

@@ -69,9 +69,13 @@ def format_record(state: "State") -> "Record":
     return check(record, _FORMAT, "format")
 
 
+def folds_case(state: "State") -> bool:
+    return bool(format_record(state)["case"] == "fold")
+
+
 def key_of(state: "State", item: Item) -> str:
     """The conflict key of an item in this ledger."""
-    return fold(item.name, case=format_record(state)["case"] == "fold")
+    return fold(item.name, case=folds_case(state))
 
 
 def file_of(state: "State", item: Item, agent: str) -> str:

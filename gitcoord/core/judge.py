@@ -5,7 +5,7 @@ ledger through `state`, git through the facts of `view`, and the project's polic
 against it; what cannot be judged raises CouldNotJudge, which every gate treats as a no.
 """
 
-from gitcoord.core.claims import WRITE, Item, check_claim, describe, format_record, key_of
+from gitcoord.core.claims import WRITE, Item, check_claim, describe, folds_case, key_of
 from gitcoord.core.lineage import Lineages
 from gitcoord.core.policy import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
 from gitcoord.core.roles import is_free, may_approve, out_of_role
@@ -57,6 +57,7 @@ class Verdict(NamedTuple):
     hints: tuple[str, ...] = ()
     held: "tuple[dict[str, object], ...]" = ()
     asks: bool = False  # a person may still approve it
+    bases: tuple[str, ...] = ()  # the commits that the change builds on
 
 
 def judge(state: "State", view: "View", policy: "Policy", actor: "Actor", steps: "list[Step]") -> list[Verdict]:
@@ -72,7 +73,7 @@ class _Judge:
         self._actor = actor
         self._steps = steps
         paths = {change.path for step in steps for change in step.changes}
-        case = format_record(state)["case"] == "fold"
+        case = folds_case(state)
         self._keys = {path: fold(path, case=case) for path in paths}
         self._claims = _Claims(state, self._keys)
         self._lineages = Lineages(state, view, steps, self._keys)
@@ -105,6 +106,7 @@ class _Judge:
             self._found[rule, path] = Verdict(
                 rule, stage or self._policy.stage(rule), path, agent, message, step.oid if step else "",
                 change.mode if change else "", change.blob if change else "", hints, held, asks,
+                step.parents if step else (),
             )  # fmt: skip
 
     # --- who
@@ -125,10 +127,10 @@ class _Judge:
 
     def _change(self, agent: str, step: Step, change: Change) -> None:
         holds, others = self._standing(agent, change.path)
-        source = None if holds else self._lineages.source(step, change)
+        source = self._lineages.source(step, change)
         if not holds and source is None:
             self._unheld(agent, step, change, others)
-        if source is None:
+        if holds or source is None:
             self._role(agent, step, change)
         self._guard(agent, step, change)
         lack = self._lineages.lacking(step, change, source)
@@ -139,7 +141,7 @@ class _Judge:
                 step=step, change=change,
                 hints=(
                     f"bring it in: git merge {lack['commit'][:12]}",
-                    f"or, if that work was abandoned: git claim disown {shell_word(change.path)} --reason '...'",
+                    f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
                 ),
             )  # fmt: skip
 
@@ -164,12 +166,12 @@ class _Judge:
             holder = others[0]
             self._add(
                 "held", path, agent, f"{holder['agent']} holds it", step=step, change=change, held=tuple(others),
-                hints=(f"wait for it: git claim --wait 10m {shell_word(path)}",),
+                hints=(f"wait for it: git claim --wait 10m {path_word(path)}",),
             )  # fmt: skip
         elif self._policy.of(path).claim:
             self._add(
                 "unclaimed", path, agent, f"it is shared, and '{agent}' holds no write claim on it", step=step,
-                change=change, hints=(f"git claim {shell_word(path)}",),
+                change=change, hints=(f"git claim {path_word(path)}",),
             )  # fmt: skip
 
     def _role(self, agent: str, step: Step, change: Change) -> None:
@@ -195,7 +197,7 @@ class _Judge:
             self._add("guard", change.path, agent, "it is guarded: take care", step=step, change=change, stage=WARN)
         elif tier == CHECKPOINT:
             self._checkpoint("guard", agent, step, change, "a person must approve this change")
-        if self._policy.present and is_own_file(change.path) and self._is_telling(step, change):
+        if self._policy.present and is_own_file(self._keys[change.path]) and self._is_telling(step, change):
             self._checkpoint(
                 "own-files", agent, step, change, "it guards the project: a person must approve this change"
             )
@@ -206,13 +208,13 @@ class _Judge:
         return bool(self._view.fact("telling", step.parents[0] if step.parents else "", change.path, change.blob))
 
     def _checkpoint(self, rule: str, agent: str, step: Step, change: Change, message: str) -> None:
-        """Approved for exactly this content, or made by a person who may approve."""
+        """Approved for exactly this content and not used up, or made by a person who may approve."""
         if self._is_approver() and agent == self._actor.agent:
             return
         asks = True
         for record in self._state.below("approvals").values():
             if (record["path"], record["mode"], record["blob"]) == tuple(change):
-                if record["state"] == "approved":
+                if record["state"] == "approved" and not self._is_used_up(step, change, record):
                     return
                 if record["state"] == "denied":
                     asks = False
@@ -222,6 +224,10 @@ class _Judge:
         self._add(
             rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
         )
+
+    def _is_used_up(self, step: Step, change: Change, record: "Record") -> bool:
+        """Since it was asked for, the history that the change builds on has had the content, and left it again."""
+        return any(self._view.fact("left again", at, *change, *record["bases"]) for at in step.parents)
 
 
 class _Claims:
@@ -245,6 +251,13 @@ class _Claims:
             else:
                 for file, record in self._state.leaves(claim_dir("path", above)).items():
                     yield check_claim(record, file)
+
+
+def path_word(path: str) -> str:
+    """A path for a hint: as a shell and `git claim` would take it back, never as a resource, an option or a pattern."""
+    if not {"*", "?", "["}.isdisjoint(path):
+        return shell_word(f":(literal){path}")
+    return shell_word(f"./{path}" if path[0] in ":@-" else path)
 
 
 def is_family(holder: str, agent: str) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _FEW = 16
 _TRIED = 64
+_FEW_COMMITS = 4
 
 
 class Lineages:
@@ -25,11 +26,13 @@ class Lineages:
         self._view = view
         self._steps = steps
         self._records: dict[str, list[Record]] = {}
+        self._sources: dict[tuple[str, str], Record | None] = {}
         if len(keys) > _FEW:
-            paths = {key: path for path, key in keys.items()}
+            paths: dict[str, list[str]] = {}
+            for path, key in keys.items():
+                paths.setdefault(key, []).append(path)
             for _, record in sorted(state.below("lineage").items()):
-                path = paths.get(key_of(state, Item("path", record["path"])))
-                if path is not None:
+                for path in paths.get(key_of(state, Item("path", record["path"])), ()):
                     self._records.setdefault(path, []).append(record)
         else:
             for path in keys:
@@ -38,14 +41,17 @@ class Lineages:
                     self._records[path] = [record for _, record in sorted(found.items())]
         for records in self._records.values():
             records.sort(key=lambda record: -record["seq"])
+        self._commits = {record["commit"] for records in self._records.values() for record in records}
+        self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): is old part of new?
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
     def source(self, step: "Step", change: "Change") -> "Record | None":
         """The release that this change lands, if it lands one: the newest whose content it leaves."""
-        for record in self._records.get(change.path, ()):
-            if self._lands(step, change, record):
-                return record
-        return None
+        key = step.oid, change.path
+        if key not in self._sources:
+            records = self._records.get(change.path, ())
+            self._sources[key] = next((record for record in records if self._lands(step, change, record)), None)
+        return self._sources[key]
 
     def _lands(self, step: "Step", change: "Change", record: "Record") -> bool:
         left = [change.mode, change.blob]
@@ -92,11 +98,30 @@ class Lineages:
 
     def _is_part(self, step: "Step", record: "Record") -> bool:
         """One of the commits that were released."""
-        return bool(step.oid) and bool(self._view.fact("ancestor", step.oid, record["commit"]))
+        return bool(step.oid) and self._contains(record["commit"], step.oid)
+
+    def _contains(self, new: str, old: str) -> bool:
+        """Is `old` an ancestor of `new`? One of them is a release; where there are many, all are asked for at once."""
+        if (new, old) not in self._ancestry:
+            if len(self._commits) > _FEW_COMMITS:
+                self._ask_for_all(new, old)
+            if (new, old) not in self._ancestry:
+                self._ancestry[new, old] = bool(self._view.fact("ancestor", old, new))
+        return self._ancestry[new, old]
+
+    def _ask_for_all(self, new: str, old: str) -> None:
+        if old in self._commits:
+            found = self._view.fact("contained", new, *sorted(self._commits))
+            assert isinstance(found, dict)
+            self._ancestry.update({(new, commit): is_in for commit, is_in in found.items()})
+        else:
+            found = self._view.fact("containing", old, *sorted(self._commits))
+            assert isinstance(found, dict)
+            self._ancestry.update({(commit, old): is_in for commit, is_in in found.items()})
 
     def _landed(self, at: str, record: "Record") -> bool:
         path, commit = record["path"], record["commit"]
-        if self._view.fact("ancestor", commit, at):
+        if self._contains(at, commit):
             return True
         return bool(self._view.fact("had", commit, at, path, record["mode"], record["blob"]))
 
@@ -115,10 +140,10 @@ class Lineages:
         after: set[str] = set()
         for step in steps:
             builds = any(parent in after for parent in step.parents)
-            touches = any(change.path == path for change in step.changes)
-            lands = touches and any(self._is_part(step, record) for record in self._records[path])
-            if touches and (lands or not builds):
+            change = next((change for change in step.changes if change.path == path), None)
+            lands = change is not None and self.source(step, change) is not None
+            if change is not None and (lands or not builds):
                 first.add(step.oid)
-            if builds or (touches and not lands):
+            if builds or (change is not None and not lands):
                 after.add(step.oid)
         return first

@@ -6,7 +6,7 @@ make no sense: they are never guessed at.
 """
 
 from gitcoord.errors import CouldNotJudge, UsageError
-from gitcoord.names import CONFIG, check_agent, check_path, printable
+from gitcoord.names import CONFIG, check_agent, check_path, fold, printable
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -156,6 +156,26 @@ def attributes_of(values: "dict[str, str]") -> Attributes:
     return Attributes(
         values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false"), guard, named
     )
+
+
+def fold_patterns(data: bytes) -> bytes:
+    """An attributes file whose patterns are conflict keys: for ledgers that fold case, asked with keys."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
+    return "\n".join(map(_fold_pattern, lines)).encode("utf-8", "surrogateescape")
+
+
+def _fold_pattern(line: str) -> str:
+    line = line.lstrip(" \t\r")
+    if line.startswith(("#", "[attr]")):
+        return line
+    end = 0
+    if line.startswith('"'):
+        end = 1
+        while end < len(line) and line[end] != '"':
+            end += 2 if line[end] == "\\" else 1
+    while end < len(line) and line[end] not in " \t\r":
+        end += 1
+    return fold(line[:end], case=True) + line[end:]
 
 
 def unknown_settings(pairs: "Iterable[tuple[str, str]]") -> list[str]:

@@ -184,9 +184,9 @@ def tell(ctx: "Context", screen: "Screen", hook: str, actor: "Actor", outcome: "
 
 def _hints(refused: "list[Verdict]") -> list[str]:
     """The next useful commands; claims of several paths in one."""
-    from gitcoord.names import shell_word
+    from gitcoord.core.judge import path_word
 
-    paths = [shell_word(v.path) for v in refused if v.rule == "unclaimed"]
+    paths = [path_word(v.path) for v in refused if v.rule == "unclaimed"]
     hints = [f"git claim {' '.join(paths[:10])}"] if paths else []
     others = [hint for v in refused if v.rule != "unclaimed" for hint in v.hints]
     return [*hints, *list(dict.fromkeys(others))[:4]]

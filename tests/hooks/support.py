@@ -22,9 +22,10 @@ SHARED = "shared/** gitcoord-claim\n"
 class Project:
     """One repository `top` with the work tree, its bare remote `origin`, everything hooked."""
 
-    def __init__(self, place: Path, attributes: str = SHARED, config: str = "") -> None:
+    def __init__(self, place: Path, attributes: str = SHARED, config: str = "", *, fold: bool = False) -> None:
         self.place = place
         self.top = place / "project"
+        place.mkdir(exist_ok=True)
         git(place, "init", "-q", "-b", "main", str(self.top))
         self.world = World(self.top)
         self.remote = place / "origin.git"
@@ -34,7 +35,7 @@ class Project:
         if config:
             files[".gitcoord/config"] = config
         self.commit(files, "first")
-        self.world.init()
+        self.world.init(fold=fold)
         self.git("push", "-q", "-u", "origin", "main")
         for name in HOOKS:
             text = _HOOK.format(

@@ -277,3 +277,40 @@ def test_a_squash_whose_conflict_is_resolved_to_exactly_what_was_released(projec
     project.git("checkout", "-q", commit, "--", "shared/bin", agent="boss")
     done = project.try_commit({}, "boss")
     assert done.code == 0, done
+
+
+@pytest.mark.parametrize("way", ["push", "go on", "go on released", "on main", "land", "deletion"])
+def test_released_work_may_be_given_another_message(project: Project, way: str) -> None:
+    """Amended without a change it is the released work still, whoever pushes it and whatever is built on it."""
+    changed: dict[str, str | None] = {"shared/a": None if way == "deletion" else LONG.replace("line 3\n", "bob's\n")}
+    if way == "on main":
+        project.claim("shared/a", agent="bob")
+        assert project.try_commit(changed, "bob").code == 0
+        project.claim("release", "shared/a", agent="bob")
+    else:
+        released(project, changed)
+    done = project.try_git("commit", "-q", "--amend", "-m", "said better", agent="bob")
+    assert done.code == 0, done
+    if way.startswith("go on"):
+        project.claim("shared/a", agent="bob")
+        assert project.try_commit({"shared/a": "more\n"}, "bob").code == 0
+        if way == "go on released":
+            project.claim("release", "shared/a", agent="bob")
+    branch = "main" if way == "on main" else "bobs"
+    done = project.push(f"{branch}:main" if way == "land" else branch, agent="bob")
+    assert done.code == 0, done
+
+
+@pytest.mark.parametrize("way", ["cherry-pick", "squash"])
+def test_what_is_built_on_landed_work_is_asked_for_all_of_it(project: Project, way: str) -> None:
+    """bob's work lands as a copy, and in the same push alice's own on top of it, without carol's, which came after his."""
+    first = released(project)
+    second = project.work("carol", "carols", {"shared/a": LONG.replace("line 20\n", "carol's\n")}, start="bobs")
+    project.branch("copy")
+    project.unhooked("cherry-pick", *(["-n"] if way == "squash" else []), first)
+    if way == "squash":
+        project.commit({}, "bob's work")
+    project.claim("shared/a", agent="alice")
+    project.commit({"shared/a": LONG.replace("line 20\n", "alice's\n")}, "alice's", "alice")
+    done = project.push("copy", agent="alice")
+    assert refused(done, "lineage", "shared/a") and second[:12] in done.err, done

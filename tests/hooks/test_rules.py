@@ -117,6 +117,87 @@ def test_a_checkpoint_waits_for_a_person_and_exactly_this_content(project: Proje
     assert project.push("work", agent="alice").code == 0
 
 
+def approved(project: Project, files: dict[str, str | None]) -> str:
+    """Refused, approved by a person, committed; gives the commit."""
+    assert refused(project.try_commit(files, "alice"), "guard", "money/x")
+    (request,) = project.coord("approvals", "--json").json["approvals"]
+    assert project.as_person("approve", request["id"]).code == 0
+    done = project.try_commit({}, "alice")
+    assert done.code == 0, done
+    return project.git("rev-parse", "HEAD")
+
+
+def land(project: Project) -> None:
+    for words in (["push", "-q", "origin", "HEAD:main"], ["fetch", "-q"]):
+        done = project.try_git(*words, agent="alice")
+        assert done.code == 0, done
+
+
+@pytest.mark.parametrize("way", ["text", "deletion"])
+def test_an_approval_is_used_up_once_its_content_was_replaced(project: Project, way: str) -> None:
+    first: dict[str, str | None] = {"money/x": "10\n"}
+    if way == "deletion":
+        project.commit({"money/x": "0\n"})
+        project.unhooked("push", "-q", "origin", "HEAD:main")
+        first = {"money/x": None}
+    approved(project, first)
+    land(project)
+    approved(project, {"money/x": "20\n"})
+    land(project)
+    assert refused(project.try_commit(first, "alice"), "guard", "money/x"), "back to the first"
+    project.commit({}, "past the hooks")
+    assert refused(project.push("HEAD:main", agent="alice"), "guard", "money/x")
+    project.unhooked("reset", "-q", "--mixed", "HEAD~1")
+    approved(project, {})
+    land(project)
+    assert refused(project.try_commit({"money/x": "20\n"}, "alice"), "guard", "money/x"), "and forth again"
+
+
+def test_a_sync_branch_is_not_set_back_to_what_was_approved_once(project: Project) -> None:
+    first = approved(project, {"money/x": "10\n"})
+    land(project)
+    approved(project, {"money/x": "20\n"})
+    land(project)
+    done = project.try_git("push", "-q", "--force", "origin", f"{first}:main", agent="alice")
+    assert refused(done, "guard", "money/x"), done
+
+
+@pytest.mark.parametrize("way", ["amend", "rebase", "squash", "merge", "again elsewhere"])
+def test_before_it_landed_an_approved_content_needs_no_second_approval(project: Project, way: str) -> None:
+    commit = approved(project, {"money/x": "10\n"})
+    assert project.push("work", agent="alice").code == 0
+    project.switch("main")
+    project.commit({"free/x": "landed meanwhile\n"})
+    project.unhooked("push", "-q", "origin", "main")
+    if way in ("amend", "rebase"):
+        project.switch("work")
+        words = ["commit", "-q", "--amend", "-m", "better"] if way == "amend" else ["rebase", "-q", "main"]
+        assert project.try_git(*words, agent="alice").code == 0
+    elif way == "again elsewhere":
+        project.branch("work", "main")
+        project.git("checkout", "-q", commit, "--", "money/x")
+        assert project.try_commit({}, "alice").code == 0
+    else:
+        project.branch("work", "main")
+        words = ["merge", "-q", "--squash", commit] if way == "squash" else ["merge", "-q", "--no-edit", commit]
+        assert project.try_git(*words, agent="alice").code == 0
+        assert way == "merge" or project.try_commit({}, "alice").code == 0
+    done = project.push("work", agent="alice", force=True)
+    assert done.code == 0, done
+    if way != "amend":
+        land(project)
+    assert project.coord("approvals", "--json").json["approvals"] == []
+
+
+def test_going_back_to_something_older_is_approved_for_good(project: Project) -> None:
+    """What lay there before it was asked for does not use it up."""
+    project.commit({"money/x": "10\n"})
+    project.commit({"money/x": "20\n"})
+    project.unhooked("push", "-q", "origin", "HEAD:main")
+    approved(project, {"money/x": "10\n"})
+    land(project)
+
+
 def test_denied_is_denied_and_says_why(project: Project) -> None:
     project.try_commit({"money/x": "10\n"}, "alice")
     (request,) = project.coord("approvals", "--json").json["approvals"]

@@ -168,6 +168,48 @@ def test_the_main_of_a_fork_is_no_pass(project: Project, tmp_path: Path) -> None
     assert refused(project.try_git("merge", "-q", "--ff-only", "fork/main", agent="alice"), "unclaimed", "shared/a")
 
 
+def _landed_elsewhere(project: Project, tmp_path: Path) -> str:
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(project.remote), str(other))
+    (other / "shared/a").write_text("landed elsewhere\n")
+    git(other, "commit", "-qam", "elsewhere")
+    git(other, "push", "-q")
+    return git(other, "rev-parse", "HEAD").decode().strip()
+
+
+def test_what_landed_elsewhere_is_fetched_straight_into_the_sync_branch(project: Project, tmp_path: Path) -> None:
+    """Its remote-tracking ref has not moved yet: the remote itself is asked what landed."""
+    landed = _landed_elsewhere(project, tmp_path)
+    project.branch("mine")
+    done = project.try_git("fetch", "-q", "origin", "main:main", agent="alice")
+    assert done.code == 0 and project.git("rev-parse", "main") == landed, done
+
+
+def test_fetching_from_elsewhere_is_no_pass(project: Project, tmp_path: Path) -> None:
+    """FETCH_HEAD says that it was fetched, not that it landed."""
+    landed = _landed_elsewhere(project, tmp_path)
+    _unclaimed(project)
+    assert refused(project.try_git("fetch", "-q", ".", "work:main", agent="alice"), "unclaimed", "shared/a")
+    assert refused(
+        project.try_git("fetch", "-q", str(project.top), "work:main", agent="alice"), "unclaimed", "shared/a"
+    )
+    project.unhooked("push", "-q", "origin", "work:beside")
+    assert refused(project.try_git("fetch", "-q", "origin", "beside:main", agent="alice"), "unclaimed", "shared/a")
+    project.git("fetch", "-q", "--refmap=", "origin", "main")  # it landed, and the commit is here
+    project.unhooked("commit", "-q", "--allow-empty", "-m", "more")
+    project.git("remote", "set-url", "origin", str(tmp_path / "gone"))
+    done = project.try_git("update-ref", "refs/heads/main", landed, agent="alice")
+    assert refused(done, "unclaimed", "shared/a"), "a remote that does not answer proves nothing"
+
+
+def test_a_killed_agent_does_not_fetch_into_the_sync_branch(project: Project, tmp_path: Path) -> None:
+    _landed_elsewhere(project, tmp_path)
+    project.claim("free/x", agent="alice")
+    project.coord("kill", "alice", agent="boss")
+    project.branch("mine")
+    assert refused(project.try_git("fetch", "-q", "origin", "main:main", agent="alice"), "killed")
+
+
 @pytest.mark.parametrize("address", ["file://{}", "{}/", "{}/../origin.git"])
 def test_a_deploy_by_another_spelling(tmp_path: Path, address: str) -> None:
     project = Project(tmp_path, SHARED, '[deploy "production"]\n\tremote = origin\n\tref = refs/heads/production\n')

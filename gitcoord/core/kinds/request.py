@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State, View
 
-FIELDS = {"rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str}]}
+FIELDS = {"rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]}
 OPEN, APPROVED, DENIED = "open", "approved", "denied"
 _SHAPE = {
-    "id": str, "path": str, "mode": str, "blob": str, "rule": str, "commit": str, "agent": str, "at": int,
-    "state": str, "by": str, "reason": str,
+    "id": str, "path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": list,
+    "agent": str, "at": int, "state": str, "by": str, "reason": str,
 }  # fmt: skip
 
 
 class Request(NamedTuple):
-    """The command. Rows that were asked for already are not asked for again."""
+    """The command. What waits for an answer or was denied is not asked for again; an approval may be used up."""
 
     actor: Actor
     rows: "tuple[Record, ...]"
@@ -44,7 +44,7 @@ def decide(state: "State", command: Request, view: "View") -> "Decision | Refusa
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
-    known = {(r["path"], r["mode"], r["blob"]): r["id"] for r in approvals(state)}
+    known = {(r["path"], r["mode"], r["blob"]) for r in approvals(state) if r["state"] != APPROVED}
     new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     if new:
