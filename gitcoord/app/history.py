@@ -114,7 +114,7 @@ def merge_changes(ctx: "Context", step: Step) -> Step:
         found.setdefault(change.path, change)
     for name in conflicts:
         if name not in found:
-            found[name] = Change(name, *_at(ctx, step.oid, name))
+            found[name] = Change(name, *tree_entry(ctx, step.oid, name))
     return step._replace(changes=tuple(found.values()))
 
 
@@ -167,7 +167,7 @@ def read_history_fact(ctx: "Context", view: "View", what: "tuple[str, ...]") -> 
     if kind == "ancestor":
         view.facts[what] = _is_ancestor(ctx, rest[0], rest[1])
     elif kind == "at":
-        view.facts[what] = _at(ctx, rest[0], rest[1])
+        view.facts[what] = tree_entry(ctx, rest[0], rest[1])
     elif kind == "merged":
         view.facts[what] = _merged(ctx, view, *rest)
     elif kind == "picked":
@@ -209,7 +209,7 @@ def _is_shallow(ctx: "Context") -> bool:
     return bool(read_file(f"{ctx.repo.common_dir}/shallow", 1))
 
 
-def _at(ctx: "Context", tree: str, path: str) -> list[str]:
+def tree_entry(ctx: "Context", tree: str, path: str) -> list[str]:
     """[mode, blob] of what lies at a path of a commit or tree."""
     code, out, complaint = run(
         [*GIT, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path], ctx.repo.env
@@ -237,7 +237,7 @@ def _merged(ctx: "Context", view: "View", ours: str, theirs: str, path: str) -> 
             code = 1
         view.facts[known] = "" if code else out.decode().split("\n")[0]
     tree = str(view.facts[known])
-    return _at(ctx, tree, path) if is_oid(tree) else None
+    return tree_entry(ctx, tree, path) if is_oid(tree) else None
 
 
 def _picked(ctx: "Context", view: "View", onto: str, commit: str, path: str) -> "list[str] | None":
@@ -269,7 +269,7 @@ def _work(ctx: "Context", base: str, commit: str, path: str) -> "list[list[str]]
 
 def _had(ctx: "Context", released: str, at: str, path: str, mode: str, blob: str) -> bool:
     """Did some commit since the merge base with the release have exactly its mode and blob?"""
-    if _at(ctx, at, path) == [mode or _NOTHING, blob] and blob:
+    if tree_entry(ctx, at, path) == [mode or _NOTHING, blob] and blob:
         return True
     code, out, _ = run([*GIT, "merge-base", released, at], ctx.repo.env)
     base = out.decode().strip() if not code else ""

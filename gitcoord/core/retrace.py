@@ -58,6 +58,10 @@ class Hindsight(View):
         record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
         self._gone = record["instance"] if record is not None else ""
 
+    def told(self, path: str) -> "list[list[str]]":
+        """The files that the chain's release names below a claimed path."""
+        return list(self._entries[path]["files"]) if path in self._entries else []
+
     @property
     def heads(self) -> int:
         """In how many ways HEAD may have been one of the commits that are named."""
