@@ -47,8 +47,7 @@ class Stopped:
         self.push = subprocess.Popen(
             ["git", "push", "-q", "-o", "agent=alice", "origin", "main"],
             cwd=site.top,
-            stderr=subprocess.PIPE,
-            text=True,
+            stderr=subprocess.DEVNULL,
         )
         assert (site.place / "here").read_text() == "here\n"
 
