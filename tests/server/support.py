@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,42 @@ def unchanged(site: Site, done: Done, before: dict[str, str], *words: str) -> No
     assert site.refs() == before
     for word in words:
         assert word in done.err, done.err
+
+
+def forge(site: Site, *events: Any, beats: tuple[Any, ...] = ()) -> str:
+    """Commit events to the clone's ledger as a client that asks no rules: trees and refs are right, `decide` never ran."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from gitcoord.hot.open import environ, open_repository\n"
+        "from gitcoord.app.ledger import load, read_snapshot\n"
+        "from gitcoord.app.transact import _prepare\n"
+        "from gitcoord.core.events import Decision, Event\n"
+        "from gitcoord.core.sessions import Beat\n"
+        "from gitcoord.core.state import NotLoaded\n"
+        "ctx = open_repository(environ(), writing=True)\n"
+        "snapshot, view = read_snapshot(ctx), ctx.view()\n"
+        "events = []\n"
+        f"for part, (kind, agent, body, more) in enumerate({list(events)!r}):\n"
+        "    base = {'at': view.wall, 'nonce': 'forged', 'part': part, 'seq': snapshot.state.seq + 1 + part, **more}\n"
+        "    events.append(Event(kind=kind, agent=agent, body=body, **base))\n"
+        f"beats = [Beat(**{{'oid': '', 'boot': view.boot, 'mono': view.mono, 'wall': view.wall, 'slot': 30000, **b}}) for b in {list(beats)!r}]\n"
+        "while True:\n"
+        "    try:\n"
+        "        head, operations = _prepare(ctx, snapshot, view, Decision(events, beats, {}))\n"
+        "        break\n"
+        "    except NotLoaded as need:\n"
+        "        load(ctx, snapshot, view, need.what)\n"
+        "ctx.store.swap(operations)\n"
+        "print(head)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], cwd=site.top, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+CLAIM_BODY: dict[str, Any] = {
+    "session": 1, "items": [["path", "shared/a"]], "mode": "write", "ttl": 1800, "expected": 0, "reason": "",
+    "task": "", "bases": [""], "units": 1, "capacity": {},
+}  # fmt: skip
