@@ -226,7 +226,7 @@ def test_heartbeats_that_are_none(site: Site) -> None:
     before = site.refs()
     ref = "refs/gitcoord/sessions/bob"
     beat = json.loads(site.world.git("cat-file", "blob", ref))
-    wrong = [
+    wrong: list[dict[str, object]] = [
         {"agent": "alice"},
         {"session": 7},
         {"slot": 10**9},
