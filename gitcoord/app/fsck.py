@@ -13,17 +13,17 @@ from gitcoord.core.sessions import KILLED, OPEN, Beat
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, NotInitialised, StoreError
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
-from gitcoord.store.objects import framed, hasher
+from gitcoord.store.objects import Scales
 from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from gitcoord.app.context import Context
     from gitcoord.core.codec import Record
-    from gitcoord.store.interface import Object, Reader, Store
+    from gitcoord.store.interface import Reader, Store
 
     Progress = Callable[[int], None]
 
@@ -120,24 +120,9 @@ def is_ancestor(ctx: "Context", old: Oid, new: Oid) -> bool:
     return code == 0
 
 
-class _Scales:
-    """A store that only weighs: it tells the id that an object would have."""
-
-    def __init__(self, oid_length: int) -> None:
-        self.oid_length = oid_length
-        self._hash = hasher(oid_length)
-
-    def read(self, names: "Sequence[str]") -> "list[Object | None]":
-        return [None for _ in names]
-
-    def write(self, kind: str, data: bytes) -> Oid:
-        oid: Oid = self._hash(framed(kind, data)).hexdigest()
-        return oid
-
-
 def tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
     assert outcome.last is not None
-    scales: Store = _Scales(ctx.store.oid_length)  # type: ignore[assignment]
+    scales: Store = Scales(ctx.store.oid_length)  # type: ignore[assignment]
     wanted = blobs_of(scales, outcome.state)
     shape = TreeEditor(scales, Trees(scales)).edit(None, dict(wanted))
     try:

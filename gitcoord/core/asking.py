@@ -17,7 +17,7 @@ from gitcoord.core.claims import (
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.kinds.expire import expire_body, judged_beats
 from gitcoord.core.nonces import remembered
-from gitcoord.core.rules import halted, open_session
+from gitcoord.core.rules import as_started, halted, open_session
 from gitcoord.core.sessions import Actor, Admission, admit, next_beat
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import printable, shown
@@ -25,7 +25,10 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.sessions import Silence
     from gitcoord.core.state import State, View
 
@@ -300,3 +303,40 @@ def decide_renew(state: "State", command: Renew, view: "View") -> "Decision | Re
         chain.add("claim", {**kept, **grant, "ttl": command.ttl})
     now = [own_claim(chain.state, item_of(claim), agent) or claim for claim in claims]
     return Decision(chain.events, [beat] if beat else [], _result(now, renewed=not chain.events))
+
+
+# --- looking back --------------------------------------------------------------------------------------------------
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    """The commands that could have made a chain which ends in a grant. What was not said cannot be told from what was."""
+    first, last = events[0], events[-1]
+    body, said = last.body, last.keep or last.body
+    items = tuple(Item(*pair) for pair in body["items"])
+    actor = as_started(events, actor)
+    take = Take(
+        actor, items, body["mode"], _said(said, "ttl", 0), body["expected"], _said(said, "reason", ""),
+        _said(said, "task", ""), _stood(state, items, body, actor.agent), body["units"], first.nonce,
+        last.keep is not None, first.refused,
+    )  # fmt: skip
+    renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
+    found: Recalled = [(decide, take), (decide_renew, renew._replace(nonce=first.nonce, refused=first.refused))]
+    if any(event.kind == "start" for event in events):
+        from gitcoord.core.kinds import start
+
+        found += start.recall(state, events, actor)
+    return found
+
+
+def _said(record: "Record", key: str, default: "Any") -> "Any":
+    value = record.get(key, default)
+    return value if type(value) is type(default) else default
+
+
+def _stood(state: "State", items: tuple[Item, ...], body: "Record", agent: str) -> str:
+    """The commit on which the claimant stood, told by an item that did not keep the base of an earlier claim."""
+    for item, base in zip(items, body["bases"]):
+        own = own_claim(state, item, agent)
+        if own is None or own["mode"] != WRITE or body["mode"] != WRITE:
+            return str(base)
+    return ""

@@ -21,9 +21,14 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from gitcoord.core.codec import Record, Shape
     from gitcoord.core.sessions import Beat
     from gitcoord.core.state import Changes, State
+
+    Recalled = list[tuple[Callable[[State, Any, Any], Any], Any]]
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
 _COMMON_OPTIONAL: "dict[str, Shape]" = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}

@@ -10,6 +10,7 @@ from gitcoord.names import printable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
     from gitcoord.core.state import State, View
 
 _HALT = {"by": str, "reason": str, "seq": int, "at": int}
@@ -67,3 +68,11 @@ def require_open(state: "State", agent: str, session: int) -> None:
     record = agent_record(state, agent)
     if record is None or record["state"] != OPEN or record["session"] != session:
         raise Illegal(f"session {session} of '{agent}' is not open")
+
+
+def as_started(events: "list[Event]", actor: Actor) -> Actor:
+    """The actor with what the chain's own `start` event says of it, where it has one."""
+    for event in events:
+        if event.kind == "start":
+            return actor._replace(instance=event.body["instance"], parent=event.body["parent"])
+    return actor

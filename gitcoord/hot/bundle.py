@@ -51,6 +51,17 @@ GROUPS = {
         "gitcoord.app.sessions",
         "gitcoord.core.kinds.claim",
     ],
+    "receive": [
+        "gitcoord.hot.host",
+        "gitcoord.app.context",
+        "gitcoord.store.loose",
+        "gitcoord.hot.receive",
+        "gitcoord.app.receive",
+        "gitcoord.app.accounts",
+        "gitcoord.store.inflight",
+        "gitcoord.core.kinds.claim",
+        "gitcoord.core.asking",
+    ],
     "taking": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.asking"],
     "writing": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release", "gitcoord.app.facts"],
 }

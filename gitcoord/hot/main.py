@@ -12,6 +12,10 @@ def main(argv: list[str]) -> int:
         from gitcoord.hot.gate import main as gate
 
         return gate(argv[1:])
+    if argv[:1] == ["--receive"]:
+        from gitcoord.hot.receive import main as receive
+
+        return receive(argv[1:])
     try:
         verb, values, words = parse(argv)
     except NotQuick:

@@ -142,6 +142,10 @@ class PlumbingStore:
         impostors = self._impostors([name for name, oid in zip(names, found) if oid is not None])
         return [None if name in impostors else oid for name, oid in zip(names, found)] if impostors else found
 
+    def headers(self, names: "Sequence[str]") -> "list[tuple[Oid | None, str, int]]":
+        """Id, kind and size of objects, without reading what may be huge; None as the id of what is missing."""
+        return [self._header(child) for child in self._asked("info", names)]
+
     def _impostors(self, names: list[str]) -> set[str]:
         """Names that are no refs: where one is missing, git goes on to look for a tag or branch called like it."""
         doubtful = [name for name in names if name.startswith("refs/") and ":" not in name and not self._is_loose(name)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, library, oneshot, report, size
+from tests.bench import crowd, gates, library, oneshot, report, server, size
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
 
@@ -32,6 +32,7 @@ BENCHES: dict[str, Bench] = {
     "hooks": lambda place, cache, scale: gates.hooks(
         place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
     ),
+    "server": lambda place, cache, scale: server.gate(place, scale.rounds, commits=scale.commits * 10),
     "crowd": lambda place, cache, scale: crowd.commands(place, scale.plan),
     "crowd-library": lambda place, cache, scale: crowd.library(place, scale.plan),
     "spread": lambda place, cache, scale: size.spread(place, cache, scale.rounds, scale.claims),

@@ -24,6 +24,7 @@ _ROWS = {
     "list": {"list": True},
     "check": {"check-free": True, "check-own": True},
     "hooks": {"pre-commit": True, "pre-push": True, "pre-push-large": True, "hook-nowhere": True},
+    "server": {"receive": True, "receive-event": True, "receive-large": True},
     "crowd": {"crowd": True, "crowd-failures": True, "crowd-fairness": True},
     "crowd-library": {"crowd-library": True, "crowd-library-failures": True, "crowd-library-fairness": True},
     "spread": {"spread": True},

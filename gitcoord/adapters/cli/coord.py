@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from gitcoord import __version__
-from gitcoord.adapters.cli import control, deploy, gates, hooks, setup, views, work
+from gitcoord.adapters.cli import control, deploy, gates, hooks, server, setup, views, work
 from gitcoord.adapters.cli.shared import Json, act, new_app, run_app
 from gitcoord.app import sessions
 from gitcoord.core.sessions import Actor
@@ -146,6 +146,7 @@ for _command in _ELSEWHERE:
     app.command()(_command)
 app.add_typer(gates.policy, name="policy")
 app.add_typer(work.worktree)
+app.add_typer(server.app, name="server")
 
 
 @app.command()

@@ -23,15 +23,18 @@ DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what wo
 
 def kit() -> Kit:
     """The hooks' sources: beside the package in a checkout, else among what was installed with it."""
+    return Kit(hook_sources("", ("gate.sh", "before.sh", *EVENTS)), git_claim())
+
+
+def hook_sources(below: str, names: "tuple[str, ...]") -> dict[str, str]:
     places = (Path(gitcoord.__file__).parents[1] / "githooks", Path(sys.prefix, "share/gitcoord/githooks"))
-    place = next((place for place in places if (place / "gate.sh").is_file()), None)
+    place = next((place / below for place in places if (place / below / "gate.sh").is_file()), None)
     if place is None:
         raise StoreError("the hooks did not come with this gitcoord", hints=("install it again: ./install.sh",))
-    names = ("gate.sh", "before.sh", *EVENTS)
-    return Kit({name: (place / name).read_text() for name in names}, _git_claim())
+    return {name: (place / name).read_text() for name in names}
 
 
-def _git_claim() -> str:
+def git_claim() -> str:
     """Where `git-claim` is: with a path that does not work, every commit would be refused."""
     found = shutil.which("git-claim") or shutil.which("git-claim", path=os.path.dirname(sys.executable))
     if found is None:

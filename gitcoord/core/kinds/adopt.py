@@ -8,7 +8,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"authority": dict}
@@ -27,6 +27,11 @@ def decide(state: "State", command: Adopt, view: "View") -> Decision:
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("adopt", {"authority": command.authority})
     return Decision(chain.events, [], {"adopted": True})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

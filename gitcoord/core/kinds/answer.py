@@ -11,7 +11,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"id": str, "approved": bool, "path": str, "blob": str, "reason": str}
@@ -61,6 +61,12 @@ def _may_not(command: Answer, record: "Record", view: "View") -> "Refusal | None
     if command.blob != record["blob"]:
         return Refusal("content", "that is not the content that was shown", hints=("git coord approvals",))
     return None
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event, body = events[0], events[0].body
+    command = Answer(actor, body["id"], body["approved"], body["blob"], body["reason"], event.nonce, event.refused)
+    return [(decide, command)]
 
 
 def subject(event: "Event") -> str:

@@ -22,7 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.asking import Renew, Take, decide, decide_renew
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
+    from gitcoord.core.sessions import Actor
     from gitcoord.core.state import Changes, State
 
 __all__ = ["FIELDS", "Renew", "Take", "apply", "decide", "decide_renew", "refs", "subject"]
@@ -42,6 +43,12 @@ if not TYPE_CHECKING:
 
             return getattr(asking, name)
         raise AttributeError(name)
+
+
+def recall(state: "State", events: "list[Event]", actor: "Actor") -> "Recalled":
+    from gitcoord.core import asking
+
+    return asking.recall(state, events, actor)
 
 
 def subject(event: "Event") -> str:

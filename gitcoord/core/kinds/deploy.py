@@ -16,7 +16,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record, Shape
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"target": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int}
@@ -83,6 +83,11 @@ def all_deploys(state: "State") -> "list[Record]":
 def succeeded(body: "Record") -> bool:
     """The command did its work, and no verification says otherwise."""
     return body["outcome"] in (OK, UNVERIFIED) and body["code"] == 0 and body["verify_code"] in (0, NOT_RUN)
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event, body = events[0], events[0].body
+    return [(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

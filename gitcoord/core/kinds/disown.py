@@ -11,7 +11,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"path": str, "reason": str, "entries": [(str, int)]}
@@ -39,6 +39,11 @@ def decide(state: "State", command: Disown, view: "View") -> "Decision | Refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
     return Decision(chain.events, [], result)
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

@@ -11,7 +11,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.sessions import Beat, Silence
     from gitcoord.core.state import Changes, State, View
 
@@ -31,6 +31,7 @@ class Sweep(NamedTuple):
     actor: Actor
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
+    only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of the claims to look at; none: all
 
 
 def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal":
@@ -38,6 +39,8 @@ def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal"
     if refusal is not None:
         return refusal
     others = [c for c in all_claims(state) if c["agent"] != command.actor.agent]  # whoever sweeps is not silent
+    if command.only:
+        others = [c for c in others if (c["space"], c["path"], c["agent"]) in command.only]
     judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in others]
     silent = [(c, s) for c, s in judged if s.silent]
     result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent]}
@@ -66,6 +69,13 @@ def judged_beats(view: "View", silent: "list[tuple[Record, Silence]]", seq: int)
         if beat is not None and not beat.killed:
             beats[claim["agent"]] = beat._replace(judged=seq)
     return list(beats.values())
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    """A sweep of what one client saw to be silent, which may be less than the server sees."""
+    first = events[0]
+    only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in first.body["claims"])
+    return [(decide, Sweep(actor, first.nonce, first.refused, only))]
 
 
 def subject(event: "Event") -> str:

@@ -10,7 +10,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"reason": str}
@@ -32,6 +32,11 @@ def decide(state: "State", command: Halt, view: "View") -> "Decision | Refusal":
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("halt", {"reason": command.reason})
     return Decision(chain.events, [], {"halted": True, "changed": True})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

@@ -10,7 +10,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
@@ -43,6 +43,11 @@ def decide(state: "State", command: Kill, view: "View") -> "Decision | Refusal":
     tomb = Beat("", command.target, view.boot, record["session"], view.mono, view.wall, 1, killed=event.seq)
     result = {"agent": command.target, "killed": True, "freed": [describe(c, None) for c in claims]}
     return Decision(chain.events, [tomb], result)
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

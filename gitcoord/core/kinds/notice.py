@@ -8,7 +8,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"gate": str, "rows": [{"rule": str, "stage": str, "path": str, "agent": str, "commit": str}], "more": int}
@@ -31,6 +31,13 @@ def decide(state: "State", command: Notice, view: "View") -> "Decision | Refusal
     rows = list(command.rows[:MAX_ROWS])
     chain.add("notice", {"gate": command.gate, "rows": rows, "more": len(command.rows) - len(rows)})
     return Decision(chain.events, [], {"noted": len(command.rows)})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event, body = events[0], events[0].body
+    more = max(0, min(body["more"], 1_000_000))  # rows that were not written down: how many is all that is known
+    rows = (*body["rows"], *({},) * more)
+    return [(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
 
 
 def subject(event: "Event") -> str:

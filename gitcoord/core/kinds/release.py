@@ -11,7 +11,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {
@@ -238,6 +238,21 @@ def lineage_dir(state: "State", path: str) -> str:
 
 def lineage_file(state: "State", path: str, seq: int) -> str:
     return f"{lineage_dir(state, path)}/@{seq}"
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    """A release by name, or what a session that was ended from outside gives back."""
+    from gitcoord.core.kinds.stop import Stop
+    from gitcoord.core.kinds.stop import decide as decide_stop
+
+    first = events[0]
+    items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
+    release = Release(actor, items, "", True, first.nonce, first.refused)
+    record = agent_record(state, actor.agent)
+    stop = Stop(
+        actor._replace(session=record["session"] if record is not None else 0), True, first.nonce, first.refused
+    )
+    return [(decide, release), (decide_stop, stop)]
 
 
 def subject(event: "Event") -> str:

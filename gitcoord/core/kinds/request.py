@@ -10,7 +10,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]}
@@ -52,6 +52,11 @@ def decide(state: "State", command: Request, view: "View") -> "Decision | Refusa
     asked = {(r["path"], r["mode"], r["blob"]): r["id"] for r in approvals(chain.state)}
     ids = [asked[row["path"], row["mode"], row["blob"]] for row in command.rows]
     return Decision(chain.events, [], {"ids": ids})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

@@ -9,7 +9,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"target": str}
@@ -34,6 +34,11 @@ def decide(state: "State", command: Revive, view: "View") -> "Decision | Refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("revive", {"target": command.target})
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

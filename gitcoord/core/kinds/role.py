@@ -10,7 +10,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"target": str, "role": str}
@@ -38,6 +38,13 @@ def decide(state: "State", command: SetRole, view: "View") -> "Decision | Refusa
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("role", {"target": command.target, "role": command.role})
     return Decision(chain.events, [], {**result, "changed": True})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [
+        (decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused))
+    ]
 
 
 def subject(event: "Event") -> str:

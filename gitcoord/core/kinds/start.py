@@ -2,7 +2,7 @@
 
 from gitcoord.core.claims import all_claims, describe
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.rules import halted, open_session
+from gitcoord.core.rules import as_started, halted, open_session
 from gitcoord.core.sessions import (
     KILLED,
     OPEN,
@@ -21,7 +21,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"session": int, "instance": str, "parent": str}
@@ -76,6 +76,11 @@ def _is_somebody(state: "State", view: "View", agent: str) -> bool:
     """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
     record = agent_record(state, agent)
     return record is not None and bool(record["instance"]) and alive(state, view, record)
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    first, actor = events[0], as_started(events, actor)
+    return [(decide, Start(actor, fresh, first.nonce, first.refused)) for fresh in (False, True)]
 
 
 def subject(event: "Event") -> str:

@@ -11,7 +11,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
@@ -90,6 +90,11 @@ def end_children(chain: Chain, parent: str) -> None:
             kept = [[c["space"], c["path"]] for c in all_claims(chain.state, record["agent"])]
             end_session(chain, record, f"ended with {parent}", [], kept)
             end_children(chain, record["agent"])
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    first = events[0]
+    return [(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
 def subject(event: "Event") -> str:

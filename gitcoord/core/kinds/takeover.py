@@ -6,7 +6,7 @@ from gitcoord.core.claims import Item, describe, file_of, item_of, key_of, overl
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.kinds.expire import lose
 from gitcoord.core.roles import not_an_approver
-from gitcoord.core.rules import halted
+from gitcoord.core.rules import as_started, halted
 from gitcoord.core.sessions import Actor, admit_or_none, silence
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import printable, shown
@@ -15,7 +15,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"space": str, "path": str, "holder": str, "token": int, "reason": str}
@@ -83,6 +83,14 @@ def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refus
         return granted
     events = [event._replace(part=event.part + 1) for event in granted.events]
     return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event, body = events[0], events[0].body
+    base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
+    item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
+    actor = as_started(events, actor)
+    return [(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
 
 
 def subject(event: "Event") -> str:

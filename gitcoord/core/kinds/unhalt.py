@@ -9,7 +9,7 @@ from gitcoord.record import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event
+    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
 FIELDS: "dict[str, type]" = {}
@@ -30,6 +30,11 @@ def decide(state: "State", command: Unhalt, view: "View") -> "Decision | Refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("unhalt", {})
     return Decision(chain.events, [], {"halted": False, "changed": True})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Unhalt(actor, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: "Event") -> str:

@@ -1,0 +1,179 @@
+"""The server's gate: may this push land? The only gate that nobody can skip; whatever cannot be judged is refused.
+
+Namespaces first, then the ledger, then the refs that follow it, then code. A repository without a ledger lets everything
+through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing is written but notes below `gitcoord/`.
+"""
+
+from gitcoord.app.ledger import read_snapshot, settle
+from gitcoord.app.limits import read_limits
+from gitcoord.app.receive_ledger import LedgerPush
+from gitcoord.app.receive_refs import Sessions, judge_claims
+from gitcoord.errors import Refusal, Refused, TimedOut
+from gitcoord.names import CLAIMS, LEDGER, SESSIONS, printable
+from gitcoord.store.files import write_file
+from gitcoord.store.inflight import EVERYTHING, NOTHING, stake
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.app.accounts import Pusher
+    from gitcoord.app.context import Context
+    from gitcoord.app.gate import Move, Outcome
+    from gitcoord.app.receive_code import CodePush
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.judge import Verdict
+    from gitcoord.store.inflight import Inflight, Stake
+
+PROBE = "refs/gitcoord/probe/"
+REPLACE = "refs/replace/"
+_USUAL = ("refs/heads/", "refs/tags/", "refs/notes/")
+ALLOW = "gitcoord.server.allow"
+
+
+class Parts:
+    """A push, sorted. Refused where a ref lies in a namespace that is not for pushing."""
+
+    def __init__(self, ctx: "Context", moves: "list[Move]") -> None:
+        allowed = (*_USUAL, *(word.rstrip("*") for word in ctx.settings.get(ALLOW).split()))
+        self.ledger: Move | None = None
+        self.claims: list[Move] = []
+        self.sessions: list[Move] = []
+        self.code: list[Move] = []
+        for move in moves:
+            if move.ref == LEDGER:
+                self.ledger = move
+            elif move.ref.startswith(CLAIMS):
+                self.claims.append(move)
+            elif move.ref.startswith(SESSIONS):
+                self.sessions.append(move)
+            elif move.ref.startswith(PROBE):
+                continue  # a client looks what this server accepts
+            elif move.ref.startswith(("refs/gitcoord/", REPLACE)) or not move.ref.startswith(allowed):
+                raise _forbidden(move.ref)
+            else:
+                self.code.append(move)
+
+    @property
+    def private(self) -> "list[Move]":
+        return [*([self.ledger] if self.ledger is not None else []), *self.claims, *self.sessions]
+
+
+def _forbidden(ref: str) -> Refused:
+    what = (
+        "would hide commits from every check"
+        if ref.startswith(REPLACE)
+        else "is in a namespace that is not for pushing"
+    )
+    hints = ("push branches by name, not with --mirror", f"the server's administrator may allow more: {ALLOW}")
+    return Refused(Refusal("namespace", f"{printable(ref[:200])} {what}", hints=hints[: 1 + ("gitcoord" not in ref)]))
+
+
+def receive(
+    ctx: "Context", registry: "Inflight", find_pusher: "Callable[[], Pusher]", moves: "list[Move]"
+) -> "list[tuple[Outcome, list[Verdict]]]":
+    """Refused or CouldNotJudge unless the push may land as far as the ledger goes; gives the verdicts on code."""
+    parts = Parts(ctx, moves)
+    there = ctx.store.target(LEDGER)
+    if there is None and not parts.private:
+        return []
+    if there is None and parts.ledger is None:
+        raise Refused(
+            Refusal(
+                "ledger", "there is no ledger here to which claims could belong", hints=("git coord init --remote",)
+            )
+        )
+    pusher = find_pusher()
+    limits = read_limits(ctx, beginning=there is None)
+    sessions = Sessions(ctx, limits, parts.sessions)
+    ledger = None
+    events: list[Event] = []
+    if parts.ledger is not None:
+        ledger = LedgerPush(ctx, pusher, parts.ledger, sessions.oids, [move.new for move in parts.code if move.new])
+        events = ledger.read(limits)
+    code = _code(ctx, registry, pusher, parts, events, there)
+    if events or code is not None:
+        _wait(ctx, registry, limits.wait)
+    if ledger is not None:
+        ledger.judge()
+    if parts.private:
+        lookup = _lookup(ctx, ledger)
+        head = parts.ledger.new if parts.ledger is not None else there or ""
+        judge_claims(ctx, limits, parts.claims, ledger.wanted if ledger is not None else {}, head, lookup)
+        sessions.judge(pusher, ledger.demanded if ledger is not None else {}, lookup)
+        _note(ctx, registry, parts, sessions)
+    return code.judge() if code is not None else []
+
+
+def _code(
+    ctx: "Context",
+    registry: "Inflight",
+    pusher: "Pusher",
+    parts: Parts,
+    events: "list[Event]",
+    there: "str | None",
+) -> "CodePush | None":
+    """Take the ticket, and gather what the push changes. From here on the ledger may be read."""
+    judges = bool(parts.code) and there is not None
+    if events or judges:
+        registry.register(relies=EVERYTHING if judges else NOTHING, touches=touched(events))
+    if not judges:
+        return None
+    from gitcoord.app.receive_code import CodePush
+
+    code = CodePush(ctx, pusher, parts.code, read_limits(ctx, beginning=False))
+    relies = code.gather()
+    registry.refine(relies=relies)
+    return code
+
+
+def _wait(ctx: "Context", registry: "Inflight", seconds: int) -> None:
+    end = ctx.host.mono() + seconds * 1000
+    while registry.in_the_way():
+        if ctx.host.mono() > end:
+            raise TimedOut(
+                f"another push that meets this one has been landing for {seconds} seconds",
+                hints=("try again", "the server's administrator may change gitcoord.server.wait"),
+            )
+        ctx.host.pause(0.005)
+
+
+def touched(events: "list[Event]") -> "Stake":
+    """Whose pushes of code, and of what, may be judged otherwise after these events than before."""
+    agents: set[str] = set()
+    paths: set[str] = set()
+    for event in events:
+        body = event.body
+        if event.kind in ("claim", "stop"):
+            items = body["items"] if event.kind == "claim" else [*body["freed"], *body["kept"]]
+            paths.update(name for space, name in items if space == "path")
+        elif event.kind in ("release", "expire"):
+            rows = body["released"] if event.kind == "release" else body["claims"]
+            paths.update(row["path"] for row in rows if row["space"] == "path")
+            paths.update(name for row in rows for name, *_ in row.get("files", ()))
+        elif event.kind == "takeover":
+            paths.add(body["path"])
+        elif event.kind in ("kill", "revive", "role"):
+            agents.add(body["target"])
+        elif event.kind not in ("start", "notice", "request"):
+            return EVERYTHING
+        if event.kind == "kill":
+            paths.update(name for space, name in body["freed"] if space == "path")
+    return stake(agents, paths) if agents or paths else NOTHING
+
+
+def _lookup(ctx: "Context", ledger: "LedgerPush | None") -> "Callable[[str], Record | None]":
+    """A file of the ledger as it is after the push."""
+    if ledger is not None:
+        return ledger.get
+    snapshot, view = read_snapshot(ctx, trusting=True), ctx.view()
+    return lambda key: settle(ctx, snapshot, view, lambda state, _: state.get(key))
+
+
+def _note(ctx: "Context", registry: "Inflight", parts: Parts, sessions: Sessions) -> None:
+    """Since when the server has seen these heartbeats; and what must move in one transaction."""
+    for agent, oid in sessions.oids.items():
+        write_file(ctx.scratch(f"seen/{agent}"), f"{oid}\n{ctx.host.boot}\n{ctx.host.mono()}".encode())
+    nothing = "0" * ctx.store.oid_length
+    registry.note_refs([f"{move.old or nothing} {move.new or nothing} {move.ref}" for move in parts.private])

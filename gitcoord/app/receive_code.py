@@ -1,0 +1,111 @@
+"""A push of code to the server: the same judge as everywhere, for the agent that the account may act for.
+
+Two phases: what the push changes is gathered first, without the ledger's claims; the verdict comes after all pushes of the
+ledger that landed before it could be told (`store/inflight.py`).
+"""
+
+from gitcoord.app.gate import Gate, Move
+from gitcoord.app.ledger import read_snapshot
+from gitcoord.app.policy import Source
+from gitcoord.core.claims import format_record
+from gitcoord.core.deploys import match, targets
+from gitcoord.core.judge import Step
+from gitcoord.errors import Refusal, Refused
+from gitcoord.record import NamedTuple
+from gitcoord.store.inflight import stake
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.accounts import Pusher
+    from gitcoord.app.context import Context
+    from gitcoord.app.gate import Outcome
+    from gitcoord.app.limits import Limits
+    from gitcoord.core.deploys import Target
+    from gitcoord.core.judge import Verdict
+    from gitcoord.store.inflight import Stake
+
+
+class _Gathered(NamedTuple):
+    """One ref's part of the push, ready to be judged."""
+
+    move: Move
+    policy: str  # the commit whose policy counts
+    steps: "list[Step]"
+    deploys: "list[tuple[Target, str]]"
+
+
+class CodePush(Gate):
+    def __init__(self, ctx: "Context", pusher: "Pusher", moves: "list[Move]", limits: "Limits") -> None:
+        self._ctx = ctx
+        self._pusher = pusher
+        self._moves = moves
+        self._limits = limits
+        self._known = None
+        self._remote = ""  # work lands here, and nowhere else
+        self._gathered: list[_Gathered] = []
+        self._look()
+        self.sync = str(format_record(self._snapshot.state)["sync"])
+
+    def _look(self) -> None:
+        """The ledger as it is now. Whether it is a copy is the clients' question: here is the original."""
+        self._snapshot = read_snapshot(self._ctx, trusting=True)
+
+    # --- gathering
+
+    def gather(self) -> "Stake":
+        """What the push would change, and so what it relies on."""
+        self._gathered = [self._gather(move) for move in self._moves]
+        steps = [step for found in self._gathered for step in found.steps]
+        self._known = self._pusher.coder([step.agent for step in steps])
+        agents = {self.actor.agent, *(step.agent for step in steps if step.agent)}
+        return stake(agents, {change.path for step in steps for change in step.changes})
+
+    def _gather(self, move: Move) -> _Gathered:
+        is_sync = move.ref == f"refs/heads/{self.sync}"
+        if not move.new and is_sync:
+            raise Refused(
+                Refusal("lineage", f"{move.ref} is where everybody's work lands; deleting it would undo all of it")
+            )
+        commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
+        if not commit:
+            # Nothing to compare, but whoever was killed or halted moves nothing.
+            return _Gathered(move, self._policy_commit(), [Step(move.new, (), "", ())], [])
+        old = move.old if move.old and self._is_commit(move.old) else ""
+        deploys = self._deployed(move.ref) if self._tips() else []
+        steps = self._steps(move._replace(old=old), self._standing(old, is_sync=is_sync), strict=is_sync, gated=True)
+        if len(steps) > self._limits.commits:
+            raise Refused(
+                Refusal(
+                    "limit",
+                    f"the push brings {len(steps)} commits, more than {self._limits.commits}",
+                    hints=("push them in parts", "the server's administrator may raise gitcoord.server.maxCommits"),
+                )
+            )
+        own = [step if self._pusher.may(step.agent) else step._replace(agent="") for step in steps]
+        return _Gathered(move, (old if is_sync else "") or self._policy_commit(), own, deploys)
+
+    def _standing(self, old: str, *, is_sync: bool) -> list[str]:
+        """The commits whose history was accepted before: for the sync branch its own, elsewhere that of all branches."""
+        if is_sync:
+            return [old] if old else []
+        heads = self._ctx.store.list_refs("refs/heads/")
+        return [*([old] if old else []), *(oid for ref, oid in heads.items() if ref != "refs/heads/gitcoord")]
+
+    def _deployed(self, ref: str) -> "list[tuple[Target, str]]":
+        """What remotes are called is the clients' affair: a ref that something is deployed from counts here too."""
+        known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        return [(target, "") for target in known if match(target, target.remote, ref)]
+
+    # --- judging
+
+    def judge(self) -> "list[tuple[Outcome, list[Verdict]]]":
+        """The verdicts on each ref; the ledger is read anew."""
+        self._look()
+        found = []
+        for gathered in self._gathered:
+            stale = self._stale(gathered.deploys, gathered.move.new)
+            found.append((self._judge(gathered.policy, gathered.steps), stale))
+        return found
+
+    def _policy_commit(self) -> str:
+        return next(iter(self._tips()), "")

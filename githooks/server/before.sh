@@ -1,0 +1,21 @@
+# shellcheck shell=sh disable=SC2154  # the hook says which event it is
+# The hook that was here before gitcoord runs first: same arguments, same input; if it fails, so does this one.
+before=$0.before-gitcoord
+if [ "$event" != post-receive ] && [ -f "$before" ] && [ -x "$before" ]; then
+    case $event/${1:-} in
+    pre-receive/* | reference-transaction/prepared)
+        input=$(cat) # both read it
+        if [ -n "$input" ]; then
+            "$before" "$@" <<END || exit
+$input
+END
+            exec <<END
+$input
+END
+        else
+            "$before" "$@" </dev/null || exit
+        fi
+        ;;
+    *) exec "$before" "$@" ;; # the other states are none of gitcoord's
+    esac
+fi

@@ -1,0 +1,121 @@
+"""Pushes of the ledger through the gate: what clients do lands; what the rules would not have made does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.support import Site, unchanged
+from tests.support import git
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path).setup()
+
+
+def test_a_day_of_work_lands(site: Site) -> None:
+    """Claims, a refusal, heartbeats, releases with work, sessions, a kill: each is one push, and each lands."""
+    site.claim("shared/a", agent="alice")
+    assert site.sync().code == 0
+    site.claim("shared/b", "free", agent="bob")
+    site.claim("--mode", "read", "src", agent="carol")
+    assert site.sync().code == 0, "two agents of one machine in one push"
+    commit = site.commit({"shared/a": "a2\n"}, "alice")
+    site.claim("release", "shared/a", agent="alice")
+    done = site.sync()
+    assert done.code != 0 and "push it first" in done.err and commit[:12] in done.err
+    assert site.push("origin", "HEAD:refs/heads/work").code == 0
+    assert site.sync().code == 0
+    for words in (["start"], ["halt", "--reason", "x"], ["unhalt"], ["kill", "bob"], ["revive", "bob"], ["stop"]):
+        assert site.world.coord(*words, agent="carol").code == 0
+        assert site.sync().code == 0, words
+    assert site.private() == site.local()
+
+
+def test_a_silent_holder_is_expired(site: Site) -> None:
+    site.claim("--ttl", "60s", "shared/a", agent="alice")
+    assert site.sync().code == 0
+    site.world.fall_silent("alice")
+    assert site.sync().code == 0
+    site.claim("shared/a", agent="bob")
+    assert "expire shared/a" in "".join(site.world.events())
+    done = site.sync()
+    assert done.code == 0, done
+    assert site.private() == site.local()
+
+
+def test_an_expiry_against_the_servers_clock(site: Site) -> None:
+    """The client is sure that alice is silent; the server has heard of her just now."""
+    site.claim("--ttl", "60s", "shared/a", agent="alice")
+    assert site.sync().code == 0
+    before = site.refs()
+    beat = site.local()["refs/gitcoord/sessions/alice"]
+    site.world.fall_silent("alice")
+    site.claim("shared/a", agent="bob")
+    done = site.sync()
+    unchanged(site, done, before, "held by alice")
+    assert before["refs/gitcoord/sessions/alice"] == beat
+
+
+def test_a_whole_history_may_begin_a_ledger(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.world.init()
+    for name in ("alice", "bob"):
+        site.claim(f"shared/{name}", agent=name)
+    site.claim("release", "shared/bob", agent="bob")
+    done = site.sync()
+    assert done.code == 0, done
+    assert site.private() == site.local() and len(site.private()) == 4
+
+
+def test_a_repository_without_a_ledger_is_open(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.commit({"shared/a": "2\n"})
+    assert site.push("origin", "main").code == 0
+    before = site.refs()
+    unchanged(site, site.push("origin", "main:refs/replace/" + "a" * 40), before, "would hide commits")
+    unchanged(site, site.push("origin", "main:refs/gitcoord/tip"), before, "not for pushing")
+    unchanged(site, site.push("origin", "main:refs/claims/path/x/@alice"), before, "no ledger")
+
+
+def test_a_probe_is_answered(site: Site) -> None:
+    assert site.push("origin", "main:refs/gitcoord/probe/abc").code == 0
+    assert site.push("origin", ":refs/gitcoord/probe/abc").code == 0
+
+
+def test_claim_refs_may_be_mended(site: Site) -> None:
+    """A push that only brings claim refs to what the ledger says; a client does that after a torn transaction."""
+    site.claim("shared/a", agent="alice")
+    assert site.sync().code == 0
+    (ref,) = [ref for ref in site.private() if ref.startswith("refs/claims/")]
+    oid = site.private()[ref]
+    _by_hand(site, "update-ref", "-d", ref)
+    before = site.refs()
+    other = site.world.git("rev-parse", "refs/heads/gitcoord~1")
+    unchanged(site, site.push("origin", f"{other}:{ref}"), before, "does not name the event")
+    assert site.push("origin", f"{oid}:{ref}").code == 0
+    site.claim("release", "shared/a", agent="alice")
+    assert site.sync().code == 0
+    _by_hand(site, "update-ref", ref, oid)
+    assert site.push("origin", f":{ref}").code == 0
+
+
+def _by_hand(site: Site, *words: str) -> None:
+    git(site.bare, "-c", "core.hooksPath=/dev/null", *words)
+
+
+def test_limits_say_their_setting(site: Site) -> None:
+    site.claim("shared/a", agent="alice")
+    site.claim("shared/b", agent="alice")
+    before = site.refs()
+    site.setting("maxEvents", "1")
+    unchanged(site, site.sync(), before, "gitcoord.server.maxEvents")
+    site.setting("maxEvents", "100")
+    site.setting("maxEventBytes", "100")
+    unchanged(site, site.sync(), before, "gitcoord.server.maxEventBytes")
+    site.setting("maxEventBytes", "nonsense")
+    unchanged(site, site.sync(), before, "could not be judged")
+    site.setting("maxEventBytes", "100000")
+    assert site.sync().code == 0

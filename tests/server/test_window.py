@@ -1,0 +1,140 @@
+"""No window: a push of code does not land after the claim that it relied on went to somebody else.
+
+receive-pack is stopped between its check (pre-receive) and its ref lock by an `update` hook, which git runs just there.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.support import Site
+from tests.support import git
+
+# Says that it has come here, then waits until it may go on.
+_STOP = """#!/bin/sh
+case $1 in refs/heads/main) ;; *) exit 0 ;; esac
+[ -p "{place}/gate" ] || exit 0
+echo here >"{place}/here"
+read -r _ <"{place}/gate"
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path).setup()
+    site.claim("--ttl", "60s", "shared/a", agent="alice")
+    assert site.sync().code == 0
+    hook = site.bare / "hooks/update"
+    hook.write_text(_STOP.format(place=tmp_path))
+    hook.chmod(0o755)
+    return site
+
+
+class Stopped:
+    """alice's push of code, checked and found good, stopped before it lands."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        for name in ("here", "gate"):
+            os.mkfifo(site.place / name)
+        self.commit = site.commit({"shared/a": "stale\n"}, "alice")
+        self.push = subprocess.Popen(
+            ["git", "push", "-q", "-o", "agent=alice", "origin", "main"],
+            cwd=site.top,
+            stderr=subprocess.DEVNULL,
+        )
+        assert (site.place / "here").read_text() == "here\n"
+
+    def go_on(self) -> None:
+        (self.site.place / "gate").write_text("go\n")
+
+    def landed(self) -> bool:
+        return self.site.refs()["refs/heads/main"] == self.commit
+
+
+@pytest.fixture
+def stopped(site: Site) -> Iterator[Stopped]:
+    found = Stopped(site)
+    yield found
+    found.push.kill()
+    found.push.wait()
+
+
+def take_away(site: Site) -> None:
+    """alice falls silent, and bob asks for the path."""
+    site.world.fall_silent("alice")
+    assert site.push("--atomic", "origin", "+refs/gitcoord/sessions/alice:refs/gitcoord/sessions/alice").code == 0
+    site.claim("shared/a", agent="bob")
+
+
+def test_a_takeover_waits_for_the_push_that_is_landing(site: Site, stopped: Stopped) -> None:
+    site.setting("wait", "60")
+    take_away(site)
+    before = site.private()["refs/heads/gitcoord"]
+    done: list[int] = []
+    taking = threading.Thread(target=lambda: done.append(site.sync().code))
+    taking.start()
+    tickets = site.bare / "gitcoord/inflight"
+    while len([name for name in os.listdir(tickets) if name[0].isdigit() and not name.endswith(".tmp")]) < 2:
+        assert taking.is_alive()
+    assert site.private()["refs/heads/gitcoord"] == before and not done, (
+        "the claim changed hands while a push was landing"
+    )
+    stopped.go_on()
+    assert stopped.push.wait(60) == 0 and stopped.landed()
+    taking.join(60)
+    assert done == [0] and site.private()["refs/heads/gitcoord"] != before
+
+
+def test_a_takeover_does_not_wait_for_ever(site: Site, stopped: Stopped) -> None:
+    site.setting("wait", "1")
+    take_away(site)
+    before = site.private()["refs/heads/gitcoord"]
+    done = site.sync()
+    assert done.code != 0 and "has been landing" in done.err and "gitcoord.server.wait" in done.err
+    assert site.private()["refs/heads/gitcoord"] == before
+    stopped.go_on()
+    assert stopped.push.wait(60) == 0
+    assert site.sync().code == 0
+
+
+def test_without_the_registry_the_stale_write_lands(site: Site, stopped: Stopped) -> None:
+    """The same with the registry off: what the others prove could fail."""
+    site.setting("inflight", "false")
+    take_away(site)
+    assert site.sync().code == 0, "the claim changes hands at once"
+    claims = [ref for ref in site.private() if ref.startswith("refs/claims/")]
+    assert claims == ["refs/claims/path/shared/a/@bob"]
+    stopped.go_on()
+    assert stopped.push.wait(60) == 0 and stopped.landed(), "the window is there"
+
+
+def test_what_does_not_meet_does_not_wait(site: Site, stopped: Stopped) -> None:
+    site.claim("free", agent="carol")
+    assert site.sync().code == 0
+    stopped.go_on()
+    assert stopped.push.wait(60) == 0
+
+
+def test_a_dead_push_is_not_waited_for(site: Site, stopped: Stopped) -> None:
+    """receive-pack is killed where it stands: its ticket ends with it."""
+    take_away(site)
+    (ticket,) = [n for n in os.listdir(site.bare / "gitcoord/inflight") if n[0].isdigit() and not n.endswith(".tmp")]
+    os.kill(int(ticket.partition(".")[2]), 9)
+    assert site.sync().code == 0
+    assert not stopped.landed()
+
+
+def test_whoever_lost_the_claim_is_refused(site: Site) -> None:
+    take_away(site)
+    assert site.sync().code == 0
+    site.commit({"shared/a": "stale\n"}, "alice")
+    done = site.push("origin", "main", options=("agent=alice",))
+    assert done.code != 0 and "[held]" in done.err and "bob" in done.err
+    assert git(site.bare, "show", "main:shared/a") == b"a\n"
