@@ -7,7 +7,7 @@ So blobs and trees need not be read: they are the ones that the server would hav
 from gitcoord.app.history import GIT, lying_at
 from gitcoord.app.ledger import Commit, Snapshot, load, read_snapshot
 from gitcoord.app.signatures import require_signature, signing_on, split_signature
-from gitcoord.app.transact import commit_bytes
+from gitcoord.app.step import commit_bytes
 from gitcoord.core.claims import FORMAT_MINOR, format_record
 from gitcoord.core.codec import Malformed, encode_file
 from gitcoord.core.events import Illegal, effects
