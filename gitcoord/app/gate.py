@@ -74,14 +74,14 @@ class _Reading(Looking):
 class Gate:
     """One look at the ledger, for one actor."""
 
-    def __init__(self, ctx: "Context", who: "Callable[[], Actor]") -> None:
+    def __init__(self, ctx: "Context", who: "Callable[[], Actor]", snapshot: "Snapshot | None" = None) -> None:
         """NotInitialised where gitcoord is not set up. Who acts is asked for only where there is something to judge."""
         self._ctx = ctx
         self._who = who
         self._known: Actor | None = None
         self._remote: str | None = None
         self._landed: list[str] = []  # at the usual remote, by its own word
-        self._snapshot = read_snapshot(ctx)
+        self._snapshot = snapshot or read_snapshot(ctx)
         self.sync = str(format_record(self._snapshot.state)["sync"])
 
     @property

@@ -7,7 +7,6 @@ ledger that landed before it could be told (`store/inflight.py`).
 from gitcoord.app.gate import Gate, Move
 from gitcoord.app.ledger import read_snapshot
 from gitcoord.app.policy import Source
-from gitcoord.core.claims import format_record
 from gitcoord.core.deploys import match, targets
 from gitcoord.core.judge import Step
 from gitcoord.errors import Refusal, Refused
@@ -19,9 +18,11 @@ if TYPE_CHECKING:
     from gitcoord.app.accounts import Pusher
     from gitcoord.app.context import Context
     from gitcoord.app.gate import Outcome
+    from gitcoord.app.ledger import Snapshot
     from gitcoord.app.limits import Limits
     from gitcoord.core.deploys import Target
     from gitcoord.core.judge import Verdict
+    from gitcoord.core.sessions import Actor
     from gitcoord.store.inflight import Stake
 
 
@@ -34,21 +35,26 @@ class _Gathered(NamedTuple):
     deploys: "list[tuple[Target, str]]"
 
 
+def _ledger(ctx: "Context") -> "Snapshot":
+    """The ledger as it is now. Whether it is a copy is the clients' question: here is the original."""
+    return read_snapshot(ctx, trusting=True)
+
+
+def _nobody() -> "Actor":
+    raise AssertionError("who pushes is told by what is gathered")
+
+
 class CodePush(Gate):
     def __init__(self, ctx: "Context", pusher: "Pusher", moves: "list[Move]", limits: "Limits") -> None:
-        self._ctx = ctx
+        super().__init__(ctx, _nobody, _ledger(ctx))
         self._pusher = pusher
         self._moves = moves
         self._limits = limits
-        self._known = None
         self._remote = ""  # work lands here, and nowhere else
         self._gathered: list[_Gathered] = []
-        self._look()
-        self.sync = str(format_record(self._snapshot.state)["sync"])
 
     def _look(self) -> None:
-        """The ledger as it is now. Whether it is a copy is the clients' question: here is the original."""
-        self._snapshot = read_snapshot(self._ctx, trusting=True)
+        self._snapshot = _ledger(self._ctx)
 
     # --- gathering
 
