@@ -29,7 +29,7 @@ def init(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Make the ledger of a copied repository this one's own.")
     ] = False,
-    remote: Annotated[str, typer.Option("--remote", metavar="REMOTE", hidden=True)] = "",  # reserved
+    remote: Annotated[str, typer.Option("--remote", metavar="REMOTE", hidden=True, help="Reserved.")] = "",
     json: Json = False,
 ) -> int:
     """Make the ledger. Running it again changes nothing."""
