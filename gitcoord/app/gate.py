@@ -217,9 +217,17 @@ class Gate:
         return self._judge(base, self._steps(Move("", base, head), [base], strict=True, gated=False))
 
     def _is_gated(self, ref: str) -> bool:
-        """The sync branch, and branches from which something is deployed."""
+        """The sync branch, branches from which something is deployed, and those that the local settings guard.
+
+        The hook has matched gitcoord.gateRef to the letter; other managers hand over every ref, and what comes before the
+        first '*', '?' or '[' of a pattern guards too much rather than too little.
+        """
         if ref == f"refs/heads/{self.sync}" or not ref.startswith("refs/heads/"):
             return ref.startswith("refs/heads/")
+        for pattern in self._ctx.settings.every("gitcoord.gateref"):
+            plain = pattern.replace("?", "*").replace("[", "*").partition("*")
+            if ref == pattern or (plain[1] and ref.startswith(plain[0])):
+                return True
         known = targets(self._source(self._policy_commit()).pairs).values()
         return any(match(target, target.remote, ref) for target in known)
 

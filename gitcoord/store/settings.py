@@ -28,6 +28,10 @@ class Settings:
         self.pairs = pairs
         self._last = dict(pairs)
 
+    def every(self, key: str) -> "list[str]":
+        """All values of a setting that may have several."""
+        return [value for name, value in self.pairs if name == key]
+
     def get(self, key: str, default: str = "") -> str:
         return self._last.get(key, default)
 

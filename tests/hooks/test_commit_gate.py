@@ -211,6 +211,19 @@ def test_the_sync_branch_is_gated_however_it_moves(project: Project, way: str) -
     assert project.git("rev-parse", "main") == before
 
 
+@pytest.mark.parametrize("pattern", ["refs/heads/release/1", "refs/heads/release/*", "refs/heads/rel*/1"])
+def test_a_branch_that_the_local_settings_guard(project: Project, pattern: str) -> None:
+    project.commit({"shared/a": "unclaimed\n"})
+    project.git("branch", "release/1", "main")
+    project.git("branch", "elsewhere", "main")
+    project.git("config", "--add", "gitcoord.gateRef", pattern)
+    project.git("config", "--add", "gitcoord.gateRef", "refs/heads/main")
+    project.switch("elsewhere")
+    assert project.try_git("merge", "-q", "--ff-only", "work", agent="alice").code == 0
+    project.switch("release/1")
+    assert refused(project.try_git("merge", "-q", "--ff-only", "work", agent="alice"), "unclaimed", "shared/a")
+
+
 def test_am_is_gated(project: Project, tmp_path: Path) -> None:
     project.commit({"shared/a": "unclaimed\n"})
     patch = project.git("format-patch", "-1", "-o", str(tmp_path))
