@@ -1,11 +1,12 @@
 """What gates leave on record (notices and requests for approval), and the answers of people; roles."""
 
-from gitcoord.app.ledger import load, read_snapshot
+from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.policy import sync_policy_commit
 from gitcoord.app.transact import transact
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.kinds.request import approvals
-from gitcoord.errors import GitcoordError
+from gitcoord.core.roles import not_an_overseer
+from gitcoord.errors import GitcoordError, NotInitialised, Refused
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -84,6 +85,19 @@ def answer(
 ) -> "dict[str, object]":
     kind = kind_module("answer")
     return transact(ctx, kind.decide, kind.Answer(actor, id, approved, blob, reason))
+
+
+def require_overseer(ctx: "Context", actor: "Actor | None", deed: str) -> None:
+    """Refused: an agent takes no gate away. A person at a terminal may, and a script of nobody's."""
+    if actor is None or actor.person:
+        return
+    try:
+        snapshot = read_snapshot(ctx)
+    except NotInitialised:
+        return
+    refusal = settle(ctx, snapshot, ctx.view(), lambda state, view: not_an_overseer(state, actor, view, deed))
+    if refusal is not None:
+        raise Refused(refusal)
 
 
 def set_role(ctx: "Context", actor: "Actor", target: str, role: str) -> "dict[str, object]":

@@ -27,6 +27,10 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
         view.resources = _resources(project_settings(ctx, snapshot))
     elif kind == "approvers":
         view.facts[what] = _approvers(project_settings(ctx, snapshot))
+    elif kind == "policy":
+        from gitcoord.core.policy import parse_policy  # only those who watch over others ask for it
+
+        view.facts[what] = parse_policy(project_settings(ctx, snapshot))
     elif kind == "gone":
         view.facts[what] = _gone(ctx, rest[0])
     elif kind == "trees":

@@ -38,7 +38,7 @@ KNOWN = {
     "gitcoord": ("root", "approver", "role", "attribution", "authority", "sync"),
     "rollout": tuple(RULES),
     "rule": ("record",),
-    "role": ("readonly", "scratch"),
+    "role": ("readonly", "scratch", "overseer"),
     "agent": ("role",),
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
@@ -57,6 +57,7 @@ class Attributes(NamedTuple):
 class Role(NamedTuple):
     readonly: bool = False
     scratch: str = ""  # where a read-only role may write after all; '{agent}' stands for its name
+    overseer: bool = False  # may lift a kill or a halt, and take the gates away, as people may
 
 
 class Policy(NamedTuple):
@@ -126,10 +127,11 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
 
 
 def _role(role: Role, name: str, setting: str, value: str) -> Role:
-    if setting == "readonly":
+    if setting in ("readonly", "overseer"):
         if value.lower() not in ("true", "yes", "on", "1", "", "false", "no", "off", "0"):
-            raise _senseless(f"role.{name}.readonly", value, "true or false")
-        return role._replace(readonly=value.lower() in ("true", "yes", "on", "1", ""))
+            raise _senseless(f"role.{name}.{setting}", value, "true or false")
+        is_so = value.lower() in ("true", "yes", "on", "1", "")
+        return role._replace(readonly=is_so) if setting == "readonly" else role._replace(overseer=is_so)
     if setting == "scratch":
         try:
             return role._replace(scratch=check_path(value))

@@ -1,7 +1,7 @@
 """Roles: what an agent is here to do, and so where it may write; and who may approve."""
 
 from gitcoord.core.claims import Item, key_of
-from gitcoord.core.policy import Role
+from gitcoord.core.policy import Policy, Role
 from gitcoord.errors import Refusal
 from gitcoord.names import covers, printable
 
@@ -9,7 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitcoord.core.policy import Policy
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View
 
@@ -28,6 +27,18 @@ def not_an_approver(actor: "Actor", view: "View", deed: str, hint: str) -> "Refu
         return None
     listed = " whom the settings list as approver" if approvers else ""
     return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=(hint,))
+
+
+def not_an_overseer(state: "State", actor: "Actor", view: "View", deed: str) -> "Refusal | None":
+    """The refusal of what those who are watched over may not do; an agent may where the settings let its role."""
+    policy = view.fact("policy")
+    assert isinstance(policy, Policy)
+    if policy.roles.get(role_of(state, policy, actor.agent, person=actor.person), Role()).overseer:
+        return None
+    if may_approve(actor, policy.approvers):
+        return None
+    listed = " whom the settings list as approver" if policy.approvers else ""
+    return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=("ask one of them",))
 
 
 def out_of_role(state: "State", policy: "Policy", actor: "Actor", agent: str, path: str) -> str:

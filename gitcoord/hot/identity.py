@@ -43,7 +43,7 @@ def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     tree = ctx.settings.get("gitcoord.agent")
     if tree:
         return Actor(check_agent(tree))
-    if _in_tool(environ):
+    if in_tool(environ):
         raise UsageError(
             "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS
         )
@@ -83,7 +83,7 @@ def named(ctx: "Context", environ: "Environ") -> "Actor | None":
     return _ancestor(ctx)
 
 
-def _in_tool(environ: "Environ") -> bool:
+def in_tool(environ: "Environ") -> bool:
     return any(environ.get(marker) for _, markers, _ in _TOOLS for marker in markers)
 
 

@@ -165,6 +165,10 @@ class World:
         with self.terminal(*words, argv=argv, env=env, agent=agent) as shown:
             return shown.end()
 
+    def person(self, *words: str) -> Done:
+        """`git coord` by the person at a terminal."""
+        return self.at_terminal(*words, argv=COORD)
+
     @contextmanager
     def terminal(
         self,

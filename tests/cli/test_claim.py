@@ -720,7 +720,7 @@ def test_check_of_the_killed_and_the_halted(world: World) -> None:
     world.coord("halt", agent="carol")
     halted = world.claim("check", "src")
     assert halted.code == 1 and halted.err == "no: everything was halted by carol\n"
-    world.coord("unhalt", agent="carol")
+    world.person("unhalt")
     assert world.claim("check", "src").code == 0
     world.coord("kill", "alice", agent="carol")
     killed = world.claim("check", "src")

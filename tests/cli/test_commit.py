@@ -461,7 +461,7 @@ def test_killed_and_halted(world: World) -> None:
     world.write("one", "mine\n")
     world.coord("halt", agent="bob")
     refused(world.coord("commit", "-m", "x", "--json", "one"), "halted")
-    world.coord("unhalt", agent="bob")
+    world.person("unhalt")
     world.coord("kill", "alice", agent="bob")
     refused(world.coord("commit", "-m", "x", "--json", "one"), "killed")
     done(world, "one", agent="bob")

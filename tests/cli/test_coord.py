@@ -260,7 +260,9 @@ def test_kill_and_revive(world: World) -> None:
     assert world.claim("src").code == world.coord("start").code == world.coord("stop").code == 1
     own = world.coord("revive", "alice")
     assert own.code == 1 and "'alice'" in own.err
-    assert world.coord("revive", "alice", agent="bob") == Done(0, "'alice' may start again\n", "")
+    other = world.coord("revive", "alice", agent="bob")
+    assert other == Done(1, "", "error: only a person at a terminal may revive the killed\nhint: ask one of them\n")
+    assert world.person("revive", "alice") == Done(0, "'alice' may start again\n", "")
     assert world.claims() == [], "it clears the flag only"
     assert world.coord("revive", "alice", agent="bob").out == "'alice' was not killed\n"
     assert world.coord("start").out == "session 2 of alice opened\n"
@@ -309,7 +311,8 @@ def test_halt(world: World) -> None:
     assert world.coord("stop").code == 0
     assert world.coord("kill", "carol", agent="dave").code == 0
     assert world.claims() == ["path/docs/@bob"]
-    assert world.coord("unhalt", agent="bob") == Done(0, "going on\n", "")
+    assert world.coord("unhalt", agent="bob").code == 1
+    assert world.person("unhalt") == Done(0, "going on\n", "")
     assert world.coord("unhalt", agent="bob").out == "nothing was halted\n"
     assert world.claim("x").code == 0
 

@@ -107,7 +107,7 @@ def test_the_hooks_come_along(installed: Home) -> None:
     installed.ok("git", "coord", "setup", cwd=repo)
     hook = (repo / ".git/hooks/pre-commit").read_text()
     assert "git_claim='" + f"{installed.bin}/git-claim".replace("'", "'\\''") + "'" in hook
-    installed.ok("git", "coord", "teardown", "--yes", cwd=repo)
+    installed.ok("git", "coord", "teardown", "--yes", cwd=repo, GITCOORD_AGENT="")
     assert not (repo / ".git/hooks/pre-commit").exists()
 
 

@@ -299,7 +299,8 @@ def test_renew_release_disown_and_what_was_lost(git_repo: GitRepo) -> None:
     holds(world.coord("halt", "--json"), "halted")
     assert holds(world.claim("check", "src", "--json"), "verdicts")["refused"] == "halted"
     refused(world.claim("y", "--json"), "halted")
-    holds(world.coord("unhalt", "--json"), "halted")
+    refused(world.coord("unhalt", "--json"), "person")
+    holds(world.person("unhalt", "--json"), "halted")
 
 
 # --- git coord -----------------------------------------------------------------------------------------------------
@@ -342,7 +343,7 @@ def test_sessions(git_repo: GitRepo) -> None:
     assert holds(world.coord("kill", "alice", "--json", agent="bob"), "killed")["freed"][0]["path"] == "src"
     refused(world.claim("src", "--json"), "killed")
     refused(world.coord("kill", "nobody", "--json", agent="bob"), "no-agent")
-    assert holds(world.coord("revive", "alice", "--json", agent="bob"), "revived")["revived"] is True
+    assert holds(world.person("revive", "alice", "--json"), "revived")["revived"] is True
 
 
 def test_looking(world: World) -> None:

@@ -404,7 +404,8 @@ def test_halt_lets_only_giving_back_through(world: World) -> None:
     ):  # fmt: skip
         assert world.refused(kind, command).code == "halted"
     world.must("release", Release(ALICE))
-    world.must("unhalt", Unhalt(BOB))
+    assert world.refused("unhalt", Unhalt(BOB)).code == "person"
+    world.must("unhalt", Unhalt(ADA))
     assert world.must("unhalt", Unhalt(BOB)).events == []
     take(world, CAROL, "c")
 

@@ -23,6 +23,7 @@ from tests.core.world import World, paths
 from tests.support import BOOT, START, FakeHost
 
 ALICE, BOB, CAROL = Actor("alice"), Actor("bob"), Actor("carol")
+ADA = Actor("ada", person=True)
 
 
 @pytest.fixture
@@ -407,7 +408,8 @@ def test_revive_lets_the_name_open_a_new_session(world: World) -> None:
     take(world, ALICE, "a")
     world.must("kill", Kill(BOB, "alice"))
     assert world.refused("revive", Revive(ALICE, "alice")).code == "killed"
-    world.must("revive", Revive(BOB, "alice"))
+    assert world.refused("revive", Revive(BOB, "alice")).code == "person"
+    world.must("revive", Revive(ADA, "alice"))
     assert state_of(world, "alice") == ("ended", 1)
     assert world.must("revive", Revive(BOB, "alice")).events == []
     assert world.refused("claim", Take(ALICE._replace(session=1), paths("a"))).code == "session-over"

@@ -10,6 +10,7 @@ from gitcoord.core.codec import dumps
 from gitcoord.core.events import Decision, Event, apply, decode_event, effects, encode_event
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.kinds.init import first_event
+from gitcoord.core.policy import parse_policy
 from gitcoord.core.sessions import Beat, Seen, encode_beat, next_beat
 from gitcoord.core.state import Policy, State, View
 from gitcoord.errors import Refusal
@@ -53,6 +54,8 @@ class SeenView(View):
             return []
         if kind == "unlanded":
             return {}
+        if kind == "policy":
+            return parse_policy(("gitcoord.approver", name) for name in self.world.approvers)
         return {"head": self.world.head, "approvers": self.world.approvers, "gone": self.world.gone}[kind]
 
 

@@ -289,7 +289,7 @@ def test_the_killed_and_the_halted(project: Project) -> None:
     project.coord("halt", "--reason", "stop", agent="boss")
     done = project.try_commit({"shared/a": "new\n"}, "alice")
     assert refused(done, "halted") and "stop" in done.err
-    project.coord("unhalt", agent="boss")
+    project.as_person("unhalt")
     project.coord("kill", "alice", agent="boss")
     assert refused(project.try_commit({}, "alice"), "killed")
 

@@ -86,6 +86,6 @@ def test_a_commit_is_a_heartbeat(place: Place) -> None:
 
 def test_torn_down_nothing_is_judged(place: Place) -> None:
     _mark(place)
-    assert place.sh("coord", "teardown", "--yes").code == 0
+    assert place.sh("coord", "teardown", "--yes", agent="").code == 0
     place.write("src/a.py", "new\n")
     assert place.sh("commit", "-qam", "work", agent="").code == 0

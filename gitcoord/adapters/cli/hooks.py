@@ -11,9 +11,12 @@ import typer
 import gitcoord
 from gitcoord.adapters.cli.shared import Json, act
 from gitcoord.app import hooks
+from gitcoord.app.approvals import require_overseer
 from gitcoord.app.hooktext import Kit
 from gitcoord.app.managers import EVENTS
+from gitcoord.core.sessions import Actor
 from gitcoord.errors import Refused, StoreError
+from gitcoord.hot.identity import in_tool
 from gitcoord.hot.render import put
 from gitcoord.hot.verbs import Call
 from gitcoord.names import printable
@@ -42,6 +45,11 @@ def git_claim() -> str:
     if not found.isprintable():
         raise StoreError(f"git-claim lies in a place that a hook cannot name: {printable(found)}")
     return os.path.abspath(found)
+
+
+def watched(call: Call) -> "Actor | None":
+    """Who acts, or nobody in particular; an agent tool that does not say who is no script of nobody's."""
+    return call.actor() if in_tool(call.environ) else call.onlooker()
 
 
 def install_hooks(dry_run: DryRun = False, json: Json = False) -> int:
@@ -74,6 +82,8 @@ def uninstall_hooks(dry_run: DryRun = False, json: Json = False) -> int:
     """Take gitcoord's hooks away; what was there before is as it was."""
 
     def body(call: Call) -> int:
+        if not dry_run:
+            require_overseer(call.ctx, watched(call), "take the hooks away")
         steps = hooks.removal(call.ctx)
         changed = False if dry_run else hooks.uninstall(call.ctx, steps)
         call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})

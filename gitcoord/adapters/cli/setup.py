@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from gitcoord.adapters.cli import policy
-from gitcoord.adapters.cli.hooks import DryRun, kit, show_snippet, step_lines
+from gitcoord.adapters.cli.hooks import DryRun, kit, show_snippet, step_lines, watched
 from gitcoord.adapters.cli.shared import Json, act
 from gitcoord.app import hooks
+from gitcoord.app.approvals import require_overseer
 from gitcoord.app.init import require_room, sync_branch
 from gitcoord.app.joining import authority_of, begin
 from gitcoord.app.managers import Managed
@@ -114,6 +115,8 @@ def teardown(
                 "without a terminal, teardown needs --yes", hints=("look first: git coord teardown --dry-run",)
             )
         ctx, actor = call.ctx, call.onlooker()
+        if not dry_run:
+            require_overseer(ctx, watched(call), "take gitcoord away")
         root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
         found, steps = app.survey(ctx, actor, force=force), hooks.removal(ctx)
         files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=True)

@@ -1,6 +1,7 @@
 """revive: the name of a killed agent may open sessions again. The killed session stays dead."""
 
 from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.roles import not_an_overseer
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
 from gitcoord.errors import Refusal
@@ -31,6 +32,9 @@ def decide(state: "State", command: Revive, view: "View") -> "Decision | Refusal
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
     if record["state"] != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
+    refusal = not_an_overseer(state, command.actor, view, "revive the killed")
+    if refusal is not None:
+        return refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("revive", {"target": command.target})
     return Decision(chain.events, [], {"agent": command.target, "revived": True})

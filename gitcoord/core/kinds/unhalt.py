@@ -1,6 +1,7 @@
 """unhalt: after a halt, grants go on. A killed agent cannot lift a halt."""
 
 from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.roles import not_an_overseer
 from gitcoord.core.rules import halt_record
 from gitcoord.core.sessions import Actor, dead
 from gitcoord.errors import Refusal
@@ -27,6 +28,9 @@ def decide(state: "State", command: Unhalt, view: "View") -> "Decision | Refusal
         return refusal
     if halt_record(state) is None:
         return Decision([], [], {"halted": False, "changed": False})
+    refusal = not_an_overseer(state, command.actor, view, "lift a halt")
+    if refusal is not None:
+        return refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("unhalt", {})
     return Decision(chain.events, [], {"halted": False, "changed": True})
