@@ -2,7 +2,7 @@
 # tests/cli/test_completion.py holds that commands and options agree with the command line.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
-__gitcoord_coord_commands="init run start stop status agents kill revive halt unhalt sweep log fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree demo version"
+__gitcoord_coord_commands="init run start stop status agents kill revive halt unhalt sweep log fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
 
 __gitcoord_coord_options() {
     case "$1" in
@@ -20,6 +20,7 @@ __gitcoord_coord_options() {
     deny) echo "--reason= --json" ;;
     role) echo "--clear --json" ;;
     worktree) echo "--agent= --path= --branch= --from= --discard-ignored --json" ;;
+    server) echo "--account= --dry-run --json" ;;
     commit) echo "--message= --file= --trailer= --force --json" ;;
     install-hooks | uninstall-hooks) echo "--dry-run --json" ;;
     setup) echo "--yes --dry-run --json" ;;
@@ -71,6 +72,7 @@ _git_coord() {
     kill | revive | role) __gitcomp_nl "$(__gitcoord_agents)" ;;
     deploy) __gitcomp_nl "$(__gitcoord_targets)" ;;
     worktree) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list done" ;;
+    server) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "install status uninstall key" ;;
     commit) __git_complete_index_file "--others --modified --directory --no-empty-directory" ;;
     esac
 }

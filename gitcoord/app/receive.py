@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PROBE = "refs/gitcoord/probe/"
 REPLACE = "refs/replace/"
+_NEVER = ("refs/gitcoord/", REPLACE, f"{LEDGER}/")  # a branch below the ledger's name would be in its way
 _USUAL = ("refs/heads/", "refs/tags/", "refs/notes/")
 ALLOW = "gitcoord.server.allow"
 
@@ -50,7 +51,7 @@ class Parts:
                 self.sessions.append(move)
             elif move.ref.startswith(PROBE):
                 continue  # a client looks what this server accepts
-            elif move.ref.startswith(("refs/gitcoord/", REPLACE)) or not move.ref.startswith(allowed):
+            elif move.ref.startswith(_NEVER) or not move.ref.startswith(allowed):
                 raise _forbidden(move.ref)
             else:
                 self.code.append(move)
@@ -101,7 +102,10 @@ def receive(
         lookup = _lookup(ctx, ledger)
         head = parts.ledger.new if parts.ledger is not None else there or ""
         judge_claims(ctx, limits, parts.claims, ledger.wanted if ledger is not None else {}, head, lookup)
-        sessions.judge(pusher, ledger.demanded if ledger is not None else {}, lookup)
+        if there is None:
+            sessions.begin(lookup)
+        else:
+            sessions.judge(pusher, ledger.demanded if ledger is not None else {}, lookup)
         _note(ctx, registry, parts, sessions)
     return code.judge() if code is not None else []
 

@@ -15,8 +15,8 @@ from gitcoord.core.kinds import kind_module
 from gitcoord.core.retrace import Hindsight, chains, retrace
 from gitcoord.core.sessions import decode_beat, encode_beat
 from gitcoord.core.state import NotLoaded, State
-from gitcoord.errors import CouldNotJudge, Refusal, Refused
-from gitcoord.names import LEDGER, Oid, is_oid, printable
+from gitcoord.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.store.objects import Scales
 from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
@@ -140,6 +140,10 @@ class LedgerPush:
     def _require_canonical(self, pushed: Pushed) -> None:
         """One event has one commit: no other author, date, header or wording."""
         event, parents = pushed.event, pushed.commit.parents
+        try:
+            check_word(event.nonce, "nonce")
+        except UsageError as error:
+            raise _refused("ledger", f"event {event.seq}: {error.message}") from None
         if pushed.payload != commit_bytes(event, pushed.commit.tree, parents[0] if parents else None):
             raise _refused("ledger", f"event {event.seq} is not written as gitcoord writes it")
 

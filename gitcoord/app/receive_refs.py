@@ -100,6 +100,12 @@ class Sessions:
             raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat of '{agent}'")
         return beat
 
+    def begin(self, agent_of: "Lookup") -> None:
+        """A whole history brings the heartbeats of all who took part in it, the living and the ended."""
+        for agent in self.beats:
+            if agent_of(f"agents/{agent}") is None:
+                raise _refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
+
     def judge(self, pusher: "Pusher", demanded: "dict[str, Beat]", agent_of: "Lookup") -> None:
         """Own heartbeats, and what the push's events demand of others' (`demanded`); nothing else, and all of that."""
         for agent, due in demanded.items():

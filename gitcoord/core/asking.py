@@ -53,6 +53,7 @@ class Take(NamedTuple):
     nonce: str = ""
     keep: bool = False
     refused: "tuple[Record, ...]" = ()
+    only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
 
 
 def _check(command: Take) -> None:
@@ -98,6 +99,8 @@ def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
     if binding:
         return _held(state, command, list(binding.values()))
     silent = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.silent}
+    if command.only:
+        silent = {key: row for key, row in silent.items() if key in command.only}
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     return _grant(chain, command, view, list(silent.values()), admitted)
 
@@ -313,11 +316,12 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     first, last = events[0], events[-1]
     body, said = last.body, last.keep or last.body
     items = tuple(Item(*pair) for pair in body["items"])
+    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     actor = as_started(events, actor)
     take = Take(
         actor, items, body["mode"], _said(said, "ttl", 0), body["expected"], _said(said, "reason", ""),
         _said(said, "task", ""), _stood(state, items, body, actor.agent), body["units"], first.nonce,
-        last.keep is not None, first.refused,
+        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired),
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
     found: Recalled = [(decide, take), (decide_renew, renew._replace(nonce=first.nonce, refused=first.refused))]

@@ -128,10 +128,13 @@ class Inflight:
         data = "\0".join(parts).encode("utf-8", "surrogateescape")
         if len(data) > _LIMIT:
             raise StoreError("this push is too large to be noted")
+        path = f"{self._directory}/{e.ticket}.{e.pid or '-'}"
         try:
-            write_file(f"{self._directory}/{e.ticket}.{e.pid or '-'}", data)
+            write_file(path, data)
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
+        if read_file(path, _LIMIT) != data:
+            raise StoreError("cannot note that this push is landing: the note is not whole")  # a full disk may cut it
 
     def in_the_way(self) -> bool:
         """Is a push with a lower ticket still landing that this one must wait for?"""

@@ -79,10 +79,11 @@ def test_verbs_have_json_and_no_letter_twice(verb: str) -> None:
 
 def test_git_coord_has_json_wherever_it_tells_something() -> None:
     commands = dict(_commands(coord.app))
-    for name, group in list(commands.items()):
-        for inner, command in getattr(group, "commands", {}).items():
-            commands[f"{name} {inner}"] = command
-            commands.pop(name, None)
+    for _ in range(2):  # commands of commands
+        for name, group in list(commands.items()):
+            for inner, command in getattr(group, "commands", {}).items():
+                commands[f"{name} {inner}"] = command
+                commands.pop(name, None)
     without = {name for name, command in commands.items() if "json" not in _options(command)}
     assert without == {"run", "demo"}
 

@@ -112,6 +112,17 @@ def test_a_client_may_see_less_silence_than_the_server(world: World) -> None:
     assert not isinstance(judged(world, [part], late), Refusal)
 
 
+def test_of_several_units_a_client_may_free_fewer(world: World) -> None:
+    """It saw one silent holder, which was enough; the server sees two."""
+    world.must("claim", Take(Actor("alice"), paths("@gpu"), units=1))
+    world.must("claim", Take(Actor("bob"), paths("@gpu"), units=2))
+    late = FakeHost(world.host.boot, world.host.now + 99999, world.host.ticks + 99999_000)
+    events = made(world, "claim", Take(Actor("carol"), paths("@gpu"), units=1), late)
+    assert len(events[0].body["claims"]) == 2
+    part = events[0]._replace(body={"claims": events[0].body["claims"][:1]})
+    assert not isinstance(judged(world, [part, *events[1:]], late), Refusal)
+
+
 def test_a_release_that_tells_of_files_that_did_not_change(world: World) -> None:
     world.head, world.changed = "1" * 40, {"a": [["a/x", "100644", "b" * 40]]}
     (event,) = made(world, "release", Release(Actor("alice"), paths("a")))

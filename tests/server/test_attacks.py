@@ -180,6 +180,17 @@ def test_a_clock_that_is_far_off(site: Site) -> None:
     unchanged(site, site.sync("bob"), before, "more than a day off")
 
 
+def test_a_nonce_that_is_no_word(site: Site) -> None:
+    before = site.refs()
+    forge(site, ("halt", "bob", {"reason": ""}, {"nonce": "a/../b", "keep": {}}))
+    unchanged(site, site.sync("bob"), before, "is not a nonce")
+
+
+def test_a_branch_in_the_ledgers_way(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    unchanged(site, site.push("origin", "main:refs/heads/gitcoord/x"), site.refs(), "not for pushing")
+
+
 # --- claim refs
 
 

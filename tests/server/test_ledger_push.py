@@ -65,7 +65,10 @@ def test_a_whole_history_may_begin_a_ledger(tmp_path: Path) -> None:
     for name in ("alice", "bob"):
         site.claim(f"shared/{name}", agent=name)
     site.claim("release", "shared/bob", agent="bob")
-    done = site.sync()
+    assert site.world.coord("stop", agent="bob").code == 0
+    site.accounts('[account "alice"]\nagent = alice\n[account "bob"]\nagent = bob\n')
+    assert "may not act for 'bob'" in site.sync("alice").err, "the last command is the pusher's own"
+    done = site.sync("bob")
     assert done.code == 0, done
     assert site.private() == site.local() and len(site.private()) == 4
 

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.support import Done
 from tests.server.support import Site
 from tests.support import git
 
 # Says that it has come here, then waits until it may go on.
 _STOP = """#!/bin/sh
-case $1 in refs/heads/main) ;; *) exit 0 ;; esac
+case $1 in {ref}) ;; *) exit 0 ;; esac
 [ -p "{place}/gate" ] || exit 0
 echo here >"{place}/here"
 read -r _ <"{place}/gate"
@@ -30,10 +31,19 @@ def site(tmp_path: Path) -> Site:
     site = Site(tmp_path).setup()
     site.claim("--ttl", "60s", "shared/a", agent="alice")
     assert site.sync().code == 0
-    hook = site.bare / "hooks/update"
-    hook.write_text(_STOP.format(place=tmp_path))
-    hook.chmod(0o755)
+    stop_at(site, "refs/heads/main")
     return site
+
+
+def stop_at(site: Site, ref: str) -> None:
+    hook = site.bare / "hooks/update"
+    hook.write_text(_STOP.format(place=site.place, ref=ref))
+    hook.chmod(0o755)
+
+
+def tickets(site: Site) -> list[str]:
+    names = os.listdir(site.bare / "gitcoord/inflight")
+    return [name for name in names if name[0].isdigit() and not name.endswith(".tmp")]
 
 
 class Stopped:
@@ -80,8 +90,7 @@ def test_a_takeover_waits_for_the_push_that_is_landing(site: Site, stopped: Stop
     done: list[int] = []
     taking = threading.Thread(target=lambda: done.append(site.sync().code))
     taking.start()
-    tickets = site.bare / "gitcoord/inflight"
-    while len([name for name in os.listdir(tickets) if name[0].isdigit() and not name.endswith(".tmp")]) < 2:
+    while len(tickets(site)) < 2:
         assert taking.is_alive()
     assert site.private()["refs/heads/gitcoord"] == before and not done, (
         "the claim changed hands while a push was landing"
@@ -125,7 +134,7 @@ def test_what_does_not_meet_does_not_wait(site: Site, stopped: Stopped) -> None:
 def test_a_dead_push_is_not_waited_for(site: Site, stopped: Stopped) -> None:
     """receive-pack is killed where it stands: its ticket ends with it."""
     take_away(site)
-    (ticket,) = [n for n in os.listdir(site.bare / "gitcoord/inflight") if n[0].isdigit() and not n.endswith(".tmp")]
+    (ticket,) = tickets(site)
     os.kill(int(ticket.partition(".")[2]), 9)
     assert site.sync().code == 0
     assert not stopped.landed()
@@ -138,3 +147,27 @@ def test_whoever_lost_the_claim_is_refused(site: Site) -> None:
     done = site.push("origin", "main", options=("agent=alice",))
     assert done.code != 0 and "[held]" in done.err and "bob" in done.err
     assert git(site.bare, "show", "main:shared/a") == b"a\n"
+
+
+def test_a_push_waits_for_the_takeover_that_is_landing(site: Site) -> None:
+    """The other way round: the takeover was judged first, so alice's push is judged after it has landed."""
+    site.setting("wait", "60")
+    take_away(site)
+    stop_at(site, "refs/heads/gitcoord")
+    for name in ("here", "gate"):
+        os.mkfifo(site.place / name)
+    taking = subprocess.Popen(
+        ["git", "push", "-q", "--atomic", "origin", *site.refspecs()], cwd=site.top, stderr=subprocess.DEVNULL
+    )
+    assert (site.place / "here").read_text() == "here\n"
+    commit = site.commit({"shared/a": "stale\n"}, "alice")
+    done: list[Done] = []
+    pushing = threading.Thread(target=lambda: done.append(site.push("origin", "main", options=("agent=alice",))))
+    pushing.start()
+    while len(tickets(site)) < 2:
+        assert pushing.is_alive()
+    (site.place / "gate").write_text("go\n")
+    assert taking.wait(60) == 0
+    pushing.join(60)
+    assert done[0].code != 0 and "[held]" in done[0].err
+    assert site.refs()["refs/heads/main"] != commit
