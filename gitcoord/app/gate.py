@@ -14,7 +14,7 @@ from gitcoord.core.deploys import details, match, refusal, targets
 from gitcoord.core.judge import FEW, Step, Verdict, judge
 from gitcoord.core.policy import ENFORCE, parse_policy
 from gitcoord.errors import CouldNotJudge
-from gitcoord.names import CLAIMS, LEDGER
+from gitcoord.names import CLAIMS, LEDGER, TIP
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import read_file
 from gitcoord.store.process import run
@@ -103,7 +103,7 @@ class Gate:
 
     def _move(self, move: Move) -> Outcome:
         if is_private(move.ref):
-            return self._refuse(_private(move, self.actor.agent))
+            return self._judge("", []) if self._is_fetch(move) else self._refuse(_private(move, self.actor.agent))
         if move.ref == f"refs/heads/{self.sync}" and not move.new:
             return self._refuse(_deleted(move, self.actor.agent))
         if not move.new or not self._is_gated(move.ref):
@@ -279,6 +279,15 @@ class Gate:
     def _is_commit(self, oid: str) -> bool:
         code, _, _ = run(["git", "cat-file", "-e", f"{oid}^{{commit}}"], self._ctx.repo.env)
         return not code
+
+    def _is_fetch(self, move: Move) -> bool:
+        """Where a remote decides, the refs here are copies, which a plain `git fetch` renews. The ledger only goes forward."""
+        if not self._ctx.remote or move.ref == TIP:
+            return False
+        if move.ref != LEDGER or not move.old:
+            return True
+        argv = ["git", "--no-replace-objects", "merge-base", "--is-ancestor", move.old, move.new]
+        return bool(move.new) and not run(argv, self._ctx.repo.env)[0]
 
     def _is_copy(self, move: Move) -> bool:
         """A push that only brings a copy of the ledger up to date, as a backup."""

@@ -2,7 +2,7 @@
 
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.ledger import REPAIR, read_snapshot
-from gitcoord.app.step import commit_bytes
+from gitcoord.app.step import event_commit
 from gitcoord.app.transact import transact
 from gitcoord.core.codec import encode_file
 from gitcoord.core.events import effects
@@ -48,7 +48,7 @@ def first_ledger(
     }
     tree = TreeEditor(store, Trees(store)).edit(None, dict(blobs))
     assert tree is not None
-    root = store.write("commit", commit_bytes(event, tree, None))
+    root = store.write("commit", event_commit(ctx, event, tree, None))
     store.flush()
     try:
         swap_over_locks(ctx, [Create(LEDGER, root), Create(TIP, root)])

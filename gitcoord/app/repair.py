@@ -7,7 +7,7 @@ repair event. Where events may be lost for good, an epoch event leaps, so that n
 from gitcoord.app.fsck import agents_of, beat_of, blobs_of, examine, is_ancestor, tree_differences
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.ledger import Commit
-from gitcoord.app.step import commit_bytes
+from gitcoord.app.step import event_commit
 from gitcoord.core.codec import Malformed
 from gitcoord.core.events import Event
 from gitcoord.core.kinds.epoch import LEAP
@@ -103,7 +103,7 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
         0,
         {"reason": "the ledger's tip was lost"},
     )
-    commit = ctx.store.write("commit", commit_bytes(event, newest.tree, newest.oid))
+    commit = ctx.store.write("commit", event_commit(ctx, event, newest.tree, newest.oid))
     ctx.store.flush()
     _swap(ctx, (LEDGER, head, commit), (TIP, None, commit))
     done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
@@ -177,12 +177,12 @@ def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list
         return
     body = {"skipped": outcome.skipped, "reason": "fsck --repair"}
     event = Event("repair", outcome.state.seq + 1, actor.agent, ctx.host.wall(), ctx.host.random(), 0, body)
-    commit = ctx.store.write("commit", commit_bytes(event, tree, head))
+    commit = ctx.store.write("commit", event_commit(ctx, event, tree, head))
     highest = _highest(ctx, outcome.skipped)
     if highest > event.seq:
         # What was skipped gave tokens out: leap over them, so that none is ever given again.
         leap = Event("epoch", highest + 1, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
-        commit = ctx.store.write("commit", commit_bytes(leap, tree, commit))
+        commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
     ctx.store.flush()
     _swap(ctx, (LEDGER, head, commit), (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")

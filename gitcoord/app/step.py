@@ -44,7 +44,7 @@ def prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decisi
             for key, record in changes.items()
         }
         tree = editor.edit(tree, blobs) or store.write("tree", b"")
-        head = store.write("commit", commit_bytes(event, tree, head))
+        head = store.write("commit", event_commit(ctx, event, tree, head))
         for ref, present in kind_module(event.kind).refs(state, event).items():
             wanted[ref] = head if present else None
         state = state.patched(changes)
@@ -62,6 +62,16 @@ def prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decisi
     store.flush()
     operations += [operation for row in rows if (operation := move(*row)) is not None]
     return head, operations
+
+
+def event_commit(ctx: "Context", event: "Event", tree: Oid, parent: "Oid | None") -> bytes:
+    """The commit of an event, signed by its agent where the settings say so."""
+    data = commit_bytes(event, tree, parent)
+    if not ctx.settings.get("gitcoord.signing"):
+        return data
+    from gitcoord.app.signing import signed
+
+    return signed(ctx, data, event.agent)
 
 
 def commit_bytes(event: "Event", tree: Oid, parent: "Oid | None") -> bytes:
