@@ -26,7 +26,16 @@ from gitcoord.app.refusals import count_refusal, pending_refusals
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
 from gitcoord.core.events import Decision
-from gitcoord.errors import Contention, GitcoordError, OutcomeUnknown, Refusal, Refused, StoreError, Unreachable
+from gitcoord.errors import (
+    Contention,
+    GitcoordError,
+    OutcomeUnknown,
+    Refusal,
+    Refused,
+    StoreError,
+    Unreachable,
+    UsageError,
+)
 from gitcoord.names import LEDGER, SESSIONS, TIP, session_ref
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import FAILED, HOST, LANDED, LOST, NONE, UNKNOWN, UNREACHABLE
@@ -290,6 +299,10 @@ def transact_remotely(
 ) -> "dict[str, object]":
     actor = command.actor.agent
     began = ctx.host.mono()
+    if ctx.reads_only:
+        raise UsageError(
+            "this clone only looks at the ledger", hints=(f"join it: git coord init --remote {ctx.remote}",)
+        )
     command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
     tried: list[Step] = []
     together = True
