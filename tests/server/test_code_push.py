@@ -173,7 +173,8 @@ def test_nothing_is_written_beside_the_refs(site: Site) -> None:
     site.commit({"free/x": "side\n"}, "alice")
     site.world.git("checkout", "-q", "main")
     site.commit({"free/y": "main\n"}, "alice")
-    site.world.git("merge", "-q", "-m", "x", "side")
+    site.world.git("merge", "-q", "--no-commit", "side")
+    site.commit({"free/z": "not what a merge alone makes\n"}, "alice")
     site.commit({"shared/b": "no\n"}, "alice")
     objects = _objects(site)
     assert push(site, "main").code != 0
