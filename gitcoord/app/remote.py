@@ -143,7 +143,7 @@ def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
         try:
             _look_once(ctx, ctx.host.mono())
         except GitcoordError as error:
-            told["stale"] = error.message
+            told["offline"] = error.message
         seen, wall = seen_at(ctx)
     age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
     return {"as_of_seconds": age, **told}
