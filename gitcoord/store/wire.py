@@ -56,8 +56,11 @@ class Wire(Far):
             if code or not url:
                 raise ValueError(self.name)
             local = url.startswith(("/", ".", "file://"))
+            ssh = self._env.get(b"GIT_SSH_COMMAND", b"").decode("utf-8", "surrogateescape") or None
             self._client = (
-                (SubprocessGitClient(), url.removeprefix("file://")) if local else get_transport_and_path(url)
+                (SubprocessGitClient(), url.removeprefix("file://"))
+                if local
+                else get_transport_and_path(url, ssh_command=ssh)
             )
         return self._client
 
