@@ -3,15 +3,15 @@
 git_claim='' # the installer writes the path; without one, PATH decides
 dir=${GIT_DIR:-.}
 
-# The note that pre-receive left for this push: named after receive-pack, which is above this hook, perhaps not directly.
-find_note() {
-    pid=$PPID note=''
+# The push that is landing here: pre-receive left notes named after receive-pack, which is above this hook, perhaps not
+# directly. Sets `pid`.
+find_push() {
+    pid=$PPID
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
         [ "$pid" -gt 1 ] || return 1
-        if [ -f "$dir/gitcoord/inflight/refs.$pid" ]; then
-            note=$dir/gitcoord/inflight/refs.$pid
-            return 0
-        fi
+        for entry in "$dir"/gitcoord/inflight/*."$pid"; do
+            [ ! -f "$entry" ] || return 0
+        done
         above=''
         while read -r key value _; do
             case $key in PPid:) above=$value && break ;; esac
@@ -19,4 +19,11 @@ find_note() {
         pid=${above:-0}
     done
     return 1
+}
+
+# The refs that this push was judged to move together; sets `note`.
+find_note() {
+    find_push || return 1
+    note=$dir/gitcoord/inflight/refs.$pid
+    [ -f "$note" ]
 }
