@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,28 @@ def test_limits_say_their_setting(site: Site) -> None:
     unchanged(site, site.sync(), before, "could not be judged")
     site.setting("maxEventBytes", "100000")
     assert site.sync().code == 0
+
+
+def test_silence_is_counted_on_the_servers_own_clock(site: Site) -> None:
+    """alice works on another machine. bob's machine has watched her heartbeat for hours; the server first saw it just now."""
+    site.claim("--ttl", "60s", "shared/a", agent="alice")
+    ref = "refs/gitcoord/sessions/alice"
+    beat = json.loads(site.world.git("cat-file", "blob", ref)) | {"boot": "another machine"}
+    text = json.dumps(beat, sort_keys=True, separators=(",", ":")) + "\n"
+    site.world.git("update-ref", ref, site.blob(text.encode()))
+    assert site.sync().code == 0
+    before = site.refs()
+    assert site.world.claim("shared/a", agent="bob").code == 1, "bob's machine sees it for the first time"
+    _watched_for(site.top / ".git/gitcoord/seen/alice", 3600)
+    site.claim("shared/a", agent="bob")
+    unchanged(site, site.sync(), before, "held by alice")
+    _watched_for(site.bare / "gitcoord/seen/alice", 20)
+    unchanged(site, site.sync(), before, "held by alice")
+    _watched_for(site.bare / "gitcoord/seen/alice", 60)
+    assert site.sync().code == 0, "ttl x 1.2 have passed"
+
+
+def _watched_for(note: Path, seconds: int) -> None:
+    """As if this host had seen the heartbeat so much earlier."""
+    oid, boot, mono = note.read_text().split("\n")
+    note.write_text(f"{oid}\n{boot}\n{int(mono) - seconds * 1000}")
