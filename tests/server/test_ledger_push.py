@@ -148,3 +148,14 @@ def _watched_for(note: Path, seconds: int) -> None:
     """As if this host had seen the heartbeat so much earlier."""
     oid, boot, mono = note.read_text().split("\n")
     note.write_text(f"{oid}\n{boot}\n{int(mono) - seconds * 1000}")
+
+
+def test_an_account_sets_up(tmp_path: Path) -> None:
+    """The first event is by 'init' where nobody is named; from the second on the account's agents act."""
+    site = Site(tmp_path)
+    site.accounts('[account "alice"]\nagent = alice\n')
+    site.world.init()
+    assert site.sync("nobody").code != 0
+    assert site.sync("alice").code == 0
+    site.claim("shared/a", agent="alice")
+    assert site.sync("alice").code == 0
