@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2034,SC2154  # the hook says which event it is, and uses what is set here
 # What the server's hooks share; `git coord server install` writes it into each of them. Pure sh, no process.
 git_claim='' # the installer writes the path; without one, PATH decides
-dir=${GIT_DIR:-.}
+dir=${GIT_DIR:-}
+[ -n "$dir" ] || { [ -d .git ] && dir=.git || dir=.; }
 
 # The push that is landing here: pre-receive left notes named after receive-pack, which is above this hook, perhaps not
 # directly. Sets `pid`.
