@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,22 @@ def test_claim_refs_may_be_mended(site: Site) -> None:
 
 def _by_hand(site: Site, *words: str) -> None:
     git(site.bare, "-c", "core.hooksPath=/dev/null", *words)
+
+
+def test_a_torn_push_is_mended(site: Site) -> None:
+    """The server died between two refs: whichever half is there, the client's next push completes or clears it."""
+    site.claim("shared/a", agent="alice")
+    shutil.copytree(site.top / ".git/objects", site.bare / "objects", dirs_exist_ok=True)
+    local = site.local()
+    _by_hand(site, "update-ref", "refs/heads/gitcoord", local["refs/heads/gitcoord"])
+    assert site.sync().code == 0 and site.private() == local, "the ledger moved, its refs did not"
+    site.claim("shared/b", agent="alice")
+    shutil.copytree(site.top / ".git/objects", site.bare / "objects", dirs_exist_ok=True)
+    ref = "refs/claims/path/shared/b/@alice"
+    _by_hand(site, "update-ref", ref, site.local()[ref])
+    assert site.push("origin", f":{ref}").code == 0, "a claim ref without its event is nobody's"
+    _by_hand(site, "update-ref", ref, site.local()[ref])
+    assert site.sync().code == 0 and site.private() == site.local(), "a claim ref moved, the ledger did not"
 
 
 def test_limits_say_their_setting(site: Site) -> None:
