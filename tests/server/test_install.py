@@ -12,6 +12,7 @@ import pytest
 from gitcoord.app.hooktext import Kit, render
 from gitcoord.app.server import EVENTS
 from tests.cli.support import COORD, ROOT, Done
+from tests.cli.test_json import holds
 from tests.hooks.places import picture
 from tests.server.support import Site, claim_program, unchanged
 from tests.support import git
@@ -158,3 +159,17 @@ def test_where_no_note_can_be_written_nothing_lands(bare: Path) -> None:
     unchanged(site, site.push("origin", "main"), before, "could not be judged", "cannot note")
     (site.bare / "gitcoord/inflight").unlink()
     assert site.sync().code == 0 and site.push("origin", "main").code == 0
+
+
+def test_what_json_prints_is_on_the_page(bare: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(bare.parent / "id")], check=True)
+    place, file = str(bare), str(bare.parent / "id.pub")
+    holds(server(bare, "status", place, "--json", code=1), "gate status")
+    holds(server(bare, "install", place, "--json"), "gate installed")
+    holds(server(bare, "status", place, "--json"), "gate status")
+    holds(server(bare, "key", "add", place, "alice", file, "--json"), "key")
+    holds(server(bare, "key", "rotate", place, "alice", file, "--json"), "key")
+    holds(server(bare, "key", "list", place, "--json"), "keys")
+    holds(server(bare, "key", "revoke", place, "alice", "--json"), "revoked keys")
+    holds(server(bare, "key", "revoke", place, "alice", "--json", code=1), "revoked keys")
+    holds(server(bare, "uninstall", place, "--json"), "removed hooks")
