@@ -132,7 +132,7 @@ def _stale(bare: Path, env: Mapping[str, str], states: list[Live]) -> list[str]:
     rows = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
     seqs = {
         words[0]: int(words[1])
-        for words in (line.split() for line in _git(bare, env, "log", f"--format=%H %(trailers:key=Seq,valueonly,separator=)", LEDGER, "--").splitlines())
+        for words in (line.split() for line in _git(bare, env, "log", "--format=%H %(trailers:key=Seq,valueonly,separator=)", LEDGER, "--").splitlines())
         if len(words) == 2
     }  # fmt: skip
     problems = []
