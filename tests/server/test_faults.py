@@ -122,7 +122,7 @@ def test_cut_after_the_server_has_it(realm: Realm, one: Clone, link: Link, mende
 
 @LINKED
 def test_a_process_that_lives_long_and_a_cut_link(realm: Realm, one: Clone, link: Link) -> None:
-    with LongLived(one, "alice") as alice:  # type: ignore[arg-type]
+    with LongLived(one, "alice") as alice:
         assert alice.ask("take", "shared/b") == "ok"
         link.cut()
         assert alice.ask("take", "shared/a").startswith("unreachable ")

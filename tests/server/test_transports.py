@@ -59,7 +59,7 @@ def test_two_machines(realm: Realm, machines: tuple[Clone, Clone]) -> None:
 @WIRED
 def test_a_process_that_lives_long(realm: Realm, machines: tuple[Clone, Clone]) -> None:
     one, two = machines
-    with LongLived(one, "alice", _without_push(one)) as alice:  # type: ignore[arg-type]
+    with LongLived(one, "alice", _without_push(one)) as alice:
         for path in ("shared/a", "shared/b"):
             assert alice.ask("take", path) == "ok"
         refused(two.take("shared/a", "bob"), "held")
