@@ -13,7 +13,6 @@ from tests.server.link import Link
 from tests.server.process import program
 from tests.server.realm import STEPS, Clone, Realm
 from tests.server.servers import Served, serving
-from tests.support import git
 
 pytestmark = pytest.mark.faults
 DAEMON = pytest.mark.parametrize("server", ["git"], indirect=True)
@@ -40,12 +39,15 @@ def asks(clone: Clone, path: str = "shared/a", agent: str = "alice") -> "subproc
     return clone.start("git-claim", "--json", path, agent=agent)
 
 
-def goes_on(realm: Realm, one: Clone, *, granted: "bool | None" = None) -> None:
-    """Asked again, alice has it, by one event; the other machine is told so, and everything can be given back."""
+def goes_on(realm: Realm, one: Clone, *, granted: "bool | None" = None, claims: int = 0) -> None:
+    """Asked again, alice has it, by one event; the other machine is told so, and everything can be given back.
+
+    `claims`: so many were granted and given back before.
+    """
     before = len(realm.events("claim"))
-    assert granted is None or before == granted
+    assert granted is None or before == claims + granted
     assert one.take("shared/a", "alice").code == 0
-    assert len(realm.events("claim")) == 1
+    assert len(realm.events("claim")) == claims + 1
     two = realm.clone("two", "bob")
     found = two.take("shared/a", "bob")
     assert [row["agent"] for row in found.json["held"]] == ["alice"], found
@@ -166,3 +168,94 @@ def test_the_server_is_killed(realm: Realm, step: str) -> None:
         assert (done.code, done.json["error"]) == (5, "unknown-outcome"), done
     realm.served.server.start()
     goes_on(realm, one, granted=step in ("committed", "post-receive"))
+
+
+@DAEMON
+def test_the_server_is_killed_while_a_claim_ends(realm: Realm) -> None:
+    """A deletion: git locks packed-refs too."""
+    one = realm.clone("one", "alice")
+    assert one.take("shared/a", "alice").code == 0
+    with realm.held_at("prepared") as held:
+        with running(one.start("git-claim", "release", "--json", "shared/a", agent="alice")) as asking:
+            held.wait(asking)
+            realm.served.server.stop()
+            assert ended(asking).code == 5
+    realm.served.server.start()
+    assert (realm.bare / "packed-refs.lock").exists(), "what must not stay"
+    assert one.release("shared/a", "alice").code == 0
+    assert not (realm.bare / "packed-refs.lock").exists()
+    goes_on(realm, one, claims=1)
+
+
+@DAEMON
+def test_a_lock_of_somebody_else_stays(realm: Realm) -> None:
+    """The same, but the lock that is there now was made after the push died: by git gc, perhaps, which still runs."""
+    one = realm.clone("one", "alice")
+    with realm.held_at("prepared") as held, running(asks(one)) as asking:
+        held.wait(asking)
+        realm.served.server.stop()
+        ended(asking)
+    lock = realm.bare / "refs/heads/gitcoord.lock"
+    lock.unlink()
+    lock.touch()
+    realm.served.server.start()
+    done = one.take("shared/a", "alice")
+    assert done.code == 4 and "refs/heads/gitcoord.lock" in done.json["message"] and lock.exists(), done
+    lock.unlink()
+    goes_on(realm, one, granted=False)
+
+
+# --- the server's disk --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Served]:
+    """A server with a small disk of its own."""
+    with serving("git") as server:
+        bare = server.repositories / "small.git"
+        bare.mkdir()
+        words = [program("mount"), "-t", "tmpfs", "-o", "size=4m", "none", str(bare)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no disk of its own: {done.stderr.strip()}")
+        try:
+            yield server.create("small")
+        finally:
+            server.stop()
+            subprocess.run([program("umount"), "-l", str(bare)], check=True)
+
+
+def free(place: Path) -> int:
+    found = os.statvfs(place)
+    return found.f_bavail
+
+
+def fill(place: Path, left: int) -> None:
+    """So many blocks are left."""
+    with open(place / "ballast", "ab") as ballast:
+        while (more := free(place) - left) > 0:
+            ballast.write(bytes(4096 * more))
+            ballast.flush()
+
+
+@pytest.mark.namespaces
+def test_the_servers_disk_is_full(small: Served, tmp_path: Path) -> None:
+    """From the last block on: each number of free blocks fails at another step, or no longer."""
+    realm = Realm(small, tmp_path)
+    one, two = realm.clone("one", "alice"), realm.clone("two", "bob")
+    answers = []
+    for left in range(0, 24, 2):
+        fill(realm.bare, left)
+        before = realm.refs()
+        done = one.take("shared/a", "alice")
+        answers.append(done.code)
+        if done.code == 0:
+            break
+        assert done.code in (1, 4, 5) and realm.refs() == before, done
+        assert done.json["error"] in ("store", "unknown-outcome", "host"), done
+        (realm.bare / "ballast").unlink()
+    assert answers[0] != 0 and answers[-1] == 0, answers
+    (realm.bare / "ballast").unlink()
+    realm.assert_sound()
+    assert two.take("shared/a", "bob").code == 1 and two.take("shared/b", "bob").code == 0
+    realm.assert_sound()
