@@ -121,7 +121,18 @@ def _url(ctx: "Context", name: str) -> str:
     code, out, _ = run(["git", "remote", "get-url", "--", name], ctx.repo.env)
     if code or name.startswith("-"):
         raise UsageError(f"{quote(name[:80])} is not a remote of this clone", hints=("those it has: git remote -v",))
-    return out.decode("utf-8", "surrogateescape").strip()
+    return without_secrets(out.decode("utf-8", "surrogateescape").strip())
+
+
+def without_secrets(url: str) -> str:
+    """Everybody reads the ledger: the address goes there without a user's name and password, or a token."""
+    scheme, sep, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    if not sep or "@" not in host:
+        return url
+    user, _, host = host.rpartition("@")
+    kept = f"{user.partition(':')[0]}@" if scheme not in ("http", "https") else ""
+    return f"{scheme}://{kept}{host}{slash}{path}"
 
 
 def _near(ctx: "Context") -> "PlumbingStore":
@@ -172,7 +183,7 @@ def probe(ctx: "Context", name: str) -> Ways:
     ref = _PROBE + ctx.host.random()[:12]
     for _ in range(4):
         far = _Probing(ctx.repo.env, name, atomic=ways.atomic)
-        options = ("agent=gitcoord-probe",) if ways.options else ()
+        options = ("gitcoord-probe",) if ways.options else ()  # names nobody: some accounts stand for few agents
         report = far.push([Move(ref, None, oid)], options)
         if report.kind == LANDED:
             far.push([Move(ref, oid, None)], options)

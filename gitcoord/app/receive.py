@@ -50,7 +50,7 @@ class Parts:
             elif move.ref.startswith(SESSIONS):
                 self.sessions.append(move)
             elif move.ref.startswith(PROBE):
-                continue  # a client looks what this server accepts
+                continue
             elif move.ref.startswith(_NEVER) or not move.ref.startswith(allowed):
                 raise _forbidden(move.ref)
             else:
@@ -77,8 +77,8 @@ def receive(
     """Refused or CouldNotJudge unless the push may land as far as the ledger goes; gives the verdicts on code."""
     parts = Parts(ctx, moves)
     there = ctx.store.target(LEDGER)
-    if there is None and not parts.private:
-        return []
+    if not parts.private and (there is None or not parts.code):
+        return []  # nothing to judge by, or nothing to judge: a client looks what this server accepts
     if there is None and parts.ledger is None:
         raise Refused(
             Refusal(

@@ -70,7 +70,7 @@ class _Push:
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
         from gitcoord.store.inflight import Inflight
 
-        self._registry = Inflight(repo.scratch, ctx.host.boot, ctx.host.mono)
+        self._registry = Inflight(repo.common_dir, repo.scratch, ctx.host.boot, ctx.host.mono)
         self._registry.counts = ctx.settings.flag("gitcoord.server.inflight", default=True)
         code = _judge(ctx, self._registry, self._env, data)
         if code:

@@ -6,8 +6,9 @@ a push of the ledger waits for pushes of code with a lower ticket that rely on w
 therefore landed, or failed, before the other one is judged or lands. Only lower tickets are waited for, so nobody waits in
 a circle. A ticket ends with the process that moves the refs: neither a killed hook nor a slow one ends it early.
 
-Files below `<scratch>/inflight`: `lock`, `next` (the next ticket), `<ticket>.<pid>` (a push), `refs.<pid>` (the refs that
-must move in one transaction, for the reference-transaction hook).
+Files below `<scratch>/inflight`: `lock`, `next` (the next ticket), `<ticket>.<pid>` (a push), `refs.<pid>` (after a line
+about the process, the refs that must move in one transaction, for the reference-transaction hook), `locked.<pid>` (made by
+that hook: receive-pack held the locks of all these refs). By the last two, locks that a killed push left are known.
 """
 
 import posix
@@ -80,7 +81,8 @@ class Entry(NamedTuple):
 class Inflight:
     """This repository's registry, seen by one push."""
 
-    def __init__(self, scratch: str, boot: str, mono: "Callable[[], int]") -> None:
+    def __init__(self, common: str, scratch: str, boot: str, mono: "Callable[[], int]") -> None:
+        self._common = common
         self._directory = f"{scratch}/inflight"
         self._boot = boot
         self._mono = mono
@@ -92,18 +94,22 @@ class Inflight:
 
     def register(self, *, relies: Stake = NOTHING, touches: Stake = NOTHING) -> None:
         """Take the next ticket. StoreError where nothing can be written: then nothing may be let through."""
+        self._locked(lambda: self._register(relies, touches))
+
+    def _locked(self, action: "Callable[[], None]") -> None:
         try:
             make_directory(self._directory)
             fd = posix.open(f"{self._directory}/lock", posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
             try:
                 flock(fd, LOCK_EX)
-                self._register(relies, touches)
+                action()
             finally:
                 posix.close(fd)
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
 
     def _register(self, relies: Stake, touches: Stake) -> None:
+        self._bury()
         text = read_file(f"{self._directory}/next").decode("ascii", "replace")
         living = [entry.ticket for entry in self._entries(sweep=True)]
         ticket = max([int(text) if text.isdecimal() else 1, *(number + 1 for number in living)])
@@ -158,8 +164,6 @@ class Inflight:
         found = []
         for name in list_files(self._directory):
             ticket, _, pid = name.partition(".")
-            if ticket == "refs" and sweep and not start_time(int(pid) if pid.isdecimal() else 0):
-                remove_file(f"{self._directory}/{name}")
             if not ticket.isdecimal() or name.endswith(".tmp"):
                 continue
             data = read_file(f"{self._directory}/{name}", _LIMIT)
@@ -183,12 +187,57 @@ class Inflight:
         """The refs of this push that must move together, as the reference-transaction hook will be told of them."""
         if not self.pid:
             return
-        data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
-        try:
-            make_directory(self._directory)
+        start = start_time(int(self.pid))
+        head = f"# {start or '-'} {self._boot} {_namespace() or '-'}"
+        data = "".join(f"{line}\n" for line in [head, *lines]).encode("utf-8", "surrogateescape")
+
+        def note() -> None:
+            self._bury()
             write_file(f"{self._directory}/refs.{self.pid}", data)
-        except OSError as error:
-            raise StoreError(f"cannot note what this push moves: {error.strerror}") from None
+
+        self._locked(note)
+
+    def _bury(self) -> None:
+        """Drop the notes of pushes that have ended, and the locks that a killed one left behind: nobody else would."""
+        for name in list_files(self._directory):
+            kind, _, pid = name.partition(".")
+            if kind != "refs" or not pid.isdecimal():
+                continue
+            head, *lines = read_file(f"{self._directory}/{name}", _LIMIT).decode("utf-8", "surrogateescape").split("\n")
+            words = head.split(" ")
+            if len(words) == 4 and self._runs(pid, *words[1:]):
+                continue
+            self._unlock(pid, [line.split(" ", 2) for line in lines if line])
+            remove_file(f"{self._directory}/locked.{pid}")
+            remove_file(f"{self._directory}/{name}")
+
+    def _runs(self, pid: str, start: str, boot: str, namespace: str) -> bool:
+        if boot.partition("/")[0] != self._boot.partition("/")[0]:
+            return False
+        return namespace != (_namespace() or "-") or runs_still(
+            pid, start
+        )  # another container's cannot be seen from here
+
+    def _unlock(self, pid: str, rows: "list[list[str]]") -> None:
+        """Only locks that were made after the push was judged and before it said that it held them: those are its own.
+
+        One of git's own housekeeping, made later, is not; nor is one that somebody else had, or the push could not lock.
+        """
+        judged, held = (_made(f"{self._directory}/{name}.{pid}") for name in ("refs", "locked"))
+        locks = [f"{ref}.lock" for _, _, ref in rows]
+        if any(not new.strip("0") for _, new, _ in rows):
+            locks += ["packed-refs.lock", "packed-refs.new"]
+        for name in locks if judged and held else ():
+            if judged <= _made(f"{self._common}/{name}") <= held:
+                remove_file(f"{self._common}/{name}")
+
+
+def _made(path: str) -> int:
+    """When a file was last written; 0 where there is none."""
+    try:
+        return posix.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _words(held: Stake) -> "list[str]":

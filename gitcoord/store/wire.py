@@ -5,6 +5,7 @@ git: a repository on this machine is reached through `git receive-pack` too, nev
 """
 
 from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import Any
 
 from dulwich.client import GitClient, SubprocessGitClient, get_transport_and_path
@@ -56,13 +57,20 @@ class Wire(Far):
             if code or not url:
                 raise ValueError(self.name)
             local = url.startswith(("/", ".", "file://"))
-            ssh = self._env.get(b"GIT_SSH_COMMAND", b"").decode("utf-8", "surrogateescape") or None
             self._client = (
                 (SubprocessGitClient(), url.removeprefix("file://"))
                 if local
-                else get_transport_and_path(url, ssh_command=ssh)
+                else get_transport_and_path(url, ssh_command=self._ssh())
             )
         return self._client
+
+    def _ssh(self) -> "str | None":
+        """The ssh that git would start."""
+        wish = self._env.get(b"GIT_SSH_COMMAND", b"")
+        wish = wish or run(["git", "config", "--get", "core.sshCommand"], self._env)[1].strip()
+        if not wish and b"GIT_SSH" in self._env:
+            return quote(self._env[b"GIT_SSH"].decode("utf-8", "surrogateescape"))  # a program, not a command line
+        return wish.decode("utf-8", "surrogateescape") or None
 
     def _send(self, client: GitClient, path: str, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
         heard: list[bytes] = []

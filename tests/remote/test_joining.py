@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitcoord.app.attach import place
+from gitcoord.app.attach import place, without_secrets
 from tests.race.support import Answer
 from tests.remote.support import LEDGER, Fleet
 
@@ -94,6 +94,20 @@ def test_another_address_of_the_same_server(fleet: Fleet) -> None:
 )
 def test_addresses(one: str, other: str, same: bool) -> None:
     assert (place(one) == place(other)) is same
+
+
+@pytest.mark.parametrize(
+    "url, told",
+    [
+        ("https://ada:secret@host.example/x.git", "https://host.example/x.git"),
+        ("https://token@host.example:8443/x@y", "https://host.example:8443/x@y"),
+        ("ssh://git:secret@host.example/x", "ssh://git@host.example/x"),
+        ("git@host.example:x", "git@host.example:x"),
+        ("/srv/a@b/x", "/srv/a@b/x"),
+    ],
+)
+def test_what_the_ledger_is_told_of_an_address(url: str, told: str) -> None:
+    assert without_secrets(url) == told
 
 
 def test_a_ledger_of_this_clone_moves_to_the_remote(fleet: Fleet) -> None:

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.remote.support import Fleet, Machine
+from tests.race.support import Project
+from tests.remote.support import Fleet
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,11 +35,9 @@ for line in sys.stdin:
 
 
 class Client:
-    def __init__(self, machine: Machine, agent: str, env: "dict[str, str] | None" = None) -> None:
+    def __init__(self, machine: Project, agent: str, env: "dict[str, str] | None" = None) -> None:
         argv = [sys.executable, "-c", _CLIENT.format(root=str(ROOT), agent=agent)]
-        self.process = subprocess.Popen(
-            argv, cwd=machine.repo, env={**machine.env, **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )  # fmt: skip
+        self.process = machine.start(*argv, env=env, stdin=subprocess.PIPE)
 
     def __enter__(self) -> "Client":
         return self

@@ -1,0 +1,261 @@
+"""Links cut, servers killed, disks full: whatever happens, the invariant holds afterwards and work goes on."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.race.support import Answer, running, wait_until
+from tests.remote.test_wire import Client as LongLived
+from tests.server.link import Link
+from tests.server.process import program
+from tests.server.realm import STEPS, Clone, Realm
+from tests.server.servers import Served, serving
+
+pytestmark = pytest.mark.faults
+DAEMON = pytest.mark.parametrize("server", ["git"], indirect=True)
+LINKED = pytest.mark.parametrize("server", ["git", "http"], indirect=True)
+
+
+@pytest.fixture
+def realm(served: Served, tmp_path: Path) -> Realm:
+    return Realm(served, tmp_path)
+
+
+@pytest.fixture
+def one(realm: Realm, link: Link) -> Clone:
+    """alice's machine, at the other end of the link."""
+    return realm.clone("one", "alice", port=link.port.number)
+
+
+def ended(process: "subprocess.Popen[str]") -> Answer:
+    out, err = process.communicate(timeout=60)
+    return Answer(process.returncode, out, err)
+
+
+def asks(clone: Clone, path: str = "shared/a", agent: str = "alice") -> "subprocess.Popen[str]":
+    return clone.start("git-claim", "--json", path, agent=agent)
+
+
+def goes_on(realm: Realm, one: Clone, *, granted: "bool | None" = None, claims: int = 0) -> None:
+    """Asked again, alice has it, by one event; the other machine is told so, and everything can be given back.
+
+    `claims`: so many were granted and given back before.
+    """
+    before = len(realm.events("claim"))
+    assert granted is None or before == claims + granted
+    assert one.take("shared/a", "alice").code == 0
+    assert len(realm.events("claim")) == claims + 1
+    two = realm.clone("two", "bob")
+    found = two.take("shared/a", "bob")
+    assert [row["agent"] for row in found.json["held"]] == ["alice"], found
+    one.work("shared/a", "alice")
+    assert one.push().code == 0
+    assert one.release("shared/a", "alice").code == 0
+    assert two.take("shared/a", "bob").code == 0
+    realm.assert_sound()
+
+
+# --- links --------------------------------------------------------------------------------------------------------
+
+
+@LINKED
+def test_cut_before_the_server_hears_of_it(realm: Realm, one: Clone, link: Link) -> None:
+    link.cut()
+    before = realm.refs()
+    done = one.take("shared/a", "alice")
+    assert (done.code, done.json["error"]) == (5, "unreachable") and realm.refs() == before, done
+    link.mend()
+    goes_on(realm, one, granted=False)
+
+
+@LINKED
+@pytest.mark.parametrize("sent", [10, 700, 1400])
+def test_cut_within_the_request(realm: Realm, one: Clone, link: Link, sent: int) -> None:
+    """Cut for good after so many bytes: the client cannot know, says so, and grants nothing."""
+    before = realm.refs()
+    link.cut_after(up=sent)
+    done = one.take("shared/a", "alice")
+    link.wait_reached()
+    assert done.code == 5 and done.json["error"] in ("unreachable", "unknown-outcome"), done
+    assert realm.refs() == before
+    link.mend()
+    goes_on(realm, one, granted=False)
+
+
+@LINKED
+@pytest.mark.parametrize("step", ["pre-receive", "update", "prepared"])
+def test_cut_while_the_server_is_at_it(realm: Realm, one: Clone, link: Link, step: str) -> None:
+    """The server has all that it needs and goes on alone; whatever it does, nobody is told a lie."""
+    with realm.held_at(step) as held, running(asks(one)) as asking:
+        held.wait(asking)
+        link.cut()
+        done = ended(asking)
+        assert (done.code, done.json["error"]) == (5, "unknown-outcome"), done
+        held.go()
+        wait_until("the server is done with it", lambda: not pushes(realm))
+    link.mend()
+    goes_on(realm, one)
+
+
+@LINKED
+@pytest.mark.parametrize("mended", [False, True], ids=["for good", "and mended"])
+def test_cut_after_the_server_has_it(realm: Realm, one: Clone, link: Link, mended: bool) -> None:
+    """The answer is lost. Where the server can be asked again it is a grant; else it is unknown, and asking again tells."""
+    with realm.held_at("post-receive") as held, running(asks(one)) as asking:
+        held.wait(asking)
+        link.hold(down=True)
+        held.go()
+        wait_until("the server is done with it", lambda: not pushes(realm))
+        link.cut()
+        if mended:
+            link.mend()
+        done = one.note(ended(asking), "alice")
+    assert len(realm.events("claim")) == 1
+    if mended:
+        assert done.code == 0, done
+    else:
+        assert (done.code, done.json["error"]) == (5, "unknown-outcome"), done
+        link.mend()
+    goes_on(realm, one, granted=True)
+
+
+@LINKED
+def test_a_process_that_lives_long_and_a_cut_link(realm: Realm, one: Clone, link: Link) -> None:
+    with LongLived(one, "alice") as alice:
+        assert alice.ask("take", "shared/b") == "ok"
+        link.cut()
+        assert alice.ask("take", "shared/a").startswith("unreachable ")
+        link.mend()
+        assert alice.ask("take", "shared/a") == "ok"
+    assert sorted(item[1] for event in realm.events("claim") for item in event["items"]) == ["shared/a", "shared/b"]
+    goes_on_with_b(realm, one)
+
+
+def goes_on_with_b(realm: Realm, one: Clone) -> None:
+    assert one.release("shared/b", "alice").code == 0
+    realm.assert_sound()
+
+
+def pushes(realm: Realm) -> list[str]:
+    """Those that have not ended yet: receive-packs of this repository."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = command.read_bytes().split(b"\0")
+            inside = os.readlink(command.parent / "cwd") == str(realm.bare)
+        except OSError:
+            continue
+        if any(b"receive-pack" in word for word in words[:2]) and inside:
+            found.append(command.parent.name)
+    return found
+
+
+# --- the server dies ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("server", ["git"], indirect=True)
+@pytest.mark.parametrize("step", STEPS)
+def test_the_server_is_killed(realm: Realm, step: str) -> None:
+    """With everything that runs there, as when the power goes; then it is back."""
+    one = realm.clone("one", "alice")
+    with realm.held_at(step) as held, running(asks(one)) as asking:
+        held.wait(asking)
+        realm.served.server.stop()
+        done = ended(asking)
+        assert (done.code, done.json["error"]) == (5, "unknown-outcome"), done
+    realm.served.server.start()
+    goes_on(realm, one, granted=step in ("committed", "post-receive"))
+
+
+@DAEMON
+def test_the_server_is_killed_while_a_claim_ends(realm: Realm) -> None:
+    """A deletion: git locks packed-refs too."""
+    one = realm.clone("one", "alice")
+    assert one.take("shared/a", "alice").code == 0
+    with realm.held_at("prepared") as held:
+        with running(one.start("git-claim", "release", "--json", "shared/a", agent="alice")) as asking:
+            held.wait(asking)
+            realm.served.server.stop()
+            assert ended(asking).code == 5
+    realm.served.server.start()
+    assert (realm.bare / "packed-refs.lock").exists(), "what must not stay"
+    assert one.release("shared/a", "alice").code == 0
+    assert not (realm.bare / "packed-refs.lock").exists()
+    goes_on(realm, one, claims=1)
+
+
+@DAEMON
+def test_a_lock_of_somebody_else_stays(realm: Realm) -> None:
+    """The same, but the lock that is there now was made after the push died: by git gc, perhaps, which still runs."""
+    one = realm.clone("one", "alice")
+    with realm.held_at("prepared") as held, running(asks(one)) as asking:
+        held.wait(asking)
+        realm.served.server.stop()
+        ended(asking)
+    lock = realm.bare / "refs/heads/gitcoord.lock"
+    lock.unlink()
+    lock.touch()
+    realm.served.server.start()
+    done = one.take("shared/a", "alice")
+    assert done.code == 4 and "refs/heads/gitcoord.lock" in done.json["message"] and lock.exists(), done
+    lock.unlink()
+    goes_on(realm, one, granted=False)
+
+
+# --- the server's disk --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Served]:
+    """A server with a small disk of its own."""
+    with serving("git") as server:
+        bare = server.repositories / "small.git"
+        bare.mkdir()
+        words = [program("mount"), "-t", "tmpfs", "-o", "size=4m", "none", str(bare)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no disk of its own: {done.stderr.strip()}")
+        try:
+            yield server.create("small")
+        finally:
+            server.stop()
+            subprocess.run([program("umount"), "-l", str(bare)], check=True)
+
+
+def free(place: Path) -> int:
+    found = os.statvfs(place)
+    return found.f_bavail
+
+
+def fill(place: Path, left: int) -> None:
+    """So many blocks are left."""
+    with open(place / "ballast", "ab") as ballast:
+        while (more := free(place) - left) > 0:
+            ballast.write(bytes(4096 * more))
+            ballast.flush()
+
+
+@pytest.mark.namespaces
+def test_the_servers_disk_is_full(small: Served, tmp_path: Path) -> None:
+    """From the last block on: each number of free blocks fails at another step, or no longer."""
+    realm = Realm(small, tmp_path)
+    one, two = realm.clone("one", "alice"), realm.clone("two", "bob")
+    answers = []
+    for left in range(0, 24, 2):
+        fill(realm.bare, left)
+        before = realm.refs()
+        done = one.take("shared/a", "alice")
+        answers.append(done.code)
+        if done.code == 0:
+            break
+        assert done.code in (1, 4, 5) and realm.refs() == before, done
+        assert done.json["error"] in ("store", "unknown-outcome", "host"), done
+        (realm.bare / "ballast").unlink()
+    assert answers[0] != 0 and answers[-1] == 0, answers
+    (realm.bare / "ballast").unlink()
+    realm.assert_sound()
+    assert two.take("shared/a", "bob").code == 1 and two.take("shared/b", "bob").code == 0
+    realm.assert_sound()

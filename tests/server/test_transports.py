@@ -1,0 +1,201 @@
+"""Every transport with the gate behind it: machines join, claim, are refused, and nobody acts as somebody else."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.race.support import Answer
+from tests.remote.test_wire import Client as LongLived
+from tests.server.realm import Clone, Realm
+from tests.server.servers import Served
+
+NAMED = pytest.mark.parametrize("server", ["ssh", "http", "gitolite"], indirect=True)
+WIRED = pytest.mark.parametrize("server", ["file", "ssh", "http", "git"], indirect=True)
+
+
+@pytest.fixture
+def realm(served: Served, tmp_path: Path) -> Realm:
+    return Realm(served, tmp_path)
+
+
+@pytest.fixture
+def machines(realm: Realm) -> tuple[Clone, Clone]:
+    """alice's and bob's."""
+    return realm.clone("one", "alice"), realm.clone("two", "bob")
+
+
+def refused(answer: Answer, error: str, *words: str) -> None:
+    assert (answer.code, answer.json["error"]) == (1, error), answer
+    for word in words:
+        assert word in answer.json["message"], answer
+
+
+def test_two_machines(realm: Realm, machines: tuple[Clone, Clone]) -> None:
+    """One holder for all; and code lands only under a claim, whatever the client's own hooks say."""
+    one, two = machines
+    assert one.take("shared/a", "alice").code == 0
+    found = two.take("shared/a", "bob")
+    refused(found, "held")
+    assert [row["agent"] for row in found.json["held"]] == ["alice"]
+    two.work("shared/a", "bob")
+    before = realm.refs()
+    pushed = two.push()
+    assert pushed.code == 1 and "remote: " in pushed.err and realm.refs() == before
+    assert "shared/a" in pushed.err and "alice" in pushed.err and "[held]" in pushed.err, pushed
+    two.work("shared/b", "bob")
+    pushed = two.push()
+    assert pushed.code == 1 and "[unclaimed]" in pushed.err and realm.refs() == before, pushed
+    one.work("shared/a", "alice")
+    assert one.push().code == 0
+    assert one.release("shared/a", "alice").code == 0
+    assert two.take("shared/a", "bob").code == 0
+    two.work("shared/a", "bob")
+    assert two.push().code == 0
+    realm.assert_sound()
+
+
+@WIRED
+def test_a_process_that_lives_long(realm: Realm, machines: tuple[Clone, Clone]) -> None:
+    one, two = machines
+    with LongLived(one, "alice", _without_push(one)) as alice:
+        for path in ("shared/a", "shared/b"):
+            assert alice.ask("take", path) == "ok"
+        refused(two.take("shared/a", "bob"), "held")
+        assert two.take("shared/c", "bob").code == 0
+        assert alice.ask("take", "shared/c").startswith("held ")
+        assert alice.ask("release", "shared/a") == "ok"
+        assert two.take("shared/a", "bob").code == 0
+        assert alice.ask("take", "shared/d") == "ok"
+    assert not (realm.place / "pushes").exists(), "a swap of its own, not git's"
+    realm.assert_sound()
+
+
+def _without_push(clone: Clone) -> dict[str, str]:
+    """A PATH on which `git push` leaves a trace."""
+    shim = clone.place / "shim"
+    shim.mkdir()
+    real = subprocess.run(["sh", "-c", "command -v git"], capture_output=True, text=True, check=True).stdout.strip()
+    trace = f'case " $* " in *" push "*) echo push >>{clone.place}/pushes ;; esac'
+    (shim / "git").write_text(f'#!/bin/sh\n{trace}\nexec {real} "$@"\n')
+    (shim / "git").chmod(0o755)
+    return {"PATH": f"{shim}:{clone.env['PATH']}"}
+
+
+# --- another address ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("server", ["git", "http"], indirect=True)
+def test_another_address_of_the_same_server(realm: Realm) -> None:
+    one = realm.clone("one", "alice")
+    two = realm.clone("two", "bob", joins=False)
+    url = two.client.url.replace("127.0.0.1", "localhost")
+    two.git("remote", "set-url", "origin", url)
+    found = two.coord("init", "--remote", "origin", "--json")
+    refused(found, "elsewhere")
+    two.join("--same")
+    assert one.take("shared/a", "alice").code == 0
+    refused(two.take("shared/a", "bob"), "held")
+    realm.assert_sound()
+
+
+@pytest.mark.parametrize("server", ["http"], indirect=True)
+def test_a_password_in_the_address_stays_here(realm: Realm) -> None:
+    """Everybody reads the ledger."""
+    one = realm.clone("one", "alice")
+    assert "secret-of-alice" in one.client.url
+    written = realm.git("log", "-p", "--format=%B", "refs/heads/gitcoord")
+    assert "127.0.0.1" in written and "secret" not in written
+
+
+# --- who pushes ---------------------------------------------------------------------------------------------------
+
+
+@NAMED
+def test_an_account_acts_for_its_own_agents_only(realm: Realm, machines: tuple[Clone, Clone]) -> None:
+    one, two = machines
+    assert two.take("shared/b", "bob").code == 0
+    before = realm.refs()
+    refused(one.take("shared/a", "bob"), "host", "may not act for 'bob'")
+    refused(one.claim("release", "--json", "shared/b", agent="bob"), "host", "may not act for 'bob'")
+    one.work("shared/b", "bob")
+    forged = one.push(option="bob")
+    assert forged.code == 1 and "may not act for 'bob'" in forged.err, forged
+    forged = one.push()  # the trailer alone: it is alice who pushes
+    assert forged.code == 1 and "[held]" in forged.err, forged
+    assert realm.refs() == before
+    realm.assert_sound()
+
+
+@NAMED
+def test_an_account_with_several_agents(realm: Realm) -> None:
+    carol = realm.clone("three", "carol")
+    for agent, path in (("carol", "shared/a"), ("dave", "shared/b"), ("ci-7", "shared/c")):
+        assert carol.take(path, agent).code == 0
+    refused(carol.take("shared/d", "alice"), "host", "may not act for 'alice'")
+    before = realm.refs()
+    carol.work("shared/b", "nobody")
+    done = carol.push()
+    assert done.code == 1 and "several agents" in done.err, done
+    done = carol.push(option="alice")
+    assert done.code == 1 and "may not act for 'alice'" in done.err, done
+    done = carol.push(option="ci-7")
+    assert done.code == 1 and "[held]" in done.err and realm.refs() == before, done
+    carol.work("shared/b", "dave")
+    assert carol.push(option="dave").code == 0
+    realm.assert_sound()
+
+
+# --- signing ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "keys"
+    place.mkdir()
+    for name in ("alice", "bob", "new"):
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(place / name)]
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+    yield place
+
+
+def signs(clone: Clone, key: "Path | None") -> None:
+    clone.git("config", "gitcoord.signing", "ssh" if key else "off")
+    if key:
+        clone.git("config", "gitcoord.signingKey", str(key))
+
+
+@pytest.mark.parametrize("server", ["git", "ssh", "http"], indirect=True)
+def test_signed_events(realm: Realm, machines: tuple[Clone, Clone], keys: Path) -> None:
+    """Whatever account pushes: an event counts with its agent's key, as long as the server knows that."""
+    one, two = machines
+    realm.git("config", "gitcoord.server.signing", "ssh")
+
+    def key(verb: str, agent: str, *files: str) -> None:
+        done = realm.server("key", verb, str(realm.bare), agent, *(str(keys / file) for file in files))
+        assert done.code == 0, done
+
+    key("add", "alice", "alice.pub")
+    key("add", "bob", "bob.pub")
+    before = realm.refs()
+    refused(one.take("shared/a", "alice"), "host", "is not signed")
+    signs(one, keys / "bob")
+    refused(one.take("shared/a", "alice"), "host", "not signed by a key that the server knows as that of 'alice'")
+    assert realm.refs() == before
+    signs(one, keys / "{agent}")
+    signs(two, keys / "bob")
+    assert one.take("shared/a", "alice").code == 0
+    refused(two.take("shared/a", "bob"), "held")
+    assert two.take("shared/b", "bob").code == 0
+    key("rotate", "alice", "new.pub")
+    before = realm.refs()
+    refused(one.claim("release", "--json", "shared/a", agent="alice"), "host", "not signed by a key")
+    signs(one, keys / "new")
+    assert realm.refs() == before
+    assert one.release("shared/a", "alice").code == 0
+    key("revoke", "alice", "new.pub")
+    before = realm.refs()
+    refused(one.take("shared/a", "alice"), "host", "not signed by a key")
+    assert realm.refs() == before and two.take("shared/a", "bob").code == 0
+    realm.assert_sound()
