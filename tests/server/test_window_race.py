@@ -80,7 +80,7 @@ class Race:
         (site.place / "pauses").write_text("0 0\n")
         if not landed:
             site.world.git("reset", "-q", "--hard", base)
-        self.do(decide_revive, Revive(BOB, "alice"))
+        self.do(decide_revive, Revive(BOB._replace(person=True), "alice"))
         self.sync()
 
     def main(self) -> str:
