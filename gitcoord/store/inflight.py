@@ -157,10 +157,12 @@ class Inflight:
     def _entries(self, *, sweep: bool = False) -> "list[Entry]":
         found = []
         for name in list_files(self._directory):
+            if name.endswith(".tmp"):
+                continue  # somebody is about to put it in place
             ticket, _, pid = name.partition(".")
             if ticket == "refs" and sweep and not start_time(int(pid) if pid.isdecimal() else 0):
                 remove_file(f"{self._directory}/{name}")
-            if not ticket.isdecimal() or name.endswith(".tmp"):
+            if not ticket.isdecimal():
                 continue
             data = read_file(f"{self._directory}/{name}", _LIMIT)
             entry = _parse(data, int(ticket), pid)
