@@ -214,7 +214,9 @@ class Inflight:
     def _runs(self, pid: str, start: str, boot: str, namespace: str) -> bool:
         if boot.partition("/")[0] != self._boot.partition("/")[0]:
             return False
-        return namespace != (_namespace() or "-") or runs_still(pid, start)  # another container's cannot be seen from here
+        return namespace != (_namespace() or "-") or runs_still(
+            pid, start
+        )  # another container's cannot be seen from here
 
     def _unlock(self, pid: str, rows: "list[list[str]]") -> None:
         """Only locks that were made after the push was judged and before it said that it held them: those are its own.
