@@ -47,9 +47,16 @@ class Client:
         self.process.communicate()
 
     def ask(self, verb: str, path: str) -> str:
-        assert self.process.stdin is not None and self.process.stdout is not None
+        self.say(verb, path)
+        return self.hear()
+
+    def say(self, verb: str, path: str) -> None:
+        assert self.process.stdin is not None
         self.process.stdin.write(f"{verb} {path}\n")
         self.process.stdin.flush()
+
+    def hear(self) -> str:
+        assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
 

@@ -139,6 +139,35 @@ def goes_on_with_b(realm: Realm, one: Clone) -> None:
     realm.assert_sound()
 
 
+@LINKED
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_process_that_lives_long_and_a_silent_link(realm: Realm, one: Clone, link: Link, moment: str) -> None:
+    """Nobody hears anything any more. It does not wait for ever, and what it gave up is not done behind its back."""
+    one.git("config", "gitcoord.remoteTimeout", "1")
+    with LongLived(one, "alice") as alice:
+        assert alice.ask("take", "shared/b") == "ok"
+        if moment == "before":
+            link.hold(down=True)
+            assert alice.ask("take", "shared/a").startswith("unreachable ")
+            link.resume()
+            wait_until("nothing is under way", lambda: not pushes(realm))
+            assert len(realm.events("claim")) == 1
+        else:
+            with realm.held_at("update") as held:
+                alice.say("take", "shared/a")
+                held.wait(alice.process)
+                link.hold(down=True)
+                assert alice.hear().startswith("unknown-outcome ")
+                held.go()
+                wait_until("the server is done with it", lambda: not pushes(realm))
+            link.resume()
+            assert len(realm.events("claim")) == 2
+        one.git("config", "gitcoord.remoteTimeout", "60")
+    assert one.take("shared/a", "alice").code == 0
+    assert len(realm.events("claim")) == 2
+    goes_on_with_b(realm, one)
+
+
 def pushes(realm: Realm) -> list[str]:
     """Those that have not ended yet: receive-packs of this repository."""
     found = []

@@ -72,6 +72,18 @@ def test_a_process_that_lives_long(realm: Realm, machines: tuple[Clone, Clone]) 
     realm.assert_sound()
 
 
+@pytest.mark.parametrize("server", ["http"], indirect=True)
+def test_a_process_that_lives_long_without_the_password(realm: Realm) -> None:
+    """Only git knows where the password is: then git pushes."""
+    one = realm.clone("one", "alice")
+    one.git("remote", "set-url", "origin", one.client.url.replace("alice:secret-of-alice@", ""))
+    one.git("config", "credential.helper", "!f() { echo username=alice; echo password=secret-of-alice; }; f")
+    with LongLived(one, "alice") as alice:
+        assert alice.ask("take", "shared/a") == "ok"
+        assert alice.ask("release", "shared/a") == "ok"
+    realm.assert_sound()
+
+
 def _without_push(clone: Clone) -> dict[str, str]:
     """A PATH on which `git push` leaves a trace."""
     shim = clone.place / "shim"

@@ -21,7 +21,7 @@ class Clock:
 
 def push(place: Path, pid: int | None, clock: Clock | None = None, boot: str = "boot") -> Inflight:
     """A push whose receive-pack is this process; None: one that cannot be seen."""
-    found = Inflight(str(place), boot, clock or Clock())
+    found = Inflight(str(place), str(place), boot, clock or Clock())
     found.pid = str(pid) if pid else ""
     return found
 
