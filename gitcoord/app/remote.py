@@ -203,7 +203,7 @@ def _push(ctx: "Context", batch: "Batch") -> Outcome:
         if report.kind == LANDED:
             return Outcome(LANDED)
         try:
-            look(ctx)
+            _look_patiently(ctx)
         except GitcoordError as error:
             if report.kind in (LOST, HOST, FAILED):
                 return Outcome(report.kind, report.words)
@@ -218,6 +218,17 @@ def _push(ctx: "Context", batch: "Batch") -> Outcome:
         if not patience:
             return Outcome(FAILED if report.kind == LOST else UNKNOWN, report.words)
         ctx.host.pause(0.1)
+
+
+def _look_patiently(ctx: "Context") -> None:
+    """The connection has just broken: it may be back in a moment, and only a look tells what came of the push."""
+    for pause in (0.2, 0.5, 1.0):
+        try:
+            look(ctx)
+            return
+        except Unreachable:
+            ctx.host.pause(pause)
+    look(ctx)
 
 
 def _landed(ctx: "Context", batch: "Batch") -> bool:
