@@ -211,7 +211,7 @@ def test_nothing_is_left_at_all(world: World) -> None:
     assert world.coord("init").code == 4
     assert world.claim("fresh", agent="carol").code == 4
     done = world.fsck(repair=True)
-    assert done.code == 4 and "hint:" in done.err, done
+    assert done.code == 4 and "restore it from a backup" in done.out + done.err, done
     assert world.rev(LEDGER) == ""
 
 
