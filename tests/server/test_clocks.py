@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.race.support import Answer, running
+from tests.race.support import Answer, running, soak
 from tests.remote.test_wire import Client as LongLived
 from tests.server.clocks import World, another_boot, missing
 from tests.server.link import Link
@@ -126,11 +126,10 @@ def test_nobody_loses_a_live_claim(
     one = machine("one", "alice", **(wrong if whose == "holder" else {}))
     two = machine("two", "bob", **(wrong if whose == "other" else {}))
     granted = token(one.take("shared/a", "alice", "--ttl", TTL))
-    for _ in range(3):
+    for _ in range(soak(1, 5)):
         assert two.take("shared/a", "bob").code == 1
         world.wait(26)  # the claim lives for 30 + 10 seconds from the beat, and longer where the beat is another's
         assert two.take("shared/a", "bob").code == 1
-        assert two.coord("sweep", agent="bob").code in (0, 1)
         world.wait(5)
         assert token(one.take("shared/a", "alice")) == granted, "a beat, by the same claim"
     assert not realm.events("expire")
