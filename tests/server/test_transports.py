@@ -175,7 +175,7 @@ def signs(clone: Clone, key: "Path | None") -> None:
         clone.git("config", "gitcoord.signingKey", str(key))
 
 
-@pytest.mark.parametrize("server", ["git", "http"], indirect=True)
+@pytest.mark.parametrize("server", ["git"], indirect=True)
 def test_signed_events(realm: Realm, machines: tuple[Clone, Clone], keys: Path) -> None:
     """Whatever account pushes: an event counts with its agent's key, as long as the server knows that."""
     one, two = machines
