@@ -6,7 +6,7 @@ __gitcoord_coord_commands="init run start stop status agents kill revive halt un
 
 __gitcoord_coord_options() {
     case "$1" in
-    init) echo "--policy --sync= --fold-case --no-fold-case --adopt --json" ;;
+    init) echo "--policy --sync= --fold-case --no-fold-case --adopt --remote= --same --read-only --json" ;;
     run) echo "--as=" ;;
     start) echo "--join --json" ;;
     stop) echo "--keep --json" ;;

@@ -40,9 +40,19 @@ class Ways(NamedTuple):
 
 
 def init_remote(
-    ctx: "Context", actor: "Actor", name: str, *, sync: str = "", fold: "bool | None" = None, adopt: bool, same: bool
+    ctx: "Context",
+    actor: "Actor",
+    name: str,
+    *,
+    sync: str = "",
+    fold: "bool | None" = None,
+    adopt: bool = False,
+    same: bool = False,
+    looks: bool = False,
 ) -> "dict[str, object]":
-    """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else."""
+    """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else.
+    `looks`: nothing is pushed there, now or later.
+    """
     url = _url(ctx, name)
     there = _ledger_there(ctx, name)
     near = _near(ctx)
@@ -56,7 +66,12 @@ def init_remote(
                 hints=("give this clone's up first: git coord teardown",),
             )
         )
-    ways, made = probe(ctx, name), dict[str, object]()
+    if looks and there is None:
+        raise Refused(
+            Refusal("no-ledger", f"'{name}' has no ledger", hints=("whoever may push makes it: git coord init",))
+        )
+    ways = Ways(branches=False, atomic=True, options=False) if looks else probe(ctx, name)
+    made: dict[str, object] = {}
     joined = _joined(ctx, near, name, ways)
     if there is None and local:
         _move_there(joined, ctx, actor, url)
@@ -72,11 +87,20 @@ def init_remote(
     if adopt and recorded != url:
         kind = kind_module("adopt")
         transact(joined, kind.decide, kind.Adopt(actor, {"remote": url}), copied=True)
-    elif not same and (not recorded or place(recorded) != place(url)):
+    elif not (same or looks) and (not recorded or place(recorded) != place(url)):
         _forget_copies(near)
         raise _elsewhere(name, url, recorded)
     root = root_of(joined)
-    note(ctx, {"root": root, "ledger": str(record["ledger"]), "authority": name, **_notes(ways)})
+    note(
+        ctx,
+        {
+            "readOnly": "true" if looks else "",
+            "root": root,
+            "ledger": str(record["ledger"]),
+            "authority": name,
+            **_notes(ways),
+        },
+    )
     _fetch_with_the_rest(joined, name, ways)
     created = there is None
     return {

@@ -88,7 +88,14 @@ class Context:
 
     def is_authority(self, record: "dict[str, object]") -> bool:
         """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""
-        return "remote" in record if self.remote else record == self.authority()
+        if self.remote:
+            return "remote" in record or self.reads_only
+        return record == self.authority()
+
+    @property
+    def reads_only(self) -> bool:
+        """This clone looks at a remote's ledger, as CI does, and writes no event."""
+        return self.settings.flag("gitcoord.readonly", default=False)
 
     def authority(self) -> "dict[str, object]":
         """What names this repository as the one place that decides: its directory, which a copy does not share."""

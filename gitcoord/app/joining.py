@@ -1,5 +1,6 @@
 """Which ledger a clone that has none belongs to: the project's own settings, in the work tree, may say."""
 
+from gitcoord.errors import UsageError
 from gitcoord.names import CONFIG
 from gitcoord.store.files import exists
 from gitcoord.store.process import run
@@ -25,12 +26,15 @@ def begin(
     fold: "bool | None" = None,
     adopt: bool = False,
     same: bool = False,
+    looks: bool = False,
 ) -> "dict[str, object]":
     """Make or join the ledger, here or at a remote."""
     if remote:
         from gitcoord.app.attach import init_remote
 
-        return init_remote(ctx, actor, remote, sync=sync, fold=fold, adopt=adopt, same=same)
+        return init_remote(ctx, actor, remote, sync=sync, fold=fold, adopt=adopt, same=same, looks=looks)
+    if same or looks:
+        raise UsageError("--same and --read-only go with --remote")
     from gitcoord.app.init import init
 
     return init(ctx, actor, sync=sync, fold=fold, adopt=adopt)

@@ -8,6 +8,7 @@ from gitcoord.core.sessions import (
     SESSION_TTL,
     admit_or_none,
     agent_record,
+    agent_records,
     is_torn_kill,
     lost_rows,
     next_beat,
@@ -173,7 +174,7 @@ def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str
     """Every agent known here, its session and whether it is heard of."""
 
     def rule(state: "State", view: "View") -> "list[dict[str, object]]":
-        return [_agent(state, view, record["agent"]) for _, record in sorted(state.below("agents").items())]
+        return [_agent(state, view, record["agent"]) for record in agent_records(state)]
 
     return settle(ctx, snapshot, view, rule)
 

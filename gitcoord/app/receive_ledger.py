@@ -158,10 +158,14 @@ class LedgerPush:
             require_signature(self._ctx, pushed.payload, pushed.signature, event.agent, event.seq)
 
     def _begin(self) -> None:
-        """The first push of a ledger may bring a whole history, of which only the last command is this account's."""
+        """The first push of a ledger may bring a whole history, of which only the last command is this account's.
+
+        Whoever sets up may have no agent's name yet: the first event grants nobody anything.
+        """
         last = self.pushed[-1]
         for pushed in self.pushed[-1 - last.event.part :]:
-            self._require_author(pushed)
+            if pushed.event.kind != "init":
+                self._require_author(pushed)
         from gitcoord.app.fsck import Replay  # once in a ledger's life
 
         outcome, editor = Replay(), self._editor(Trees(self._ctx.store))

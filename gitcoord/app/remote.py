@@ -26,7 +26,16 @@ from gitcoord.app.refusals import count_refusal, pending_refusals
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
 from gitcoord.core.events import Decision
-from gitcoord.errors import Contention, GitcoordError, OutcomeUnknown, Refusal, Refused, StoreError, Unreachable
+from gitcoord.errors import (
+    Contention,
+    GitcoordError,
+    OutcomeUnknown,
+    Refusal,
+    Refused,
+    StoreError,
+    Unreachable,
+    UsageError,
+)
 from gitcoord.names import LEDGER, SESSIONS, TIP, session_ref
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import FAILED, HOST, LANDED, LOST, NONE, UNKNOWN, UNREACHABLE
@@ -134,7 +143,7 @@ def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
         try:
             _look_once(ctx, ctx.host.mono())
         except GitcoordError as error:
-            told["stale"] = error.message
+            told["offline"] = error.message
         seen, wall = seen_at(ctx)
     age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
     return {"as_of_seconds": age, **told}
@@ -194,7 +203,7 @@ def _push(ctx: "Context", batch: "Batch") -> Outcome:
         if report.kind == LANDED:
             return Outcome(LANDED)
         try:
-            look(ctx)
+            _look_patiently(ctx)
         except GitcoordError:  # it would say that nothing was changed, which nobody knows
             return Outcome(report.kind if report.kind in (LOST, HOST, FAILED) else UNKNOWN, report.words)
         if _landed(ctx, batch):
@@ -207,6 +216,17 @@ def _push(ctx: "Context", batch: "Batch") -> Outcome:
         if not patience:
             return Outcome(FAILED if report.kind == LOST else UNKNOWN, report.words)
         ctx.host.pause(0.1)
+
+
+def _look_patiently(ctx: "Context") -> None:
+    """The connection has just broken: it may be back in a moment, and only a look tells what came of the push."""
+    for pause in (0.2, 0.5, 1.0):
+        try:
+            look(ctx)
+            return
+        except Unreachable:
+            ctx.host.pause(pause)
+    look(ctx)
 
 
 def _landed(ctx: "Context", batch: "Batch") -> bool:
@@ -288,6 +308,10 @@ def transact_remotely(
 ) -> "dict[str, object]":
     actor = command.actor.agent
     began = ctx.host.mono()
+    if ctx.reads_only:
+        raise UsageError(
+            "this clone only looks at the ledger", hints=(f"join it: git coord init --remote {ctx.remote}",)
+        )
     command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
     tried: list[Step] = []
     together = True

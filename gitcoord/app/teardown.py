@@ -21,7 +21,7 @@ ARCHIVE = "refs/gitcoord-archive/"
 # The root last: while it is there, a teardown that was interrupted is known to have more to do.
 _WRITTEN = (
     "gitcoord.gateRef", "gitcoord.ledger", "gitcoord.root", "gitcoord.authority", "gitcoord.namespaces", "gitcoord.atomic",
-    "gitcoord.pushOptions",
+    "gitcoord.pushOptions", "gitcoord.readOnly",
 )  # fmt: skip
 _TRIES = 5
 

@@ -2,8 +2,9 @@
 
 Each release left, for every file it changed, a record of commit, mode and blob. A change passes with respect to a record if
 the record's work is contained where the change starts: the released commit is an ancestor there, or some commit since the
-merge base had exactly its mode and blob, or a clean merge with it changes nothing at that path. What is itself released work
-(the released commits, a squash, a rebase or a merge of them) brings its record along.
+merge base had exactly its mode and blob, or a clean merge with it changes nothing at that path, or one of these holds for a
+later release that was built upon it. What is itself released work (the released commits, a squash, a rebase or a merge of
+them) brings its record along.
 """
 
 from gitcoord.core.claims import Item, key_of
@@ -129,7 +130,12 @@ class Lineages:
         if self._landed(at, record):
             return True
         there = self._view.fact("at", at, record["path"])
-        return self._view.fact("merged", at, record["commit"], record["path"]) == there
+        if self._view.fact("merged", at, record["commit"], record["path"]) == there:
+            return True
+        # Later work was built upon it, and landed: squashed, so that nothing of this one can be seen any more.
+        records = self._records.get(record["path"], ())
+        upon = [r for r in records if r["seq"] > record["seq"] and self._contains(r["commit"], record["commit"])]
+        return any(self._landed(at, later) for later in upon)
 
     def _first_touching(self, steps: "list[Step]", path: str) -> set[str]:
         """The steps that touch a path and build on no other step that was asked for all of it. Steps come parents first.

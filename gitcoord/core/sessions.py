@@ -83,6 +83,12 @@ def agent_record(state: "State", agent: str) -> "Record | None":
     return record
 
 
+def agent_records(state: "State") -> "list[Record]":
+    """All agents that the ledger knows, by name."""
+    names = [key.removeprefix("agents/") for key in sorted(state.below("agents"))]
+    return [record for name in names if (record := agent_record(state, name)) is not None]
+
+
 def lost_rows(record: "Record") -> "list[Record]":
     """What an agent lost since its last event, as `--json` shows it."""
     return [

@@ -46,7 +46,9 @@ class Opening:
 
         host = Host(tells=tells)
         repo, settings = self._repo, self._config.read()
-        durable = settings.flag("gitcoord.fsync", default=True)
+        remote = settings.get("gitcoord.authority", "local") != "local"
+        # What a remote has acknowledged is safe there: the copies here are kept as git keeps what it fetches.
+        durable = settings.flag("gitcoord.fsync", default=not remote)
         shared = _share(settings.get("core.sharedrepository").lower())
 
         def write_parts() -> "tuple[LooseObjects, LockNotes]":
@@ -58,7 +60,7 @@ class Opening:
 
         self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)
         store: Store = self._store
-        if settings.get("gitcoord.authority", "local") != "local":
+        if remote:
             from gitcoord.store.remote import at_remote
 
             if stays:

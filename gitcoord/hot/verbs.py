@@ -59,10 +59,10 @@ class Call:
         from gitcoord.app.remote import recent
 
         told = recent(self.ctx, most)
-        if "stale" in told:
+        if "offline" in told:
             age = told["as_of_seconds"]
             since = f"as it was {format_duration(int(str(age)))} ago" if age is not None else "never seen"
-            self.screen.note(f"note: {told['stale']}", f"note: what follows is {since}")
+            self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
         return told
 
     def onlooker(self) -> "Actor | None":

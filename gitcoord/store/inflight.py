@@ -163,8 +163,10 @@ class Inflight:
     def _entries(self, *, sweep: bool = False) -> "list[Entry]":
         found = []
         for name in list_files(self._directory):
+            if name.endswith(".tmp"):
+                continue  # somebody is about to put it in place
             ticket, _, pid = name.partition(".")
-            if not ticket.isdecimal() or name.endswith(".tmp"):
+            if not ticket.isdecimal():
                 continue
             data = read_file(f"{self._directory}/{name}", _LIMIT)
             entry = _parse(data, int(ticket), pid)
@@ -214,9 +216,8 @@ class Inflight:
     def _runs(self, pid: str, start: str, boot: str, namespace: str) -> bool:
         if boot.partition("/")[0] != self._boot.partition("/")[0]:
             return False
-        return namespace != (_namespace() or "-") or runs_still(
-            pid, start
-        )  # another container's cannot be seen from here
+        # Another container's cannot be seen from here.
+        return namespace != (_namespace() or "-") or runs_still(pid, start)
 
     def _unlock(self, pid: str, rows: "list[list[str]]") -> None:
         """Only locks that were made after the push was judged and before it said that it held them: those are its own.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, library, oneshot, report, server, size
+from tests.bench import crowd, gates, library, oneshot, remote, report, server, size
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
 
@@ -20,9 +20,18 @@ class Scale(NamedTuple):
     events: int = 100_000
     chunk: int = 10
     commits: int = 2000
+    fleet: remote.Plan = remote.Plan()
 
 
-QUICK = Scale(rounds=2, plan=crowd.Plan(4, 1, 0.5, 1), claims=120, events=160, chunk=2, commits=20)
+QUICK = Scale(
+    rounds=2,
+    plan=crowd.Plan(4, 1, 0.5, 1),
+    claims=120,
+    events=160,
+    chunk=2,
+    commits=20,
+    fleet=remote.Plan(2, 2, 1.0, 1, 1.0),
+)
 Bench = Callable[[Place, Path, Scale], list[Result]]
 
 BENCHES: dict[str, Bench] = {
@@ -33,6 +42,9 @@ BENCHES: dict[str, Bench] = {
         place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
     ),
     "server": lambda place, cache, scale: server.gate(place, scale.rounds, commits=scale.commits * 10),
+    "remote": lambda place, cache, scale: remote.costs(place, scale.rounds),
+    "remote-crowd": lambda place, cache, scale: remote.crowd(place, scale.fleet),
+    "remote-beats": lambda place, cache, scale: remote.beats(place, scale.fleet),
     "crowd": lambda place, cache, scale: crowd.commands(place, scale.plan),
     "crowd-library": lambda place, cache, scale: crowd.library(place, scale.plan),
     "spread": lambda place, cache, scale: size.spread(place, cache, scale.rounds, scale.claims),

@@ -17,6 +17,7 @@ from tests.bench.build import spread_paths
 from tests.bench.lfs_server import running
 from tests.bench.measure import Target, compare, interleave
 from tests.bench.place import ROOT, has_lfs, interpreter
+from tests.bench.remote import KINDS
 
 # What each benchmark reports, and whether a target belongs to it.
 _ROWS = {
@@ -25,6 +26,12 @@ _ROWS = {
     "check": {"check-free": True, "check-own": True},
     "hooks": {"pre-commit": True, "pre-push": True, "pre-push-large": True, "hook-nowhere": True},
     "server": {"receive": True, "receive-event": True, "receive-large": True},
+    "remote": {
+        **{f"{what}-{kind}": True for kind in KINDS for what in ("remote", "wire")},
+        "remote-ssh-push": True,
+    },
+    "remote-crowd": {"remote-crowd": True, "remote-crowd-failures": True, "remote-crowd-starved": True},
+    "remote-beats": {"remote-beats": True},
     "crowd": {"crowd": True, "crowd-failures": True, "crowd-fairness": True},
     "crowd-library": {"crowd-library": True, "crowd-library-failures": True, "crowd-library-fairness": True},
     "spread": {"spread": True},

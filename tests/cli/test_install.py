@@ -380,6 +380,8 @@ def test_install_with_pip_into_an_empty_home(home: Home) -> None:
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here")
 def test_shell_scripts_are_clean() -> None:
     scripts = [INSTALLER, ROOT / ".ci/run", *sorted((ROOT / "docs/completion").glob("*.bash"))]
-    scripts += [path for path in sorted((ROOT / "githooks").glob("*")) if path.read_bytes()[:2] == b"#!"]
+    scripts += [
+        path for path in sorted((ROOT / "githooks").rglob("*")) if path.is_file() and path.read_bytes()[:2] == b"#!"
+    ]
     result = subprocess.run(["shellcheck", "-x", "-P", "SCRIPTDIR", *map(str, scripts)], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout

@@ -561,4 +561,4 @@ def test_a_change_of_git_leaves_no_hook_twice(newer: Place) -> None:
 
 
 def test_every_source_is_there() -> None:
-    assert {p.name for p in (ROOT / "githooks").iterdir()} == {*EVENTS, "gate.sh", "before.sh", "README.md"}
+    assert {p.name for p in (ROOT / "githooks").iterdir()} == {*EVENTS, "gate.sh", "before.sh", "README.md", "server"}

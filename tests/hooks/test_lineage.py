@@ -314,3 +314,26 @@ def test_what_is_built_on_landed_work_is_asked_for_all_of_it(project: Project, w
     project.commit({"shared/a": LONG.replace("line 20\n", "alice's\n")}, "alice's", "alice")
     done = project.push("copy", agent="alice")
     assert refused(done, "lineage", "shared/a") and second[:12] in done.err, done
+
+
+def test_work_that_landed_inside_later_work(project: Project) -> None:
+    """carol builds upon bob's branch, on the same lines; both land as one squash. Nothing of bob's can be seen any more."""
+    released(project)
+    project.work("carol", "carols", {"shared/a": LONG.replace("line 3\n", "carol's\n")}, start="bobs")
+    project.switch("main")
+    project.unhooked("merge", "-q", "--squash", "carols")
+    project.commit({}, "squash of carols")
+    assert project.push("main", agent="boss").code == 0
+    project.claim("shared/a", agent="alice")
+    project.commit({"shared/a": LONG.replace("line 3\n", "alice's\n")}, "alice's", "alice")
+    assert project.push("main", agent="alice").code == 0
+
+
+def test_work_that_landed_beside_later_work(project: Project) -> None:
+    """The same with carol's work begun on main: then bob's is in nobody's."""
+    released(project)
+    project.work("carol", "carols", {"shared/a": LONG.replace("line 3\n", "carol's\n")})
+    project.switch("main")
+    project.claim("shared/a", agent="alice")
+    project.commit({"shared/a": LONG.replace("line 3\n", "carol's\n")}, "as carol's", "alice")
+    assert refused(project.push("main", agent="alice"), "lineage", "shared/a")

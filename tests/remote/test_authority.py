@@ -108,7 +108,7 @@ def test_offline(fleet: Fleet, machines: list[Machine]) -> None:
     assert "nothing was changed" in found.json["message"] and one.state() == before
     listed = one.claim("list", "--json")
     assert listed.code == 0 and [c["path"] for c in listed.json["claims"]] == ["a"]
-    assert listed.json["as_of_seconds"] >= 0 and "cannot be reached" in listed.json["stale"]
+    assert listed.json["as_of_seconds"] >= 0 and "cannot be reached" in listed.json["offline"]
     told = one.claim("list")
     assert "as it was" in told.err and "a  alice" in told.out
     assert one.claim("check", "a", agent="alice").code == 0

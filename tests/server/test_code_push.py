@@ -10,7 +10,11 @@ from tests.cli.support import Done
 from tests.server.support import Site, forge, unchanged
 from tests.support import git
 
-CONFIG = """[role "reader"]
+CONFIG = """[role "watch"]
+	overseer = true
+[agent "bob"]
+	role = watch
+[role "reader"]
 	readonly = true
 [deploy "production"]
 	ref = refs/heads/production
@@ -103,8 +107,9 @@ def test_halted_and_killed(site: Site) -> None:
     unchanged(site, push(site, "main"), before, "[halted]")
     unchanged(site, push(site, "main:refs/heads/new"), before, "[halted]")
     unchanged(site, push(site, "HEAD~1:refs/tags/t"), before, "[halted]")
-    assert site.world.coord("unhalt", agent="alice").code == 0
-    assert site.sync("alice").code == 0
+    assert site.world.coord("unhalt", agent="alice").code == 1, "an agent lifts no halt"
+    assert site.world.coord("unhalt", agent="bob").code == 0, "unless that is its role"
+    assert site.sync("ci").code == 0
     assert push(site, "main").code == 0
 
 
@@ -173,7 +178,8 @@ def test_nothing_is_written_beside_the_refs(site: Site) -> None:
     site.commit({"free/x": "side\n"}, "alice")
     site.world.git("checkout", "-q", "main")
     site.commit({"free/y": "main\n"}, "alice")
-    site.world.git("merge", "-q", "-m", "x", "side")
+    site.world.git("merge", "-q", "--no-commit", "side")
+    site.commit({"free/z": "not what a merge alone makes\n"}, "alice")
     site.commit({"shared/b": "no\n"}, "alice")
     objects = _objects(site)
     assert push(site, "main").code != 0

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.support import COORD, Done
+from gitcoord.app.hooktext import Kit, render
+from gitcoord.app.server import EVENTS
+from tests.cli.support import COORD, ROOT, Done
+from tests.cli.test_json import holds
 from tests.hooks.places import picture
-from tests.server.support import claim_program
+from tests.server.support import Site, claim_program, unchanged
 from tests.support import git
 
 
@@ -128,3 +132,44 @@ def test_without_git_claim_nothing_lands(bare: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0 and "could not be judged" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here")
+@pytest.mark.parametrize("chained", [False, True])
+def test_shellcheck_is_content_with_what_is_installed(chained: bool, tmp_path: Path) -> None:
+    place = ROOT / "githooks/server"
+    sources = {name: (place / name).read_text() for name in (*EVENTS, "gate.sh", "before.sh")}
+    assert set(sources) == {path.name for path in place.iterdir()}
+    for event in EVENTS:
+        (tmp_path / event).write_bytes(render(Kit(sources, "/it's here/git-claim"), event, chained=chained))
+    done = subprocess.run(["shellcheck", "-e", "SC2034,SC2317", *EVENTS], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_where_no_note_can_be_written_nothing_lands(bare: Path) -> None:
+    """A full or broken disk closes the gate: without a ticket the window would be open."""
+    (bare.parent / "site").mkdir()
+    site = Site(bare.parent / "site").setup()
+    before = site.refs()
+    shutil.rmtree(site.bare / "gitcoord/inflight")
+    (site.bare / "gitcoord/inflight").write_text("in the way")
+    site.claim("shared/a", agent="alice")
+    unchanged(site, site.sync(), before, "could not be judged", "cannot note")
+    site.commit({"free/x": "2\n"}, "alice")
+    unchanged(site, site.push("origin", "main"), before, "could not be judged", "cannot note")
+    (site.bare / "gitcoord/inflight").unlink()
+    assert site.sync().code == 0 and site.push("origin", "main").code == 0
+
+
+def test_what_json_prints_is_on_the_page(bare: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(bare.parent / "id")], check=True)
+    place, file = str(bare), str(bare.parent / "id.pub")
+    holds(server(bare, "status", place, "--json", code=1), "gate status")
+    holds(server(bare, "install", place, "--json"), "gate installed")
+    holds(server(bare, "status", place, "--json"), "gate status")
+    holds(server(bare, "key", "add", place, "alice", file, "--json"), "key")
+    holds(server(bare, "key", "rotate", place, "alice", file, "--json"), "key")
+    holds(server(bare, "key", "list", place, "--json"), "keys")
+    holds(server(bare, "key", "revoke", place, "alice", "--json"), "revoked keys")
+    holds(server(bare, "key", "revoke", place, "alice", "--json", code=1), "revoked keys")
+    holds(server(bare, "uninstall", place, "--json"), "removed hooks")

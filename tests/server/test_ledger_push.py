@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from gitcoord.core.sessions import SLOT_MS
 from tests.server.support import Site, unchanged
 from tests.support import git
 
@@ -29,7 +32,9 @@ def test_a_day_of_work_lands(site: Site) -> None:
     assert site.push("origin", "HEAD:refs/heads/work").code == 0
     assert site.sync().code == 0
     for words in (["start"], ["halt", "--reason", "x"], ["unhalt"], ["kill", "bob"], ["revive", "bob"], ["stop"]):
-        assert site.world.coord(*words, agent="carol").code == 0
+        lifts = words[0] in ("unhalt", "revive")
+        done = site.world.person(*words) if lifts else site.world.coord(*words, agent="carol")
+        assert done.code == 0, done
         assert site.sync().code == 0, words
     assert site.private() == site.local()
 
@@ -109,6 +114,22 @@ def _by_hand(site: Site, *words: str) -> None:
     git(site.bare, "-c", "core.hooksPath=/dev/null", *words)
 
 
+def test_a_torn_push_is_mended(site: Site) -> None:
+    """The server died between two refs: whichever half is there, the client's next push completes or clears it."""
+    site.claim("shared/a", agent="alice")
+    shutil.copytree(site.top / ".git/objects", site.bare / "objects", dirs_exist_ok=True)
+    local = site.local()
+    _by_hand(site, "update-ref", "refs/heads/gitcoord", local["refs/heads/gitcoord"])
+    assert site.sync().code == 0 and site.private() == local, "the ledger moved, its refs did not"
+    site.claim("shared/b", agent="alice")
+    shutil.copytree(site.top / ".git/objects", site.bare / "objects", dirs_exist_ok=True)
+    ref = "refs/claims/path/shared/b/@alice"
+    _by_hand(site, "update-ref", ref, site.local()[ref])
+    assert site.push("origin", f":{ref}").code == 0, "a claim ref without its event is nobody's"
+    _by_hand(site, "update-ref", ref, site.local()[ref])
+    assert site.sync().code == 0 and site.private() == site.local(), "a claim ref moved, the ledger did not"
+
+
 def test_limits_say_their_setting(site: Site) -> None:
     site.claim("shared/a", agent="alice")
     site.claim("shared/b", agent="alice")
@@ -122,3 +143,39 @@ def test_limits_say_their_setting(site: Site) -> None:
     unchanged(site, site.sync(), before, "could not be judged")
     site.setting("maxEventBytes", "100000")
     assert site.sync().code == 0
+
+
+def test_silence_is_counted_on_the_servers_own_clock(site: Site) -> None:
+    """alice works on another machine. bob's machine has watched her heartbeat for hours; the server first saw it just now."""
+    site.claim("--ttl", "60s", "shared/a", agent="alice")
+    ref = "refs/gitcoord/sessions/alice"
+    beat = json.loads(site.world.git("cat-file", "blob", ref)) | {"boot": "another machine"}
+    text = json.dumps(beat, sort_keys=True, separators=(",", ":")) + "\n"
+    site.world.git("update-ref", ref, site.blob(text.encode()))
+    assert site.sync().code == 0
+    before = site.refs()
+    assert site.world.claim("shared/a", agent="bob").code == 1, "bob's machine sees it for the first time"
+    _watched_for(site.top / ".git/gitcoord/seen/alice", 3600)
+    site.claim("shared/a", agent="bob")
+    unchanged(site, site.sync(), before, "held by alice")
+    _watched_for(site.bare / "gitcoord/seen/alice", 20)
+    unchanged(site, site.sync(), before, "held by alice")
+    _watched_for(site.bare / "gitcoord/seen/alice", 60 + SLOT_MS // 1000)
+    assert site.sync().code == 0, "a slot and ttl x 1.2 have passed"
+
+
+def _watched_for(note: Path, seconds: int) -> None:
+    """As if this host had seen the heartbeat so much earlier."""
+    oid, boot, mono = note.read_text().split("\n")
+    note.write_text(f"{oid}\n{boot}\n{int(mono) - seconds * 1000}")
+
+
+def test_an_account_sets_up(tmp_path: Path) -> None:
+    """The first event is by 'init' where nobody is named; from the second on the account's agents act."""
+    site = Site(tmp_path)
+    site.accounts('[account "alice"]\nagent = alice\n')
+    site.world.init()
+    assert site.sync("nobody").code != 0
+    assert site.sync("alice").code == 0
+    site.claim("shared/a", agent="alice")
+    assert site.sync("alice").code == 0

@@ -92,6 +92,7 @@ def test_a_takeover_waits_for_the_push_that_is_landing(site: Site, stopped: Stop
     taking.start()
     while len(tickets(site)) < 2:
         assert taking.is_alive()
+    taking.join(3)  # time enough to land, if it did not wait
     assert site.private()["refs/heads/gitcoord"] == before and not done, (
         "the claim changed hands while a push was landing"
     )
@@ -171,3 +172,15 @@ def test_a_push_waits_for_the_takeover_that_is_landing(site: Site) -> None:
     pushing.join(60)
     assert done[0].code != 0 and "[held]" in done[0].err
     assert site.refs()["refs/heads/main"] != commit
+
+
+def test_judging_has_an_end(site: Site, stopped: Stopped) -> None:
+    site.setting("wait", "600")
+    site.setting("seconds", "1")
+    take_away(site)
+    before = site.refs()
+    done = site.sync()
+    assert done.code != 0 and "took too long" in done.err and "gitcoord.server.seconds" in done.err
+    assert site.refs() == before and len(tickets(site)) == 1
+    stopped.go_on()
+    assert stopped.push.wait(60) == 0

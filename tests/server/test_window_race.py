@@ -66,11 +66,8 @@ class Race:
         (site.place / "pauses").write_text(f"{pauses[0]} {pauses[1]}\n")
         pushes = [["-o", "agent=alice", "origin", "main"], ["--atomic", "origin", *site.refspecs()]]
         order = chance.sample((0, 1), 2)
-        running = {
-            one: subprocess.Popen(["git", "push", "-q", *pushes[one]], cwd=site.top, stderr=subprocess.DEVNULL)
-            for one in order
-        }
-        assert running[1].wait(60) == 0, "the kill landed"
+        running = {one: self.start(one, pushes[one]) for one in order}
+        assert running[1].wait(60) == 0, "the kill did not land: " + (site.place / "said-1").read_text()
         at_kill = self.main()
         landed = running[0].wait(60) == 0
         assert self.main() == at_kill, (
@@ -80,8 +77,12 @@ class Race:
         (site.place / "pauses").write_text("0 0\n")
         if not landed:
             site.world.git("reset", "-q", "--hard", base)
-        self.do(decide_revive, Revive(BOB, "alice"))
+        self.do(decide_revive, Revive(BOB._replace(person=True), "alice"))
         self.sync()
+
+    def start(self, one: int, words: list[str]) -> "subprocess.Popen[bytes]":
+        with open(self.site.place / f"said-{one}", "wb") as said:
+            return subprocess.Popen(["git", "push", "-q", *words], cwd=self.site.top, stderr=said)
 
     def main(self) -> str:
         return git(self.site.bare, "rev-parse", "main").decode().strip()

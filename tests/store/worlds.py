@@ -71,4 +71,5 @@ def make_world(kind: str, place: Path, git_repo: Callable[[], GitRepo]) -> World
     if done.returncode:
         pytest.skip(f"this git has no {option}")
     repo = repo_at(top if kind == "bare" else top / ".git", worktree=None if kind == "bare" else top)
-    return World(plumbing_store(repo, 64 if kind == "sha256" else 40, asking=kind == "reftable"), repo, top)
+    asking = kind == "reftable"
+    return World(plumbing_store(repo, 64 if kind == "sha256" else 40, asking=asking), repo, top, asking=asking)

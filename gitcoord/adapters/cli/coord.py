@@ -35,6 +35,9 @@ def init(
     same: Annotated[
         bool, typer.Option("--same", help="With --remote: its address is another one of the ledger's own server.")
     ] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="With --remote: only look at its ledger, as CI does.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Make the ledger, here or at a remote. Running it again changes nothing."""
@@ -44,7 +47,8 @@ def init(
         from gitcoord.app.joining import authority_of, begin
 
         where = authority_of(call.ctx, remote)
-        result = begin(call.ctx, _initialiser(call), where, sync=sync, fold=fold_case, adopt=adopt, same=same)
+        who = _initialiser(call)
+        result = begin(call.ctx, who, where, sync=sync, fold=fold_case, adopt=adopt, same=same, looks=read_only)
         if policy:
             result["policy"] = write_starter(
                 call.ctx.repo, str(result["root"]), call.ctx.settings.get("user.email"), str(result.get("remote", ""))
@@ -55,6 +59,8 @@ def init(
             call.screen.hint(
                 "claim a path: git claim <path>", "launch an agent: git coord run --as <name> -- <command>"
             )
+        elif where:
+            call.screen.say(f"this clone uses the ledger of '{printable(where)}'")
         elif result.get("adopted"):
             call.screen.say("this copy is an authority of its own now")
         else:

@@ -107,13 +107,13 @@ def status(repository: Repository, json: Json = False) -> int:
         except StoreError:
             claim = ""
         found: dict[str, Any] = app_server.status(call.ctx, claim)
-        call.screen.answer(found)
+        broken = not claim or any(row["state"] != "installed" for row in found["hooks"])
+        call.screen.answer(found, ok=not broken)
         call.screen.say(*(f"{row['hook']}: {row['state']}" for row in found["hooks"]))
         call.screen.say("ledger: " + (found["ledger"][:12] or "none yet"))
         who = "open" if found["open"] else f"{len(found['accounts'])} account(s), named by {found['account_variable']}"
         call.screen.say(f"accounts: {who}", f"signing: {found['signing']}, {found['keys']} key(s)")
         call.screen.say(*(f"not guaranteed: {printable(hole)}" for hole in found["holes"]))
-        broken = not claim or any(row["state"] != "installed" for row in found["hooks"])
         return 1 if broken else 0
 
     return _at(repository, body, json=json)
@@ -152,7 +152,7 @@ def key_revoke(
 
     def body(call: Call) -> int:
         count = app_server.revoke_key(call.ctx, agent, file)
-        call.screen.answer({"agent": agent, "revoked": count})
+        call.screen.answer({"agent": agent, "revoked": count}, ok=count > 0)
         call.screen.say(f"{printable(agent)}: {count} key(s) revoked")
         return 0 if count else 1
 

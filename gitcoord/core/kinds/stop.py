@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.release import add_release, dirty_paths, stranded, unpushed
-from gitcoord.core.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
+from gitcoord.core.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, agent_records, dead
 from gitcoord.errors import Refusal
 from gitcoord.names import printable, shown
 from gitcoord.record import NamedTuple
@@ -84,7 +84,7 @@ def end_session(chain: Chain, record: "Record", cause: str, freed: "list[list[st
 
 def end_children(chain: Chain, parent: str) -> None:
     """A session that was launched inside another one ends with it."""
-    for _, record in sorted(chain.state.below("agents").items()):
+    for record in agent_records(chain.state):
         if record["parent"] == parent and record["state"] == OPEN and record["agent"] != parent:
             # Whether its work is committed is not known here: its claims stay until their ttl.
             kept = [[c["space"], c["path"]] for c in all_claims(chain.state, record["agent"])]
