@@ -36,7 +36,7 @@ def test_each_thing_that_is_wrong_is_found(served: Served, tmp_path: Path) -> No
     assert "a stale write landed" in problems()
 
 
-def test_conflicts_and_gaps() -> None:
+def test_claims_that_exclude_each_other() -> None:
     rows = [
         {"kind": "claim", "agent": agent, "mode": "write", "seq": seq, "items": [["path", path]]}
         for seq, (agent, path) in enumerate((("alice", "src"), ("bob", "src/app.py")), 1)
