@@ -76,7 +76,10 @@ class Pusher:
             Refusal(
                 "identity",
                 f"{what}, but the account '{printable(self.name)}' may not act for '{agent}'",
-                hints=("the server's administrator maps accounts to agents",),
+                hints=(
+                    f"its agents are {', '.join(self.account.agents[:8]) or 'none'}: GITCOORD_AGENT=<name>",
+                    "the server's administrator maps accounts to agents",
+                ),
             )
         )
 

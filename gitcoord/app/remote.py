@@ -204,10 +204,8 @@ def _push(ctx: "Context", batch: "Batch") -> Outcome:
             return Outcome(LANDED)
         try:
             _look_patiently(ctx)
-        except GitcoordError as error:
-            if report.kind in (LOST, HOST, FAILED):
-                return Outcome(report.kind, report.words)
-            return Outcome(UNKNOWN, error.message)
+        except GitcoordError:  # it would say that nothing was changed, which nobody knows
+            return Outcome(report.kind if report.kind in (LOST, HOST, FAILED) else UNKNOWN, report.words)
         if _landed(ctx, batch):
             return Outcome(LANDED)
         if _moved(ctx, batch):
@@ -431,7 +429,10 @@ def _answer(ctx: "Context", actor: str, step: Step) -> "dict[str, object]":
 def _error(ctx: "Context", outcome: Outcome) -> GitcoordError:
     name = store_of(ctx).far.name
     if outcome.kind == HOST:
-        return Refused(Refusal("host", f"'{name}' refused it: {outcome.words}", hints=("nothing was changed",)))
+        lines = [line for line in outcome.words.split("\n") if line]
+        hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
+        words = "; ".join(line for line in lines if not line.startswith("hint: "))
+        return Refused(Refusal("host", f"'{name}' refused it: {words}", hints=(*hints, "nothing was changed")))
     if outcome.kind == FAILED:
         return StoreError(f"'{name}' could not do it: {outcome.words}", hints=("nothing was changed",))
     if outcome.kind == UNREACHABLE:

@@ -162,9 +162,8 @@ def test_heartbeats_ride_together(fleet: Fleet) -> None:
     beat = _BEAT.format(root=str(Path(__file__).parents[2]))
     for agent in ("alice", "bob"):
         assert one.claim(f"file-{agent}", agent=agent).code == 0
-    before = fleet.refs()
-    fleet.connections()
     _age_beats(one, fleet)
+    before = fleet.refs()
     for agent in ("alice", "bob"):
         assert one.run(sys.executable, "-c", beat, agent).code == 0
     assert fleet.connections() == [] and sorted(agents_waiting(one)) == ["alice", "bob"]

@@ -8,6 +8,7 @@
         link.resume()
         link.cut()                   # every connection is reset at both ends, new ones are refused
         link.mend()                  # new ones are taken again
+        link.reset()                 # both at once: nobody finds it cut
         link.cut_after(up=500)       # exactly so many more bytes pass, then it is cut
         link.hold_after(down=1)      # the same, and then it is held
         link.wait_reached()          # until that happened
@@ -69,6 +70,13 @@ class Link:
     def mend(self) -> None:
         self._do(self._mend)
 
+    def reset(self) -> None:
+        def reset() -> None:
+            self._drop_all()
+            self._clear()
+
+        self._do(reset)
+
     def hold(self, *, up: bool = False, down: bool = False) -> None:
         self._do(lambda: self._held.update({"up": self._held["up"] or up, "down": self._held["down"] or down}))
 
@@ -115,9 +123,12 @@ class Link:
         self._cut()
         self._running = False
 
-    def _cut(self) -> None:
+    def _drop_all(self) -> None:
         for pair in list(self._pairs):
             self._close(pair, reset=True)
+
+    def _cut(self) -> None:
+        self._drop_all()
         if self._listener:
             self._listener.close()
             self._listener = None

@@ -6,12 +6,13 @@ import struct
 import subprocess
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.race.history import Row, read_ledger
 from tests.race.support import Answer, Project, scratch_env, wait_until
 from tests.server.invariant import WATCH, Told, check
+from tests.server.secure import Sshd
 from tests.server.servers import Client, Served
 
 FILES = {".gitattributes": "shared/** gitcoord-claim\n", **{f"shared/{name}": f"{name}\n" for name in "abcd"}}
@@ -113,6 +114,8 @@ class Realm:
         self.env = scratch_env(place)
         self.told: list[Told] = []
         self.clones: list[Clone] = []
+        self._open = ExitStack()
+        self._kept: dict[str, Client] = {}
         self.steps = place / "steps"
         self.steps.mkdir()
         seed = self.clone("seed", joins=False)
@@ -155,11 +158,23 @@ class Realm:
         joins: bool = True,
         env: dict[str, str] | None = None,
     ) -> Clone:
-        made = Clone(self, name, account, self.served.by(account, port=port), env or {})
+        made = Clone(self, name, account, self.client(account, port), env or {})
         self.clones.append(made)
         if joins:
             made.join()
         return made
+
+    def client(self, account: str, port: int = 0) -> Client:
+        """Over ssh through one connection for each account, kept until `close`: logging in costs more than all the rest."""
+        server = self.served.server
+        if not isinstance(server, Sshd):
+            return self.served.by(account, port=port)
+        if account not in self._kept:
+            self._kept[account] = self._open.enter_context(server.kept(self.served.by(account)))
+        return self._kept[account]
+
+    def close(self) -> None:
+        self._open.close()
 
     # --- looking
 

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import subprocess
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from tests.race.history import check_history, check_ledger, read_logs
-from tests.race.support import Contender, housekeeping, long_timeout, soak
+from tests.race.support import Contender, housekeeping, long_timeout, soak, wait_until
 from tests.server.realm import Realm
 from tests.server.servers import Served
 
@@ -46,8 +45,7 @@ def test_many_agents_and_git_gc(served: Served, tmp_path: Path) -> None:
             )
         answers = [contender.receive() for contender in contenders]
         seconds = time.monotonic() - began
-        while not loops.counts["gc"]:
-            threading.Event().wait(0.01)
+        wait_until("git gc has run", lambda: bool(loops.counts["gc"]))
     rows = read_logs(sorted(logs.iterdir()))
     print(json.dumps({"seconds": round(seconds, 1), "granted": sum(a["granted"] for a in answers), **loops.counts}))
     problems = check_history(rows) + check_ledger(realm.events(), rows)
