@@ -83,6 +83,10 @@ def _judge(ctx: "Context", screen: "Screen", hook: str, words: list[str], env: "
     moves = _moves(ctx, hook)
     if moves == []:
         return 0
+    if hook == "pre-push" and ctx.remote:
+        from gitcoord.app.remote import look
+
+        look(ctx)  # what was claimed elsewhere since this clone last looked counts too
     gate = Gate(ctx, lambda: _beating(ctx, resolve(ctx, env, terminal=posix.isatty(2))))
     if moves is None:
         outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))

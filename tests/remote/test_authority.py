@@ -95,6 +95,21 @@ def test_the_end_of_a_session_keeps_what_was_not_pushed(fleet: Fleet, machines: 
     assert [c["path"] for c in one.claim("list", "--json").json["claims"]] == ["a"]
 
 
+def test_a_push_is_judged_by_what_is_claimed_now(fleet: Fleet, machines: list[Machine]) -> None:
+    """Nobody on this machine has looked since alice claimed it on hers: the push does."""
+    one, two = machines
+    assert two.coord("install-hooks").code == 0
+    assert one.claim("a", agent="alice").code == 0
+    (two.repo / "a").write_text("bob\n")
+    assert two.run("git", "commit", "-q", "-am", "bob's", agent="bob").code == 0
+    before = fleet.refs()
+    found = two.run("git", "push", "-q", "origin", "main", agent="bob")
+    assert found.code == 1 and "a: alice holds it" in found.err, found
+    assert fleet.refs() == before
+    assert one.claim("release", "a", agent="alice").code == 0
+    assert two.run("git", "push", "-q", "origin", "main", agent="bob").code == 0
+
+
 # --- the other side does not answer, or says no -------------------------------------------------------------------
 
 

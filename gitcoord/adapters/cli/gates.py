@@ -33,6 +33,10 @@ def gate(
         base, dots, head = span.partition("..")
         if not dots or not base or not head or head.startswith("."):
             raise UsageError(f"'{printable(span)}' is no range", hints=("git coord gate origin/main..HEAD",))
+        if call.ctx.remote:
+            from gitcoord.app.remote import look
+
+            look(call.ctx)
         actor = Actor(check_agent(agent)) if agent else call.onlooker() or Actor("ci")
         outcome = Gate(call.ctx, lambda: actor).range(*(_commit(call, name) for name in (base, head)))
         rows = [
