@@ -100,7 +100,7 @@ def parse_document(text: str) -> "dict[str, str]":
     """The sections of such a Markdown text; what stands before the first heading, and comments, do not count."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in _uncommented(text.replace("\r\n", "\n")).split("\n"):
+    for line in uncommented(text.replace("\r\n", "\n")).split("\n"):
         key = _HEADINGS.get(line.strip().casefold())
         if key is None:
             lines.append(line)
@@ -111,7 +111,7 @@ def parse_document(text: str) -> "dict[str, str]":
     return {key: "\n".join(rows).strip("\n") for key, rows in found.items()}
 
 
-def _uncommented(text: str) -> str:
+def uncommented(text: str) -> str:
     """Without `<!-- ... -->` that begin a line: so a template tells what it wants."""
     kept, inside = [], False
     for line in text.split("\n"):
