@@ -9,15 +9,24 @@ BARE: "dict[str, list[str]]" = {"journal": ["journal", "show"]}
 
 COORD: "dict[str, Verb]" = {
     "start": Verb(
-        "Open your session, or go on with it.",
+        "The first thing to run: open your session or go on with it, and be told what there is to know.",
         "none",
-        (Option("join", "flag", "Join a session that another process of this name has open."), JSON),
+        (
+            Option("brief", "flag", "For a small context: headlines and numbers.", "b"),
+            Option("join", "flag", "Join a session that another process of this name has open."),
+            JSON,
+        ),
         side="session",
     ),
     "stop": Verb(
         "End your session and release what it holds.",
         "none",
-        (Option("keep", "flag", "Leave claims with uncommitted work to their ttl."), JSON),
+        (
+            Option(
+                "keep", "flag", "End all the same: leave claims with uncommitted work to their ttl, give tasks back."
+            ),
+            JSON,
+        ),
         side="session",
     ),
 }

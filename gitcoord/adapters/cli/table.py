@@ -35,7 +35,7 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 def _command(name: str, verb: Verb) -> Callable[..., int]:
     def command(**given: Any) -> int:
-        words = given.pop("path", None) or []
+        words = given.pop("_words", None) or []
         words = [words] if isinstance(words, str) else list(words)
         values = {key.replace("_", "-"): value for key, value in given.items() if value not in (None, False, [])}
         missing = [o.name for o in verb.options if o.required and o.kind == "flag" and o.name not in values]
@@ -51,7 +51,7 @@ def _command(name: str, verb: Verb) -> Callable[..., int]:
             kind, typer.Argument(metavar=verb.label + "..." * (verb.paths != "one"), show_default=False)
         ]
         parameters.append(
-            inspect.Parameter("path", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=argument)
+            inspect.Parameter("_words", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=argument)
         )
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__doc__ = verb.help

@@ -168,8 +168,10 @@ def _task_gone(state: "State", record: "Record") -> "Refusal | None":
 
 
 def may_pass(task: "Record", holder: str) -> bool:
-    """Is the task still with the one who handed it over, or with nobody?"""
-    return bool(task["owner"] == holder or task["state"] == "open")
+    """Is the task still with the one who handed it over, or with nobody, and not over?"""
+    from gitcoord.core.tasks import OVER
+
+    return task["owner"] in (holder, "") and task["state"] not in OVER
 
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":

@@ -99,7 +99,7 @@ def apply(state: "State", event: "Event") -> "Changes":
 
         task = task_record(state, record["task"])
         if task is not None and task["handoff"] == record["id"]:
-            changes.update(set_handoff(state, record["task"], ""))
+            changes.update(set_handoff(state, task, ""))
     return changes
 
 

@@ -138,14 +138,17 @@ def _overlap(state: "State", command: New, claims: "list[Record]") -> "Refusal |
 def _task(state: "State", command: New) -> "Refusal | None":
     if not command.task:
         return None
-    from gitcoord.core.tasks import task_record
+    from gitcoord.core.tasks import OVER, the_task
 
-    record = task_record(state, command.task)
-    if record is None or record["owner"] != command.actor.agent:
-        who = f"it is {record['owner']}'s" if record is not None and record["owner"] else "nobody has it"
-        why = f"the task {command.task} is not yours: {who}" if record is not None else f"no task {command.task}"
-        return Refusal("not-owner", why, hints=("see yours: git coord task list --mine",))
-    return None
+    task = the_task(state, command.task)
+    if isinstance(task, Refusal):
+        return task
+    if task["owner"] == command.actor.agent and task["state"] not in OVER:
+        return None
+    who = f"it is {task['owner']}'s" if task["owner"] else f"it is {task['state']}"
+    return Refusal(
+        "not-yours", f"{task['id']} is not yours to hand over: {who}", hints=(f"git coord task show {task['id']}",)
+    )
 
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
@@ -185,9 +188,12 @@ def apply(state: "State", event: "Event") -> "Changes":
             raise Illegal(f"event {event.seq} hands over '{printable(claim['path'])}', which is not held so")
     changes = new_record(event.seq, event.agent, event.at, body)
     if body["task"]:
-        from gitcoord.core.tasks import set_handoff
+        from gitcoord.core.tasks import set_handoff, task_record
 
-        changes.update(set_handoff(state, body["task"], f"h{event.seq}"))
+        task = task_record(state, body["task"])
+        if task is None or task["owner"] != event.agent:
+            raise Illegal(f"event {event.seq} hands over a task that is not {event.agent}'s")
+        changes.update(set_handoff(state, task, f"h{event.seq}"))
     return changes
 
 
