@@ -205,7 +205,11 @@ def test_halted_and_killed(world: World) -> None:
     assert world.refused("handoff", New(ALICE, SAID)).code == "killed"
     accepted(world, id)  # what a killed agent handed over before is still worth having
     world.must("halt", Halt(BOB, "fire"))
-    for kind, command in (("handoff", New(BOB, SAID)), ("accept", Accept(CAROL, id)), ("close", Close(BOB, id, "withdrawn"))):
+    for kind, command in (
+        ("handoff", New(BOB, SAID)),
+        ("accept", Accept(CAROL, id)),
+        ("close", Close(BOB, id, "withdrawn")),
+    ):
         assert world.refused(kind, command).code == "halted"
 
 

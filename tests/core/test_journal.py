@@ -50,14 +50,18 @@ def test_who_may_not() -> None:
     assert world.refused("journal", Write(Actor("carol"), "x")).code == "halted"
 
 
-@pytest.mark.parametrize("text", ["", " \n\n", "\x1b[2J", "a\x00b", "\u202eevil", "\udcff", "x" * 70_000, "y" * 10_000_000])
+@pytest.mark.parametrize(
+    "text", ["", " \n\n", "\x1b[2J", "a\x00b", "\u202eevil", "\udcff", "x" * 70_000, "y" * 10_000_000]
+)
 def test_texts_that_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as error:
         World().decide("journal", Write(ALICE, text))
     assert error.value.message.isprintable() and len(error.value.message) < 200
 
 
-@pytest.mark.parametrize("text", ["---\nv: 1\n---\n", "Seq: 9\nKind: kill", "\n\nSeq: 9", "[x](http://e)", "tab\there", "é 🎉"])
+@pytest.mark.parametrize(
+    "text", ["---\nv: 1\n---\n", "Seq: 9\nKind: kill", "\n\nSeq: 9", "[x](http://e)", "tab\there", "é 🎉"]
+)
 def test_texts_that_only_look_dangerous_are_kept(text: str) -> None:
     world = World()
     answer = world.must("journal", Write(ALICE, text))
