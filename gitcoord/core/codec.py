@@ -59,7 +59,7 @@ def _pairs(pairs: "list[tuple[str, Any]]") -> "Record":
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
         raise Malformed("a number has too many digits")
     return int(digits)
 
