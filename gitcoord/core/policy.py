@@ -43,6 +43,7 @@ KNOWN = {
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
     "guard": ("onerror",),
+    "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
 }
 

@@ -66,7 +66,9 @@ def test_a_stale_copy(world: World) -> None:
     world.git("remote", "add", "origin", str(other))
     world.git("fetch", "-q", "origin")
     world.git("merge", "-q", "main")
-    world.git("update-ref", "refs/remotes/origin/main", world.git("commit-tree", "-p", "main", "-m", "x", "main^{tree}"))
+    world.git(
+        "update-ref", "refs/remotes/origin/main", world.git("commit-tree", "-p", "main", "-m", "x", "main^{tree}")
+    )
     row = holds(world.coord("start", "--json"), "started")["copy"]
     assert (row["behind"], row["remote"]) == (1, "origin")
 
@@ -80,7 +82,11 @@ def test_what_expired_and_is_free_is_taken_again(world: World) -> None:
     row = holds(world.coord("start", "--json"), "started")
     assert sorted(row["again"]) == ["docs", "src/a.py"]
     claims = {claim["path"]: claim for claim in row["claims"]}
-    assert (claims["src/a.py"]["mode"], claims["src/a.py"]["ttl_seconds"], claims["src/a.py"]["reason"]) == ("intent", 300, "mine")
+    assert (claims["src/a.py"]["mode"], claims["src/a.py"]["ttl_seconds"], claims["src/a.py"]["reason"]) == (
+        "intent",
+        300,
+        "mine",
+    )
     assert claims["docs"]["ttl_seconds"] == 420 and claims["docs"]["token"] > 7
     assert [(lost["path"], lost["by"]) for lost in row["lost"]] == [("src/b.py", "bob")]
     assert world.claims() == ["path/docs/@alice", "path/src/a.py/@alice", "path/src/b.py/@bob"]
