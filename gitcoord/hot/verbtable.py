@@ -109,6 +109,9 @@ _TASKS = {
         "joining",
         "TASK",
     ),
+    "task schema": Verb(
+        "Print the JSON schema of a record: assignment, complete or failed.", "one", (JSON,), False, "schema", "RECORD"
+    ),
 }
 
 COORD: "dict[str, Verb]" = {
