@@ -110,6 +110,9 @@ _TASKS = {
         "joining",
         "TASK",
     ),
+    "task schema": Verb(
+        "Print the JSON schema of a record: assignment, complete or failed.", "one", (JSON,), False, "schema", "RECORD"
+    ),
 }
 
 _JOURNAL = {
