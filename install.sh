@@ -318,31 +318,32 @@ stage() {
         cp "$SOURCE/docs/completion/$name.bash" "$bash/$name"
         cp "$SOURCE/docs/completion/_$name" "$zsh/_$name"
     done
-    for name in coord handoff; do
-        shim "$bin/git-$name" "exec $(quote "$tree/bin/python") -I -m gitcoord.adapters.cli $name \"\$@\""
-    done
-    stage_claim
+    stage_commands
     chmod 755 "$bin"/*
     chmod 644 "$man"/* "$bash"/* "$zsh"/*
     "$bin/git-claim" -h >/dev/null </dev/null || die "the new git-claim does not start"
     "$bin/git-coord" version >/dev/null </dev/null || die "the new git-coord does not start"
 }
 
-# The everyday command starts on the bare interpreter, without a shell, without site, from one file of compiled code.
-stage_claim() {
+# The commands start on the bare interpreter, without a shell, without site, from one file of compiled code.
+stage_commands() {
     quick=$(quick_python)
     bundle="import sys; sys.path.insert(0, sys.argv.pop(1)); from gitcoord.hot.bundle import main; main(sys.argv[1:])"
-    "$quick" -I -c "$bundle" "$site" --output "$tree/git-claim.bundle" --root "$site"
-    "$quick" -I -c "$bundle" "$site" --shim "$tree/git-claim.bundle" "$site" >"$tree/git-claim.py"
+    "$quick" -I -c "$bundle" "$site" --output "$tree/gitcoord.bundle" --root "$site"
     # A first line with a blank in the name or beyond 127 bytes (Linux before 5.1) is cut by the kernel.
     first="#!$quick -IS"
     length=$(printf '%s' "$first" | wc -c)
     case $quick in *[[:space:]]*) length=999 ;; esac
-    if [ "$length" -lt 127 ]; then
-        { say "$first" "# gitcoord" && cat "$tree/git-claim.py"; } >"$bin/git-claim"
-    else
-        shim "$bin/git-claim" "exec $(quote "$quick") -IS $(quote "$tree/git-claim.py") \"\$@\""
-    fi
+    for pair in claim:main coord:coord handoff:handoff; do
+        name=git-${pair%:*}
+        "$quick" -I -c "$bundle" "$site" --shim "$tree/gitcoord.bundle" "$site" "$tree/bin/python" "${pair#*:}" \
+            >"$tree/$name.py"
+        if [ "$length" -lt 127 ]; then
+            { say "$first" "# gitcoord" && cat "$tree/$name.py"; } >"$bin/$name"
+        else
+            shim "$bin/$name" "exec $(quote "$quick") -IS $(quote "$tree/$name.py") \"\$@\""
+        fi
+    done
 }
 
 shim() { printf '#!/bin/sh\n# gitcoord\n%s\n' "$2" >"$1"; }

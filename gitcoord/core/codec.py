@@ -97,20 +97,40 @@ def loads(data: bytes, limit: int = MAX_BYTES) -> "Any":
     return value
 
 
+_FENCE = "---\n"
+
+
 def encode_file(key: str, record: "Record") -> bytes:
-    """The bytes of a file of the ledger's tree: text where its name ends in '.md', else a record in one line."""
-    text = record["text"] if key.endswith(".md") else dumps(record) + "\n"
-    return str(text).encode()
+    """The bytes of a file of the ledger's tree: a record in one line, or Markdown where the name ends in '.md'.
+
+    Markdown has the record's other keys in front, one a line, `key: <JSON>` between two lines of '---' (which YAML reads
+    too), and `text` below; with no other keys it is the text alone.
+    """
+    if not key.endswith(".md"):
+        return (dumps(record) + "\n").encode()
+    front = "".join(f"{name}: {dumps(record[name])}\n" for name in sorted(record) if name != "text")
+    return (f"{_FENCE}{front}{_FENCE}\n{record['text']}" if front else str(record["text"])).encode()
 
 
 def decode_file(key: str, data: bytes) -> "Record":
     if not key.endswith(".md"):
         record: Record = loads(data)
         return record
+    if len(data) > MAX_BYTES:
+        raise Malformed(f"{key} is too large")
     try:
-        return {"text": data.decode()}
+        text = data.decode()
     except UnicodeDecodeError:
         raise Malformed(f"{key} is not text") from None
+    if not text.startswith(_FENCE):
+        return {"text": text}
+    front, fence, text = text[len(_FENCE) :].partition("\n" + _FENCE)
+    rows = [line.partition(": ") for line in front.split("\n")]
+    record = {name: loads(value.encode("utf-8", "surrogateescape")) for name, _, value in rows}
+    record["text"] = text[1:]
+    if not fence or encode_file(key, record) != data:
+        raise Malformed(f"{key} is not as gitcoord writes it")
+    return record
 
 
 def _depth(value: object, left: int) -> None:

@@ -1,8 +1,9 @@
 """The hot modules in one file, made at installation: opening forty files takes longer than a claim may.
 
 `--output FILE --root DIR` compiles what lies in DIR/gitcoord (without adapters and what they alone use) into FILE;
-`--shim FILE DIR` prints the body of the `git-claim` command that loads it. The sources stay the one implementation:
-without the file, or with one of another Python, the same modules are imported in the ordinary way.
+`--shim FILE DIR PYTHON PROGRAM` prints the body of a command that loads it and enters `hot/PROGRAM.py`; PYTHON is the
+one with all libraries, for the full command line. The sources stay the one implementation: without the file, or with one
+of another Python, the same modules are imported in the ordinary way.
 """
 
 import argparse
@@ -139,7 +140,9 @@ try:
         exec(boot, {{"fd": fd, "start": {start}, "root": {root!r}, **index}})
 except (OSError, EOFError, ValueError, TypeError):
     pass
-from gitcoord.hot.main import entry
+import gitcoord
+gitcoord.python = {python!r}
+from gitcoord.hot.{program} import entry
 entry()
 """
 
@@ -241,15 +244,15 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="gitcoord.hot.bundle", description="Build the bundle of the hot modules.")
     parser.add_argument("--output", metavar="FILE")
     parser.add_argument("--root", metavar="DIR")
-    parser.add_argument("--shim", nargs=2, metavar=("FILE", "DIR"))
+    parser.add_argument("--shim", nargs=4, metavar=("FILE", "DIR", "PYTHON", "PROGRAM"))
     given = parser.parse_args(words)
     if given.output and given.root:
         temporary = Path(f"{given.output}.{os.getpid()}.tmp")
         temporary.write_bytes(build(Path(given.root)))
         temporary.replace(given.output)
     if given.shim:
-        bundle, root = given.shim
-        print(SHIM.format(bundle=bundle, root=root, start=HEAD).strip())
+        bundle, root, python, program = given.shim
+        print(SHIM.format(bundle=bundle, root=root, start=HEAD, python=python, program=program).strip())
     return 0
 
 

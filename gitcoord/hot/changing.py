@@ -9,8 +9,9 @@ from gitcoord.names import check_word, printable, quote, shell_word
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.asking import Take
+    from gitcoord.hot.options import Values
     from gitcoord.hot.render import Row
-    from gitcoord.hot.verbs import Call, Values
+    from gitcoord.hot.verbs import Call
 
 
 def take(call: "Call", values: "Values", words: list[str]) -> int:

@@ -6,8 +6,9 @@ from gitcoord.names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.hot.options import Values
     from gitcoord.hot.render import Row
-    from gitcoord.hot.verbs import Call, Values
+    from gitcoord.hot.verbs import Call
 
 _CHECK_SECONDS = 30  # `check` runs before every edit: the gates look again
 NOT_SET_UP: "Row" = {"initialised": False, "allowed": True, "paths": []}

@@ -3,8 +3,13 @@
 import posix
 import sys
 
+import gitcoord
 from gitcoord.hot.open import Opening, environ
 from gitcoord.hot.options import VERBS, NotQuick, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.hot.options import Values, Verb
 
 
 def main(argv: list[str]) -> int:
@@ -22,13 +27,13 @@ def main(argv: list[str]) -> int:
         from gitcoord.adapters.cli.claim import main as full
 
         return full(argv)
-    return call_verb(verb, values, words)
+    return call_verb(verb, VERBS[verb], values, words)
 
 
-def call_verb(verb: str, values: "dict[str, str | bool]", words: list[str]) -> int:
+def call_verb(name: str, verb: "Verb", values: "Values", words: list[str]) -> int:
     """Open the repository, run the verb, tell its errors. Both command lines end here."""
     env = environ()
-    opening = Opening(env, "reading" if not VERBS[verb].writes else "taking" if verb == "take" else "writing")
+    opening = Opening(env, "reading" if not verb.writes else "taking" if name == "take" else "writing")
     from gitcoord.hot.render import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
@@ -38,14 +43,24 @@ def call_verb(verb: str, values: "dict[str, str | bool]", words: list[str]) -> i
         screen.use_settings(ctx.settings)
         from gitcoord.hot.verbs import Call, run
 
-        return run(verb, Call(ctx, screen, env), values, words)
+        return run(name, verb, Call(ctx, screen, env), values, words)
 
     return guarded(screen, body)
 
 
 def entry() -> None:
+    leave(main(sys.argv[1:]))
+
+
+def full_python(program: str, argv: list[str]) -> None:
+    """Leave the bare interpreter of the installed command, if this is it, for the one with all libraries."""
+    python = getattr(gitcoord, "python", "")
+    if python:
+        posix.execv(python, [python, "-I", "-m", "gitcoord.adapters.cli", program, *argv])
+
+
+def leave(code: int) -> None:
     """Leave at once when done: the git children see the end of their input and go."""
-    code = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
     posix._exit(code)

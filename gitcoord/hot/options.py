@@ -1,10 +1,14 @@
-"""The verbs and options of `git claim`: one definition for the quick parser, the full command line and its help."""
+"""Verbs and their options: one definition for the quick parser, the full command line and its help; those of `git claim`."""
 
 from gitcoord.record import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Values = dict[str, "str | bool | list[str]"]
+
 
 class Option(NamedTuple):
-    """`kind` is flag, text, duration, number or one of several words (a '|' between them)."""
+    """`kind` is flag, text, texts (may be given again), duration, number or one of several words (a '|' between them)."""
 
     name: str
     kind: str
@@ -15,9 +19,11 @@ class Option(NamedTuple):
 
 class Verb(NamedTuple):
     help: str
-    paths: str  # "none", "one", "any" or "some"
+    paths: str  # how many words it takes: "none", "one", "any" or "some"
     options: tuple[Option, ...]
     writes: bool = True
+    side: str = "changing"  # the module of `hot` that has its handler
+    label: str = "PATH"  # what those words are, in the help
 
 
 JSON = Option("json", "flag", "Print one JSON object on stdout.")
@@ -67,10 +73,11 @@ VERBS = {
             Option("all", "flag", "Also claims whose holders fell silent.", "a"),
             JSON,
         ),
-        writes=False,
+        False,
+        "looking",
     ),
-    "show": Verb("Everything about the claims on, above and below a path.", "one", (JSON,), writes=False),
-    "check": Verb("May I write here now? 0: yes, 1: no, 4: could not judge.", "some", (QUIET, JSON), writes=False),
+    "show": Verb("Everything about the claims on, above and below a path.", "one", (JSON,), False, "looking"),
+    "check": Verb("May I write here now? 0: yes, 1: no, 4: could not judge.", "some", (QUIET, JSON), False, "looking"),
     "disown": Verb(
         "Clear the record of released work on a path: it was abandoned or rewritten.", "one", (REASON, JSON)
     ),
@@ -99,7 +106,7 @@ def arrange(words: list[str]) -> list[str]:
     return [verb, *before, *words[len(before) + 1 :]] if before and flags.issuperset(before) else words
 
 
-def parse(words: list[str]) -> "tuple[str, dict[str, str | bool], list[str]]":
+def parse(words: list[str]) -> "tuple[str, Values, list[str]]":
     """(verb, options, paths). Bare: list. No verb: take, or list if there is no path."""
     words = arrange(words)
     verb, rest = "", words
@@ -116,18 +123,35 @@ def parse(words: list[str]) -> "tuple[str, dict[str, str | bool], list[str]]":
     if not verb and named == "take" and not paths:
         named = "list"
         values, paths = _split(VERBS["list"], rest)
-    wanted = VERBS[named].paths
-    if (wanted == "none" and paths) or (wanted == "some" and not paths) or (wanted == "one" and len(paths) != 1):
-        raise NotQuick
-    if any(option.required and option.name not in values for option in VERBS[named].options):
-        raise NotQuick
+    _require(VERBS[named], values, paths)
     return named, values, paths
 
 
-def _split(verb: Verb, words: list[str]) -> "tuple[dict[str, str | bool], list[str]]":
+def parse_verb(table: "dict[str, Verb]", words: list[str]) -> "tuple[str, Values, list[str]]":
+    """The same with a table in which a verb is one word or two, and nothing is left out."""
+    name = words[0] if words else ""
+    rest = words[1:]
+    if name not in table and rest:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    if name not in table:
+        raise NotQuick
+    values, found = _split(table[name], rest)
+    _require(table[name], values, found)
+    return name, values, found
+
+
+def _require(verb: Verb, values: "Values", words: list[str]) -> None:
+    wanted = verb.paths
+    if (wanted == "none" and words) or (wanted == "some" and not words) or (wanted == "one" and len(words) != 1):
+        raise NotQuick
+    if any(option.required and option.name not in values for option in verb.options):
+        raise NotQuick
+
+
+def _split(verb: Verb, words: list[str]) -> "tuple[Values, list[str]]":
     by_name = {option.name: option for option in verb.options}
     by_short = {option.short: option for option in verb.options if option.short}
-    values: dict[str, str | bool] = {}
+    values: Values = {}
     paths: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -143,7 +167,7 @@ def _split(verb: Verb, words: list[str]) -> "tuple[dict[str, str | bool], list[s
     return values, paths
 
 
-def _store(option: "Option | None", value: "str | None", rest: "object", values: "dict[str, str | bool]") -> None:
+def _store(option: "Option | None", value: "str | None", rest: "object", values: "Values") -> None:
     if option is None:
         raise NotQuick
     if option.kind == "flag":
@@ -155,4 +179,7 @@ def _store(option: "Option | None", value: "str | None", rest: "object", values:
         value = next(rest, None)  # type: ignore[call-overload]
     if value is None or ("|" in option.kind and value not in option.kind.split("|")):
         raise NotQuick
-    values[option.name] = value
+    if option.kind == "texts":
+        values[option.name] = [*values.get(option.name, ()), value]  # type: ignore[misc]
+    else:
+        values[option.name] = value

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitcoord.app.context import Context
+    from gitcoord.hot.options import Values, Verb
     from gitcoord.hot.render import Screen
     from gitcoord.store.process import Environ
 
-    Values = dict[str, "str | bool"]
     Handler = Callable[["Call", Values, list[str]], int]
 
 _LONGEST_TEXT = 1000
+_TAKEN = ("list", "next")  # verbs called like a builtin: their handlers end in '_'
 
 
 class Call:
@@ -74,13 +75,11 @@ def at_terminal() -> bool:
     return posix.isatty(0) and posix.isatty(2)
 
 
-def run(verb: str, call: Call, values: "Values", words: list[str]) -> int:
+def run(name: str, verb: "Verb", call: Call, values: "Values", words: list[str]) -> int:
     """Call the verb's handler; only the side that is needed gets loaded."""
-    if verb in ("list", "show", "check"):
-        from gitcoord.hot import looking as side
-    else:
-        from gitcoord.hot import changing as side  # type: ignore[no-redef]
-    handler: Handler = getattr(side, verb if verb != "list" else "list_")
+    side = __import__(f"gitcoord.hot.{verb.side}", fromlist=("run",))
+    function = name.rpartition(" ")[2].replace("-", "_")
+    handler: Handler = getattr(side, function + "_" * (function in _TAKEN))
     return handler(call, values, words)
 
 
@@ -96,6 +95,13 @@ def text(values: "Values", name: str) -> str:
     if not all(c.isprintable() for c in value):
         raise UsageError(f"--{name} holds a character that cannot be printed: {quote(value[:60])}")
     return value
+
+
+def texts(values: "Values", name: str) -> list[str]:
+    """All values of an option that may be given again."""
+    found = values.get(name, ())
+    assert isinstance(found, (list, tuple))
+    return [text({name: value}, name) for value in found]
 
 
 def number(values: "Values", name: str, default: int = 0) -> int:

@@ -19,7 +19,9 @@ _SITE = sysconfig.get_path("purelib")
 
 # As the installed commands start: the everyday verbs without `site`, the full command line with its libraries.
 _CLAIM = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({_SITE!r}); from gitcoord.hot.main import entry; entry()"
-_COORD = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.adapters.cli.coord import main; sys.exit(main(sys.argv[1:]))"
+_COORD = (
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.hot.coord import main; sys.exit(main(sys.argv[1:]))"
+)
 _FULL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.adapters.cli.claim import main; sys.exit(main(sys.argv[1:]))"
 CLAIM = [sys.executable, "-I", "-S", "-c", _CLAIM]
 COORD = [sys.executable, "-I", "-c", _COORD]

@@ -123,7 +123,7 @@ def test_git_claim_starts_on_the_bare_interpreter(installed: Home) -> None:
     assert Path(interpreter).read_bytes()[:2] != b"#!", "a version manager's script is slow"
     assert not Path(interpreter).is_symlink()
     (tree,) = installed.trees()
-    assert (tree / "git-claim.bundle").is_file() and any("git-claim.bundle" in line for line in body)
+    assert (tree / "gitcoord.bundle").is_file() and any("gitcoord.bundle" in line for line in body)
 
 
 def test_environment_of_python_is_ignored(installed: Home, tmp_path: Path) -> None:

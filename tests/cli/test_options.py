@@ -11,10 +11,11 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.adapters.cli import claim, coord
-from gitcoord.hot.options import VERBS, NotQuick, Option, parse
+from gitcoord.adapters.cli import claim, coord, table
+from gitcoord.hot.options import VERBS, NotQuick, Option, Verb, parse
 
-Parsed = tuple[str, dict[str, str | bool], list[str]]
+Values = dict[str, str | bool | list[str]]
+Parsed = tuple[str, Values, list[str]]
 WRONG = "wrong"
 HELP = "help"
 
@@ -102,13 +103,13 @@ def _full(words: list[str]) -> Parsed | str:
     """What the full command line makes of it, up to the call of the verb."""
     seen: list[Parsed] = []
 
-    def called(verb: str, values: dict[str, str | bool], paths: list[str]) -> int:
+    def called(verb: str, _row: Verb, values: Values, paths: list[str]) -> int:
         seen.append((verb, values, paths))
         return 0
 
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.object(claim, "call_verb", called),
+        mock.patch.object(table, "call_verb", called),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

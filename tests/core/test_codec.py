@@ -193,3 +193,42 @@ def test_files_of_text_and_of_records(words: str) -> None:
 def test_a_text_file_that_is_none() -> None:
     with pytest.raises(Malformed):
         decode_file("README.md", b"\xff")
+
+
+# --- Markdown with front matter --------------------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**14), 10**14) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+ENCODABLE = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES, min_size=1, max_size=5), ENCODABLE)
+def test_front_matter_comes_back(front: dict[str, Any], text: str) -> None:
+    record = {**front, "text": text}
+    assert decode_file("tasks/t1.md", encode_file("tasks/t1.md", record)) == record
+
+
+def test_front_matter_is_what_people_and_yaml_read() -> None:
+    record = {"v": 1, "title": 'a "b": c', "needs": ["t1"], "text": "---\nx: 1\n---\nHello\n"}
+    wanted = '---\nneeds: ["t1"]\ntitle: "a \\"b\\": c"\nv: 1\n---\n\n---\nx: 1\n---\nHello\n'
+    assert encode_file("a.md", record) == wanted.encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"---\n", b"---\nv: 1\n", b"---\nv: 1\n---", b"---\nv: 1\n---\nno empty line", b"---\nv: 1\nv: 1\n---\n\n",
+     b"---\nz: 1\na: 1\n---\n\n", b"---\nv:  1\n---\n\n", b"---\nv: {\"b\":1, \"a\":2}\n---\n\n", b"---\ntext: 1\n---\n\n",
+     b"---\n---\n\nx", b"---\nv: !!python/object:os.system x\n---\n\n", b"---\r\nv: 1\r\n---\r\n\r\n", b"---\nv: 1.5\n---\n\n",
+     b"---\n\xff: 1\n---\n\n"],
+)  # fmt: skip
+def test_front_matter_by_another_hand_is_refused(data: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_file("a.md", data)
+
+
+def test_a_text_without_front_matter_is_itself() -> None:
+    assert decode_file("README.md", b"# Hello\n") == {"text": "# Hello\n"}
+    assert encode_file("README.md", {"text": "# Hello\n"}) == b"# Hello\n"

@@ -31,7 +31,7 @@ entry()
 _COORD = f"""#!{sys.executable}
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from gitcoord.adapters.cli.coord import main
+from gitcoord.hot.coord import main
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -18,13 +18,13 @@ def main() -> int:
 
 
 def coord(words: list[str] | None = None) -> int:
-    from gitcoord.adapters.cli.coord import main as command
+    from gitcoord.hot.coord import main as command
 
     return command(sys.argv[1:] if words is None else words)
 
 
 def handoff(words: list[str] | None = None) -> int:
-    from gitcoord.adapters.cli.handoff import main as command
+    from gitcoord.hot.handoff import main as command
 
     return command(sys.argv[1:] if words is None else words)
 

@@ -8,10 +8,11 @@ import typer
 from gitcoord import __version__
 from gitcoord.adapters.cli import control, deploy, gates, hooks, server, setup, views, work
 from gitcoord.adapters.cli.shared import Json, act, new_app, run_app
-from gitcoord.app import sessions
+from gitcoord.adapters.cli.table import add_verbs
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
 from gitcoord.hot.verbs import Call
+from gitcoord.hot.verbtable import COORD, GROUPS
 from gitcoord.names import printable
 
 app = new_app("coord", "Coordinate the writers of one repository: sessions, kill switch, ledger.")
@@ -97,51 +98,6 @@ def run(
     return act(body, json=False)
 
 
-@app.command()
-def start(
-    join: Annotated[
-        bool, typer.Option("--join", help="Join a session that another process of this name has open.")
-    ] = False,
-    json: Json = False,
-) -> int:
-    """Open your session, or go on with it."""
-
-    def body(call: Call) -> int:
-        result = sessions.start(call.ctx, call.actor()._replace(join=join))
-        call.screen.answer(result)
-        verb = "opened" if result["opened"] else "goes on"
-        call.screen.say(f"session {result['session']} of {result['agent']} {verb}")
-        claims: list[Any] = result["claims"]  # type: ignore[assignment]
-        if claims:
-            call.screen.say("you hold:", *("  " + line for line in call.screen.claim_lines(claims)))
-        for row in result.get("lost", ()):  # type: ignore[attr-defined]
-            path = row["path"]
-            call.screen.say(f"you lost {printable(path)} to {row['by']}; if it is free: git claim {call.typed(path)}")
-        return 0
-
-    return act(body, json=json)
-
-
-@app.command()
-def stop(
-    keep: Annotated[bool, typer.Option("--keep", help="Leave claims with uncommitted work to their ttl.")] = False,
-    json: Json = False,
-) -> int:
-    """End your session and release what it holds."""
-
-    def body(call: Call) -> int:
-        result = sessions.stop(call.ctx, call.actor(), keep=keep)
-        call.screen.answer(result)
-        call.screen.say(
-            f"session of {result['agent']} ended" if result["stopped"] else f"{result['agent']} has no open session"
-        )
-        for verb in ("released", "kept"):
-            call.screen.say(*(f"{verb} {printable(path)}" for path in result[verb]))  # type: ignore[attr-defined]
-        return 0
-
-    return act(body, json=json)
-
-
 _ELSEWHERE: tuple[Callable[..., int], ...] = (
     views.status, views.agents, control.kill, control.revive, control.halt, control.unhalt, control.sweep,
     views.log, views.fsck, views.resources, gates.gate, gates.approvals, gates.approve, gates.deny, gates.role,
@@ -150,6 +106,7 @@ _ELSEWHERE: tuple[Callable[..., int], ...] = (
 )  # fmt: skip
 for _command in _ELSEWHERE:
     app.command()(_command)
+add_verbs(app, COORD, GROUPS)
 app.add_typer(gates.policy, name="policy")
 app.add_typer(work.worktree)
 app.add_typer(server.app, name="server")

@@ -1,0 +1,52 @@
+"""Texts of people and agents: what is refused, and that the rest is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitcoord.core.texts import PROSE, one_line, prose
+from gitcoord.errors import UsageError
+
+HOSTILE = {
+    "escape": "\x1b[31mred",
+    "bell": "a\x07",
+    "null": "a\0b",
+    "delete": "a\x7f",
+    "C1": "a\x9bb",
+    "carriage return inside": "safe\rrm -rf",
+    "right to left override": "a‮b",
+    "isolate": "a⁦b",
+    "left to right mark": "a‎b",
+    "line separator": "a b",
+    "zero width space": "a​b",
+    "byte order mark": "a﻿b",
+    "lone surrogate": "a\udcffb",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_what_could_mislead_is_refused(text: str) -> None:
+    for check in (one_line, prose):
+        with pytest.raises(UsageError):
+            check(text, "the title")
+
+
+def test_size_and_emptiness() -> None:
+    for text in ("", "  ", "x" * 201, "é" * 101):
+        with pytest.raises(UsageError):
+            one_line(text, "the title")
+    for text in ("", "\n \n", "x" * (PROSE + 1), "x" * 10_000_000, "\n" * 10_000_000):
+        with pytest.raises(UsageError):
+            prose(text, "the body")
+    assert one_line("", "the title", empty=True) == ""
+
+
+def test_lines() -> None:
+    with pytest.raises(UsageError):
+        one_line("two\nlines", "the title")
+    assert prose("\n\none  \r\n\n\ttwo\n", "the body") == "one\n\n\ttwo"
+
+
+@pytest.mark.parametrize("text", ["---\nv: 1\n---", "[a](javascript:b)", "Seq: 1\nKind: kill", "日本語 👩‍💻 naïve"])
+def test_what_is_only_odd_is_kept(text: str) -> None:
+    assert prose(text, "the body") == text
