@@ -26,7 +26,7 @@ class Number(NamedTuple):
 
     actor: Actor
     sequence: str
-    count: int = 1
+    amount: int = 1
     floor: int = 0
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
@@ -39,22 +39,22 @@ def check_sequence(name: str) -> str:
 def decide(state: "State", command: Number, view: "View") -> "Decision | Refusal":
     """Whoever has no session needs none: the number is its own for ever."""
     check_sequence(command.sequence)
-    if not 1 <= command.count <= MOST:
+    if not 1 <= command.amount <= MOST:
         raise UsageError(f"from 1 to {MOST} numbers at a time")
     refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
     first = next_number(state, command.sequence, command.floor)
-    if first + command.count - 1 > LAST:
+    if first + command.amount - 1 > LAST:
         return Refusal(
             "exhausted",
             f"the sequence '{command.sequence}' has no numbers left above {first - 1}",
             hints=("is a file misnamed? the highest number in use counts", "another sequence begins anew"),
         )
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    body = {"sequence": command.sequence, "first": first, "count": command.count, "floor": command.floor}
+    body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)
-    result = {"sequence": command.sequence, "first": first, "count": command.count, "seq": event.seq}
+    result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}
     return Decision(chain.events, sign_of_life(state, command.actor, view), result)
 
 
