@@ -54,6 +54,8 @@ class SeenView(View):
             return []
         if kind == "unlanded":
             return {}
+        if kind == "runner":
+            return self.world.runners.get(rest[0], "")
         if kind == "policy":
             return parse_policy(("gitcoord.approver", name) for name in self.world.approvers)
         return {"head": self.world.head, "approvers": self.world.approvers, "gone": self.world.gone}[kind]
@@ -65,6 +67,7 @@ class World:
     def __init__(self, *, fold_case: bool = False) -> None:
         self.host = FakeHost()
         self.gone = ""
+        self.runners: dict[str, str] = {}  # what this machine knows of who runs an effect, by nonce
         self.fold = fold_case
         self.state = State(complete=True)
         self.log: list[bytes] = []
