@@ -7,9 +7,9 @@ from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.transact import transact
 from gitcoord.core.claims import format_record
 from gitcoord.core.kinds import kind_module
-from gitcoord.core.kinds.number import check_sequence, next_number
+from gitcoord.core.kinds.number import LAST, check_sequence, exhausted, next_number
 from gitcoord.core.sequences import Sequence, number_in, sequences
-from gitcoord.errors import CouldNotJudge
+from gitcoord.errors import CouldNotJudge, Refused
 from gitcoord.record import NamedTuple
 from gitcoord.store.process import run
 
@@ -31,7 +31,10 @@ def reserve(ctx: "Context", actor: "Actor", name: str, count: int) -> "dict[str,
     """The next numbers, from now on this agent's."""
     sequence, floor = _look(ctx, read_snapshot(ctx), name)
     kind = kind_module("number")
-    result = transact(ctx, kind.decide, kind.Number(actor, sequence.name, count, floor.number))
+    try:
+        result = transact(ctx, kind.decide, kind.Number(actor, sequence.name, count, floor.number))
+    except Refused as refused:
+        raise _with_file(refused, floor) from None
     return {**result, **_shown(sequence, floor, int(str(result["first"])), count)}
 
 
@@ -40,7 +43,15 @@ def peek(ctx: "Context", name: str) -> "dict[str, object]":
     snapshot = read_snapshot(ctx)
     sequence, floor = _look(ctx, snapshot, name)
     first = settle(ctx, snapshot, ctx.view(), lambda state, view: next_number(state, sequence.name, floor.number))
+    if first > LAST:
+        raise _with_file(Refused(exhausted(sequence.name, first - 1)), floor)
     return {"sequence": sequence.name, "first": first, "count": 1, **_shown(sequence, floor, first, 1)}
+
+
+def _with_file(refused: Refused, floor: Floor) -> Refused:
+    if refused.code == "exhausted" and floor.file:
+        refused.hints = (f"the highest number is in the name of {floor.file}: is that meant so?",)
+    return refused
 
 
 def _shown(sequence: Sequence, floor: Floor, first: int, count: int) -> "dict[str, object]":

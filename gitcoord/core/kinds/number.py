@@ -46,16 +46,16 @@ def decide(state: "State", command: Number, view: "View") -> "Decision | Refusal
         return refusal
     first = next_number(state, command.sequence, command.floor)
     if first + command.amount - 1 > LAST:
-        return Refusal(
-            "exhausted",
-            f"the sequence '{command.sequence}' has no numbers left above {first - 1}",
-            hints=("is a file misnamed? the highest number in use counts", "another sequence begins anew"),
-        )
+        return exhausted(command.sequence, first - 1)
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)
     result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}
     return Decision(chain.events, sign_of_life(state, command.actor, view), result)
+
+
+def exhausted(sequence: str, last: int) -> Refusal:
+    return Refusal("exhausted", f"the sequence '{sequence}' has no numbers left above {last}")
 
 
 def number_file(sequence: str) -> str:
