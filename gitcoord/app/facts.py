@@ -24,13 +24,17 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
     if kind == "seen":
         view.seen[rest[0]] = _seen(ctx, view, rest[0])
     elif kind == "resources":
-        view.resources = _resources(project_settings(ctx, snapshot))
+        view.resources = declared_resources(ctx, snapshot)
     elif kind == "approvers":
         view.facts[what] = _approvers(project_settings(ctx, snapshot))
     elif kind == "policy":
         from gitcoord.core.policy import parse_policy  # only those who watch over others ask for it
 
         view.facts[what] = parse_policy(project_settings(ctx, snapshot))
+    elif kind == "workers":
+        from gitcoord.core.workers import parse_workers  # only tasks ask for it
+
+        view.facts[what] = parse_workers(project_settings(ctx, snapshot))
     elif kind == "gone":
         view.facts[what] = _gone(ctx, rest[0])
     elif kind == "runner":
@@ -128,7 +132,14 @@ def _approvers(pairs: "list[tuple[str, str]]") -> list[str]:
 
 
 def declared_resources(ctx: "Context", snapshot: "Snapshot") -> "dict[str, Policy]":
-    return _resources(project_settings(ctx, snapshot))
+    """What the settings declare, and the caps on workers, which are resources too."""
+    pairs = project_settings(ctx, snapshot)
+    found = _resources(pairs)
+    if any(key.startswith("workers.") for key, _ in pairs):
+        from gitcoord.core.workers import cap_resources, parse_workers
+
+        found.update(cap_resources(parse_workers(pairs)))
+    return found
 
 
 def deploy_refs(ctx: "Context", snapshot: "Snapshot") -> list[str]:

@@ -196,6 +196,9 @@ def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> No
     for what in whats:
         if what[0] == "beat":
             _load_beat(ctx, snapshot, view, what[1])
+        elif what[0] == "beats":
+            for agent in what[1:]:
+                _load_beat(ctx, snapshot, view, agent)
         elif what[0] == "head":
             view.facts[what] = ctx.store.target("HEAD") or ""
         elif what[0] not in _IN_TREE:

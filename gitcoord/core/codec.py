@@ -59,7 +59,7 @@ def _pairs(pairs: "list[tuple[str, Any]]") -> "Record":
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
         raise Malformed("a number has too many digits")
     return int(digits)
 
@@ -154,7 +154,7 @@ def check(
     rest = optional or {}
     for key, value in record.items():
         shape = fields.get(key) or rest.get(key)
-        if key != "v" and (shape is None or not _has_shape(value, shape)):
+        if key != "v" and (shape is None or not has_shape(value, shape)):
             raise Malformed(f"{what}: {key!r} is unknown or of the wrong type")
     for key in fields:
         if key not in record:
@@ -162,12 +162,12 @@ def check(
     return record
 
 
-def _has_shape(value: object, shape: "Shape") -> bool:
+def has_shape(value: object, shape: "Shape") -> bool:
     """A shape is a type, [shape] for a list of any length, (shape, ...) for a list of just these, {key: shape}."""
     if isinstance(shape, type):
         return type(value) is shape
     if isinstance(shape, list):
-        return type(value) is list and all(_has_shape(item, shape[0]) for item in value)
+        return type(value) is list and all(has_shape(item, shape[0]) for item in value)
     if isinstance(shape, tuple):
-        return type(value) is list and len(value) == len(shape) and all(map(_has_shape, value, shape))
-    return type(value) is dict and value.keys() == shape.keys() and all(_has_shape(value[k], shape[k]) for k in shape)
+        return type(value) is list and len(value) == len(shape) and all(map(has_shape, value, shape))
+    return type(value) is dict and value.keys() == shape.keys() and all(has_shape(value[k], shape[k]) for k in shape)

@@ -44,6 +44,7 @@ KNOWN = {
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
     "guard": ("onerror",),
+    "workers": ("cap", "heartbeat", "attempts"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State
 
 _LEADING = ("kill", "takeover", "deploy")  # the command is told by its first event, elsewhere by its last
+_JUDGED = {"expire": "claims", "lapse": "tasks"}  # where an event says by which rule somebody was silent
 _MOST_HEADS = 8
 
 
@@ -161,8 +162,9 @@ def _first(no: Refusal, answer: Refusal) -> Refusal:
 
 def _essence(event: "Event") -> tuple[object, ...]:
     body = event.body
-    if event.kind == "expire":
-        body = {"claims": [{**claim, "rule": ""} for claim in body["claims"]]}
+    judged = _JUDGED.get(event.kind)
+    if judged:
+        body = {**body, judged: [{**row, "rule": ""} for row in body[judged]]}
     return (event.kind, event.seq, event.agent, event.nonce, event.part, body, event.keep, event.refused)
 
 

@@ -215,6 +215,12 @@ class View:
             raise NotLoaded("beat", agent)
         return self.beats[agent]
 
+    def want_beats(self, agents: "list[str]") -> None:
+        """All of these will be asked for: they are read together."""
+        missing = [agent for agent in dict.fromkeys(agents) if agent not in self.beats]
+        if missing:
+            raise NotLoaded("beats", *missing)
+
     def first_seen(self, agent: str) -> "Seen | None":
         """Since when this host has seen the agent's heartbeat unchanged."""
         if agent not in self.seen:

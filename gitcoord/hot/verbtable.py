@@ -1,17 +1,121 @@
 """The verbs of `git coord` and `git handoff` that are called all day: parsed without a library, by `options.parse_verb`."""
 
-from gitcoord.hot.options import JSON, Option, Verb
+from gitcoord.hot.options import JSON, NONCE, QUIET, REASON, Option, Verb
 
 # A verb of two words belongs to a group, which has its own line in the help.
 GROUPS: "dict[str, str]" = {
+    "task": "The shared work queue: each task is one agent's at a time, with the paths that it needs.",
     "rules": "The project's written rules: what they say, and who has read them.",
 }
 # What a group does when its name stands alone.
 BARE: "dict[str, list[str]]" = {
+    "task": ["task", "list"],
     "rules": ["rules", "show"],
     "rules --json": ["rules", "show", "--json"],
     "rules --who": ["rules", "who"],
     "rules --who --json": ["rules", "who", "--json"],
+}
+
+_WHY = Option("reason", "text", "Why, for the record.")
+_DIRTY = Option("dirty", "flag", "In spite of uncommitted changes below the paths that go back.")
+_TTL = Option("ttl", "duration", "The silence it survives; 60s for a launched worker, 30m otherwise.")
+_WAIT = Option("wait", "duration", "Wait up to this long instead of answering at once.")
+_RESULT = Option("result", "text", "A file with the record as JSON; '-' for stdin.")
+_TASK = (
+    Option("body", "text", "What is to be done, at length; '-' for stdin.", "m"),
+    Option("priority", "critical|high|normal|low", "How urgent; normal unless given."),
+    Option("need", "texts", "A task (id or key) that must be done before."),
+    Option("path", "texts", "A path or @resource that is claimed with the task."),
+    Option("line", "text", "The line of work it belongs to, which one agent at a time moves."),
+    Option("role", "text", "Only agents of this role may take it."),
+    Option("next", "text", "The concrete next step."),
+    Option("expect", "duration", "How long it should take."),
+    Option("owner", "text", "Keep it for this agent."),
+    Option("attempts", "number", "So many owners may be lost before a person has to look; 3 unless given."),
+    Option("branch", "text", "The branch on which the work is done."),
+    Option("unsafe", "flag", "Another one may not safely go on with it."),
+    Option("review", "flag", "Somebody else looks at the result before it is done."),
+)
+
+
+def _one(help: str, *options: Option) -> Verb:
+    """A verb about one task."""
+    return Verb(help, "one", (*options, QUIET, JSON), side="tasks", label="TASK")
+
+
+_TASKS = {
+    "task add": Verb(
+        "Put a task into the queue.",
+        "any",
+        (
+            *_TASK,
+            Option("key", "text", "A key of yours: a second task under it is not added."),
+            Option("from", "text", "A JSON file with a list of tasks; '-' for stdin."),
+            QUIET,
+            JSON,
+        ),
+        side="tasks",
+        label="TITLE",
+    ),
+    "task list": Verb(
+        "The tasks that are not over, oldest first.",
+        "none",
+        (
+            Option("state", "texts", "Only tasks in this state."),
+            Option("owner", "text", "Only tasks of this agent."),
+            Option("mine", "flag", "Only your own."),
+            Option("all", "flag", "Also those that are over.", "a"),
+            JSON,
+        ),
+        False,
+        "tasks",
+    ),
+    "task show": Verb("Everything about a task.", "one", (JSON,), False, "tasks", "TASK"),
+    "task take": _one("Take a task, with the paths that it needs: all or nothing.", _TTL, _WAIT, NONCE),
+    "task next": Verb(
+        "Take the next task that can be done now: each goes to exactly one asker.",
+        "none",
+        (_TTL, _WAIT, NONCE, QUIET, JSON),
+        side="tasks",
+    ),
+    "task update": _one(
+        "Change what is said of a task.",
+        Option("title", "text", "The new title."),
+        *_TASK[:-2],
+        Option("safe", "yes|no", "Whether another one may safely go on with it."),
+        Option("review", "yes|no", "Whether somebody else looks at the result before it is done."),
+        Option("no-needs", "flag", "It waits for nothing any more."),
+        Option("no-paths", "flag", "It needs no paths any more."),
+    ),
+    "task block": _one("It cannot go on for now.", REASON),
+    "task unblock": _one("It can go on again.", _WHY),
+    "task needs-human": _one("A person has to decide before it goes on.", REASON),
+    "task complete": _one(
+        "Hand in the result; what was claimed for the task is released.",
+        Option("message", "text", "The summary, in place of a file.", "m"),
+        Option("not-done", "texts", "What was not done; 'none' where nothing is left. Needed with -m."),
+        _RESULT,
+        _DIRTY,
+        NONCE,
+    ),
+    "task fail": _one("Say that it failed.", _WHY, _RESULT, _DIRTY, NONCE),
+    "task release": _one("Give it back, for others to take.", _WHY, _DIRTY),
+    "task review": _one(
+        "Accept a result that waits for a review, or send it back.",
+        Option("accept", "flag", "It is done."),
+        Option("return", "flag", "It goes back into the queue."),
+        _WHY,
+    ),
+    "task abandon": _one("It will not be done.", REASON, _DIRTY),
+    "task reopen": _one("Put a failed or abandoned task into the queue again.", _WHY),
+    "task join": Verb(
+        "Wait until all of these are over, and gather their results.",
+        "some",
+        (_WAIT, JSON),
+        False,
+        "joining",
+        "TASK",
+    ),
 }
 
 COORD: "dict[str, Verb]" = {
@@ -27,6 +131,7 @@ COORD: "dict[str, Verb]" = {
         (Option("keep", "flag", "Leave claims with uncommitted work to their ttl."), JSON),
         side="session",
     ),
+    **_TASKS,
     "number": Verb(
         "Reserve the next number of a sequence (migrations, records, ports), never given twice.",
         "one",

@@ -9,12 +9,14 @@ import time
 
 from gitcoord.app.claims import take
 from gitcoord.core.durations import format_duration
-from gitcoord.errors import GitcoordError, Refused, TimedOut
+from gitcoord.errors import GitcoordError, Refusal, Refused, TimedOut
 from gitcoord.hot.render import put
 from gitcoord.names import LEDGER, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.core.asking import Take
     from gitcoord.hot.render import Row
     from gitcoord.hot.verbs import Call
@@ -60,16 +62,24 @@ class Bell:
 
 def take_in_time(call: "Call", command: "Take", seconds: int) -> "Row":
     """Take, waiting up to `seconds` while others hold something in the way. TimedOut at the end."""
+    return in_time(call, lambda: take(call.ctx, command), seconds)
+
+
+_MAY_END = ("held", "halted", "cap", "later")  # refusals that time may cure
+
+
+def in_time(call: "Call", ask: "Callable[[], Row]", seconds: int) -> "Row":
+    """Ask until the answer is no such refusal, whenever the ledger moves or a holder's time runs out."""
     bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
     progress = Progress(call)
-    overdue = Overdue(call, command.actor.agent)
+    overdue = Overdue(call)
     start = time.monotonic()
     try:
         while True:
             try:
-                return take(call.ctx, command)
+                return ask()
             except Refused as refused:
-                if refused.code not in ("held", "halted"):
+                if refused.code not in _MAY_END:
                     raise
                 left = start + seconds - time.monotonic()
                 if left <= 0:
@@ -79,12 +89,17 @@ def take_in_time(call: "Call", command: "Take", seconds: int) -> "Row":
                         data=refused.data,
                     ) from None
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
-                progress.show(held, start, left)
+                progress.show(held, start, left, refused.message if refused.code == "later" else "")
                 late = overdue.look(held, time.monotonic() - start)
                 bell.wait(min(left, _soonest(held), progress.period, late))
     finally:
         progress.clear()
         bell.close()
+
+
+def later(message: str) -> Refused:
+    """Not now, for a waiter: ask again."""
+    return Refused(Refusal("later", message))
 
 
 def _soonest(held: "list[Row]") -> float:
@@ -96,9 +111,8 @@ def _soonest(held: "list[Row]") -> float:
 class Overdue:
     """Has the alert command told, where the settings name one, of a holder that takes twice as long as it expected."""
 
-    def __init__(self, call: "Call", agent: str) -> None:
+    def __init__(self, call: "Call") -> None:
         self._call = call
-        self._agent = agent
         self._on = bool(call.ctx.settings.get("gitcoord.alert"))
 
     def look(self, held: "list[Row]", waited: float) -> float:
@@ -116,7 +130,7 @@ class Overdue:
         from gitcoord.app.alerts import alert_of_wait
 
         try:
-            alert_of_wait(self._call.ctx, self._agent, claim, waited)
+            alert_of_wait(self._call.ctx, self._call.actor().agent, claim, waited)
         except (GitcoordError, OSError):
             pass  # the wait goes on, told or not
 
@@ -130,9 +144,9 @@ class Progress:
         self._last = ""
         self.period = 1.0 if self._live else _LONGEST
 
-    def show(self, held: "list[Row]", start: float, left: float) -> None:
+    def show(self, held: "list[Row]", start: float, left: float, words: str = "") -> None:
         who = sorted({f"{printable(str(claim['path']))} held by {claim['agent']}" for claim in held})
-        words = ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
+        words = words or ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
         before, self._last = self._last, words  # first, so that Ctrl-C in between finds a line to clear
         if self._live:
             waited = time.monotonic() - start

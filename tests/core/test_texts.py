@@ -14,12 +14,12 @@ HOSTILE = {
     "delete": "a\x7f",
     "C1": "a\x9bb",
     "carriage return inside": "safe\rrm -rf",
-    "right to left override": "a‮b",
-    "isolate": "a⁦b",
-    "left to right mark": "a‎b",
-    "line separator": "a b",
-    "zero width space": "a​b",
-    "byte order mark": "a﻿b",
+    "right to left override": "a\u202eb",
+    "isolate": "a\u2066b",
+    "left to right mark": "a\u200eb",
+    "line separator": "a\u2028b",
+    "zero width space": "a\u200bb",
+    "byte order mark": "a\ufeffb",
     "lone surrogate": "a\udcffb",
 }
 

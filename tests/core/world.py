@@ -13,6 +13,7 @@ from gitcoord.core.kinds.init import first_event
 from gitcoord.core.policy import parse_policy
 from gitcoord.core.sessions import Beat, Seen, encode_beat, next_beat
 from gitcoord.core.state import Policy, State, View
+from gitcoord.core.workers import Workers, cap_resources
 from gitcoord.errors import Refusal
 from gitcoord.names import covers, fold
 from tests.support import FakeHost
@@ -29,10 +30,13 @@ class SeenView(View):
     def __init__(self, world: World, host: FakeHost) -> None:
         super().__init__(host.wall(), host.mono(), host.boot)
         self.world = world
-        self.resources = world.resources
+        self.resources = {**world.resources, **cap_resources(Workers(world.caps))}
 
     def beat(self, agent: str) -> Beat | None:
         return self.world.beats.get(agent)
+
+    def want_beats(self, agents: list[str]) -> None:
+        """They are all there."""
 
     def first_seen(self, agent: str) -> Seen | None:
         beat = self.beat(agent)
@@ -56,6 +60,8 @@ class SeenView(View):
             return {}
         if kind == "runner":
             return self.world.runners.get(rest[0], "")
+        if kind == "workers":
+            return Workers(dict(self.world.caps))
         if kind == "policy":
             return parse_policy(("gitcoord.approver", name) for name in self.world.approvers)
         return {"head": self.world.head, "approvers": self.world.approvers, "gone": self.world.gone}[kind]
@@ -76,6 +82,7 @@ class World:
         self.resources = dict(RESOURCES)
         self.head = ""
         self.approvers: list[str] = []
+        self.caps: dict[str, int] = {}
         self.dirty: set[str] = set()
         self.changed: dict[str, list[list[str]]] = {}
         self.landed: set[str] = set()

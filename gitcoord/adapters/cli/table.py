@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from keyword import iskeyword
 from typing import Annotated, Any, Literal
 
 import typer
@@ -29,15 +30,23 @@ def _parameter(option: Option) -> inspect.Parameter:
         if option.kind == "flag":
             default = False
     annotation = Annotated[kind, typer.Option(*flags, **extra)]
-    name = option.name.replace("-", "_")
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return inspect.Parameter(
+        _as_python(option.name), inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _as_python(name: str) -> str:
+    name = name.replace("-", "_")
+    return name + "_" * iskeyword(name)
 
 
 def _command(name: str, verb: Verb) -> Callable[..., int]:
     def command(**given: Any) -> int:
-        words = given.pop("path", None) or []
+        words = given.pop("words", None) or []
         words = [words] if isinstance(words, str) else list(words)
-        values = {key.replace("_", "-"): value for key, value in given.items() if value not in (None, False, [])}
+        values = {
+            key.rstrip("_").replace("_", "-"): value for key, value in given.items() if value not in (None, False, [])
+        }
         missing = [o.name for o in verb.options if o.required and o.kind == "flag" and o.name not in values]
         if missing:
             raise typer.BadParameter(f"'--{missing[0]}' is missing")
@@ -51,7 +60,7 @@ def _command(name: str, verb: Verb) -> Callable[..., int]:
             kind, typer.Argument(metavar=verb.label + "..." * (verb.paths != "one"), show_default=False)
         ]
         parameters.append(
-            inspect.Parameter("path", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=argument)
+            inspect.Parameter("words", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=argument)
         )
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__doc__ = verb.help

@@ -21,6 +21,7 @@ KINDS = (
     "init", "adopt", "claim", "release", "expire", "takeover", "disown",
     "start", "stop", "kill", "revive", "halt", "unhalt", "repair", "epoch",
     "notice", "request", "answer", "role", "deploy",
+    "task", "assign", "lapse", "revise", "finish",
     "number", "once", "done", "forget", "ack",
 )  # fmt: skip
 

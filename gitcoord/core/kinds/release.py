@@ -78,6 +78,20 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
     )
 
 
+def let_go(
+    chain: Chain, view: "View", items: "tuple[Item, ...]", *, dirty: bool
+) -> "list[dict[str, object]] | Refusal":
+    """Release those of these items that the agent still holds, as part of a larger command."""
+    claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
+    if not claims:
+        return []
+    refusal = None if dirty else uncommitted(view, claims)
+    if refusal is None:
+        add_release(chain, view, claims, "")
+        refusal = unpushed(view, chain.events[-1])
+    return refusal or [_told(entry) for entry in chain.events[-1].body["released"]]
+
+
 def _told(entry: "Record") -> "dict[str, object]":
     row = {key: value for key, value in entry.items() if key != "space"}
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}

@@ -4,6 +4,7 @@ from gitcoord.core.claims import Item, all_claims, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.release import add_release, dirty_paths, stranded, unpushed
 from gitcoord.core.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, agent_records, dead
+from gitcoord.core.tasks import ACTIVE, tasks_of
 from gitcoord.errors import Refusal
 from gitcoord.names import printable, shown
 from gitcoord.record import NamedTuple
@@ -43,6 +44,9 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     refusal = admit_or_none(state, command.actor, view) if is_open else None
     if refusal is not None:
         return refusal
+    tasks = [task for task in tasks_of(state, agent) if task["state"] == ACTIVE and not task["handoff"]]
+    if tasks and is_open and not command.keep:
+        return _stranded(tasks)
     claims = all_claims(state, agent)
     paths = [c["path"] for c in claims if c["space"] == "path"]
     unclean = set(dirty_paths(view, paths, agent)) if paths else set()
@@ -67,6 +71,7 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     if clean:
         add_release(chain, view, clean, "")
     if is_open:
+        give_up_all(chain, tasks)
         end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in dirty])
         end_children(chain, agent)
     result: dict[str, object] = {
@@ -75,6 +80,26 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
         "kept": [shown(c["path"], c["space"]) for c in dirty],
     }  # fmt: skip
     return Decision(chain.events, [], result)
+
+
+def _stranded(tasks: "list[Record]") -> Refusal:
+    ids = [str(task["id"]) for task in tasks]
+    return Refusal(
+        "task",
+        f"{', '.join(ids)} would be left behind",
+        hints=(
+            f"hand it over: git handoff new --task {ids[0]}",
+            f"or finish it: git coord task complete {ids[0]}; or give it back: git coord task release {ids[0]}",
+        ),
+    )
+
+
+def give_up_all(chain: Chain, tasks: "list[Record]") -> None:
+    if tasks:
+        from gitcoord.core.kinds.revise import give_up  # few sessions end with a task in hand
+
+        for task in tasks:
+            give_up(chain, task, f"{chain.agent}'s session ended")
 
 
 def end_session(chain: Chain, record: "Record", cause: str, freed: "list[list[str]]", kept: "list[list[str]]") -> None:

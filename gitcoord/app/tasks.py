@@ -1,0 +1,110 @@
+"""The use cases of the shared work queue: add, take, move, hand in, look."""
+
+from gitcoord.app.ledger import read_snapshot, settle
+from gitcoord.app.transact import transact
+from gitcoord.app.trees import note_claims, note_tree
+from gitcoord.core.kinds import kind_module
+from gitcoord.core.tasks import OVER, all_tasks, described, ready, the_task, unmet
+from gitcoord.errors import NotInitialised, Refusal, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.app.ledger import What
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Decision
+    from gitcoord.core.kinds.assign import Assign
+    from gitcoord.core.kinds.finish import Finish
+    from gitcoord.core.kinds.revise import Revise
+    from gitcoord.core.kinds.task import New
+    from gitcoord.core.sessions import Actor
+    from gitcoord.core.state import State, View
+
+
+def add(ctx: "Context", actor: "Actor", tasks: "tuple[New, ...]") -> "dict[str, object]":
+    """Put tasks into the queue, all or none; one whose key is known is not added again."""
+    kind = kind_module("task")
+    return transact(ctx, kind.decide, kind.Add(actor, tasks))
+
+
+def assign(ctx: "Context", command: "Assign") -> "dict[str, object]":
+    """Take one task by its id, or the next one that can be done now, with the claims that it needs."""
+    agent = command.actor.agent
+    result = transact(ctx, _decide_assign, command, ahead=_ahead(agent, command.id))
+    given = result.get("assignment")
+    if isinstance(given, dict) and given["claims"]:
+        note_tree(ctx, agent)
+        note_claims(ctx, given["claims"])
+    return result
+
+
+def _decide_assign(state: "State", command: "Assign", view: "View") -> "Decision | Refusal":
+    answer: Decision | Refusal = kind_module("assign").decide(
+        state, command._replace(base=str(view.fact("head"))), view
+    )
+    return answer
+
+
+def _ahead(agent: str, id: str) -> "tuple[What, ...]":
+    whats: list[What] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of")]
+    whats.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
+    return tuple(whats)
+
+
+def revise(ctx: "Context", command: "Revise") -> "dict[str, object]":
+    """Change what is said of a task, or move it."""
+    return transact(ctx, kind_module("revise").decide, command)
+
+
+def finish(ctx: "Context", command: "Finish") -> "dict[str, object]":
+    """Hand in a task's result, or say that it failed; what was claimed for it is released."""
+    return transact(ctx, kind_module("finish").decide, command)
+
+
+def collect(ctx: "Context", actor: "Actor") -> "dict[str, object]":
+    """Open again the tasks whose owners are lost."""
+    kind = kind_module("lapse")
+    return transact(ctx, kind.decide, kind.Collect(actor))
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+def listing(ctx: "Context", *, states: "tuple[str, ...]" = (), owner: str = "") -> "dict[str, object]":
+    """The tasks in these states (none named: all that are not over), oldest first."""
+    try:
+        snapshot = read_snapshot(ctx, ahead=(("below", "tasks"),), trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "tasks": []}
+
+    def rule(state: "State", view: "View") -> "list[Record]":
+        found = all_tasks(state)
+        able = set(ready(state))
+        return [{**described(task), "ready": task["id"] in able, "waits": unmet(state, task)} for task in found]
+
+    rows = settle(ctx, snapshot, ctx.view(), rule)
+    shown = [
+        row
+        for row in rows
+        if (row["state"] in states if states else row["state"] not in OVER) and owner in ("", row["owner"])
+    ]
+    return {"initialised": True, "tasks": shown, "hidden": len(rows) - len(shown)}
+
+
+def several(ctx: "Context", ids: "list[str]") -> "list[Record]":
+    """These tasks as they are now; Refused where one is not there."""
+    snapshot = read_snapshot(ctx, ahead=tuple(("file", f"tasks/{id}.md") for id in ids), trusting=True)
+
+    def rule(state: "State", view: "View") -> "list[Record] | Refusal":
+        found = []
+        for id in ids:
+            task = the_task(state, id)
+            if isinstance(task, Refusal):
+                return task
+            found.append({**described(task), "waits": unmet(state, task)})
+        return found
+
+    answer = settle(ctx, snapshot, ctx.view(), rule)
+    if isinstance(answer, Refusal):
+        raise Refused(answer)
+    return answer

@@ -1,0 +1,116 @@
+"""finish: the owner of a task hands in its result, or says that it failed. What was claimed for it is released."""
+
+from gitcoord.core.contracts import complete_record, failed_record
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.kinds.assign import items_of
+from gitcoord.core.kinds.release import let_go
+from gitcoord.core.nonces import remembered
+from gitcoord.core.rules import halted, sign_of_life
+from gitcoord.core.sessions import Actor, admit_or_none
+from gitcoord.core.tasks import (
+    ACTIVE,
+    DONE,
+    FAILED,
+    REVIEW,
+    changed,
+    described,
+    given_back,
+    held_by,
+    not_the_owner,
+    task_record,
+    the_task,
+)
+from gitcoord.core.workers import caps_for
+from gitcoord.errors import Refusal, UsageError
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.claims import Item
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event, Recalled
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"id": str, "outcome": str, "result": dict}
+_MAKE = {DONE: complete_record, FAILED: failed_record}
+
+
+class Finish(NamedTuple):
+    """The command. `outcome` is done or failed; `record` is what the worker hands in."""
+
+    actor: Actor
+    id: str
+    outcome: str
+    record: "Record"
+    dirty: bool = False
+    nonce: str = ""
+    keep: bool = False
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Finish, view: "View") -> "Decision | Refusal":
+    """All at once: the claims go back with the commits that carry the work, and the task is over or to be reviewed."""
+    result = _MAKE[command.outcome](command.record)
+    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    memo = {"verb": "finish", "id": command.id, "outcome": command.outcome, "record": result}
+    task = the_task(state, command.id)
+    if isinstance(task, Refusal):
+        return task
+    first = remembered(state, command.actor.agent, command.nonce, memo) if command.keep else None
+    if isinstance(first, Refusal):
+        return first
+    if first is not None:
+        return Decision([], [], {"task": described(task), "released": [], "repeated": True})
+    refusal = not_the_owner(state, task, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    released = let_go(chain, view, to_release(state, view, command.actor, task), dirty=command.dirty)
+    if isinstance(released, Refusal):
+        return released
+    body = {"id": command.id, "outcome": command.outcome, "result": result}
+    chain.add("finish", body, memo if command.keep else None)
+    after = task_record(chain.state, command.id)
+    assert after is not None
+    beats = sign_of_life(state, view, command.actor.agent)
+    return Decision(chain.events, beats, {"task": described(after), "released": released})
+
+
+def to_release(state: "State", view: "View", actor: Actor, task: "Record") -> "tuple[Item, ...]":
+    """What was claimed for a task; its place under a cap only with the agent's last task."""
+    others = [held for held in held_by(state, actor.agent) if held.id != task["id"] and held.state == ACTIVE]
+    return (*items_of(task), *(() if others else caps_for(state, view, actor)))
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    first, last = events[0], events[-1]
+    outcome = FAILED if last.body["outcome"] == FAILED else DONE
+    command = Finish(
+        actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None, first.refused
+    )
+    return [(decide, command)]
+
+
+def subject(event: "Event") -> str:
+    return f"finish {event.body['id']} by {event.agent}: {event.body['outcome']}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    body = event.body
+    task = task_record(state, body["id"])
+    if task is None or not_the_owner(state, task, event.agent) is not None or body["outcome"] not in _MAKE:
+        raise Illegal(f"event {event.seq} finishes {body['id']}, which is not {event.agent}'s")
+    try:
+        if _MAKE[body["outcome"]](body["result"]) != body["result"]:
+            raise Illegal(f"event {event.seq} hands in what was not made tidy")
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    over = REVIEW if body["outcome"] == DONE and task["review"] else body["outcome"]
+    result = {**body["result"], "agent": event.agent, "seq": event.seq}
+    return changed(state, task, {**given_back(task, event.at), "state": over, "result": result})
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

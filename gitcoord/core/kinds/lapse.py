@@ -1,0 +1,115 @@
+"""lapse: the owners of tasks were lost (silent, or their sessions over). The tasks are open again, or wait for a person."""
+
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import Actor, dead
+from gitcoord.core.tasks import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event, Recalled
+    from gitcoord.core.sessions import Beat, Silence
+    from gitcoord.core.state import Changes, State, View
+    from gitcoord.core.tasks import Held
+
+FIELDS = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
+LIST = "tasks"
+
+
+class Collect(NamedTuple):
+    """The command: open again whatever its owner has left behind."""
+
+    actor: Actor
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+    only: tuple[str, ...] = ()  # ids; none: all
+
+
+def decide(state: "State", command: Collect, view: "View") -> "Decision | Refusal":
+    refusal = halted(state) or dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    beats = add_lapses(chain, view, lost(state, view, command.actor.agent, command.only))
+    rows = chain.events[0].body["tasks"] if chain.events else []
+    return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
+
+
+def lost(state: "State", view: "View", agent: str, only: tuple[str, ...] = ()) -> "list[tuple[Held, Silence]]":
+    """The tasks of others whose owners are lost. Whoever asks is not silent."""
+    found = [held for held in all_held(state) if not only or held.id in only]
+    view.want_beats([held.agent for held in found])
+    judged = [(held, owner_is_lost(state, view, held)) for held in found]
+    return [
+        (held, verdict)
+        for held, verdict in judged
+        if verdict is not None and (held.agent != agent or verdict.rule == "session over")
+    ]
+
+
+def add_lapses(chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]") -> "list[Beat]":
+    """One event for all, and the heartbeats that were judged: one in between wins."""
+    if not rows:
+        return []
+    tasks, beats = [], {}
+    for held, verdict in rows:
+        beat = view.beat(held.agent)
+        tasks.append(
+            {
+                "id": held.id, "agent": held.agent, "session": held.session, "rule": verdict.rule,
+                "beat": beat.oid if beat is not None else "", "to": after_loss(_task(chain.state, held.id)),
+            }
+        )  # fmt: skip
+        if beat is not None and not beat.killed and beat.session == held.session:
+            beats[held.agent] = beat
+    event = chain.add("lapse", {"tasks": tasks})
+    return [beat._replace(judged=event.seq) for beat in beats.values()]
+
+
+def after_loss(task: "Record") -> str:
+    """Where a task goes whose owner was lost: back into the queue, until that has happened too often."""
+    return NEEDS_HUMAN if task["attempts"] + 1 >= task["limit"] else OPEN
+
+
+def lost_task(task: "Record", at: int, why: str) -> "Record":
+    """The task without its owner, the attempt counted."""
+    after = {**given_back(task, at, reason=why), "attempts": task["attempts"] + 1}
+    return {**after, "state": after_loss(task)}
+
+
+def _task(state: "State", id: str) -> "Record":
+    task = task_record(state, id)
+    if task is None:
+        raise Illegal(f"the task '{id}' is not there")
+    return task
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    first = events[0]
+    only = tuple(row["id"] for row in first.body["tasks"])
+    return [(decide, Collect(actor, first.nonce, first.refused, only))]
+
+
+def subject(event: "Event") -> str:
+    rows = event.body["tasks"]
+    more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+    return f"lapse {rows[0]['id']} of {rows[0]['agent']}{more}, for {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    changes: Changes = {}
+    for row in event.body["tasks"]:
+        task = _task(state, row["id"])
+        if (task["state"], task["owner"], task["session"]) != (ACTIVE, row["agent"], row["session"]):
+            raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
+        if row["to"] != after_loss(task):
+            raise Illegal(f"event {event.seq} sends {row['id']} where it does not go")
+        changes.update(changed(state, task, lost_task(task, event.at, f"{row['agent']} was lost ({row['rule']})")))
+    return changes
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

@@ -1,0 +1,328 @@
+"""The verbs of `git coord task`: values in, one app function called, words out."""
+
+from gitcoord.app import tasks
+from gitcoord.core.durations import format_duration
+from gitcoord.core.tasks import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
+from gitcoord.errors import UsageError
+from gitcoord.hot import paths
+from gitcoord.hot.input import json_from, text_from
+from gitcoord.hot.render import ago
+from gitcoord.hot.verbs import duration, number, text, texts
+from gitcoord.names import check_agent, check_word, printable, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.kinds.task import New
+    from gitcoord.hot.options import Values
+    from gitcoord.hot.render import Row
+    from gitcoord.hot.verbs import Call
+
+
+# --- adding -----------------------------------------------------------------------------------------------------------
+
+
+def add(call: "Call", values: "Values", words: list[str]) -> int:
+    if bool(words) == ("from" in values):
+        raise UsageError("one title, or --from a file", hints=("git coord task add 'Fix the login page'",))
+    rows = _from_file(call, str(values["from"])) if "from" in values else (_new(call, values, " ".join(words)),)
+    result = tasks.add(call.ctx, call.actor(), rows)
+    call.screen.answer(result)
+    known: list[str] = result["known"]  # type: ignore[assignment]
+    for row in result["tasks"]:  # type: ignore[attr-defined]
+        verb = "known already:" if row["id"] in known else "added"
+        call.screen.say(f"{verb} {call.screen.paint(row['id'], 'bold')} {printable(row['title'])}")
+    return 0
+
+
+def _new(call: "Call", values: "Values", title: str) -> "New":
+    from gitcoord.core.kinds.task import New
+
+    content = _content(call, values)
+    content.update(title=title, needs=tuple(texts(values, "need")), paths=tuple(content.get("paths", ())))
+    content.update(safe="unsafe" not in values, review="review" in values)
+    return New(**content, key=str(values.get("key", "")), owner=str(values.get("owner", "")))
+
+
+def _content(call: "Call", values: "Values") -> "Record":
+    """What the options say of a task, under the names of its fields."""
+    found: Record = {}
+    for option in ("title", "priority", "line", "role", "next", "branch"):
+        if option in values:
+            found[option] = str(values[option])
+    if "body" in values:
+        found["text"] = text_from(str(values["body"]))
+    if "expect" in values:
+        found["expected"] = duration(values, "expect")
+    if "attempts" in values:
+        found["limit"] = number(values, "attempts")
+    if "path" in values:
+        found["paths"] = list(paths.items(call.ctx.repo, texts(values, "path")))
+    return found
+
+
+_KEYS = {"title": str, "body": str, "priority": str, "needs": list, "paths": list, "line": str, "role": str, "next": str,
+         "expected": str, "safe": bool, "review": bool, "attempts": int, "branch": str, "key": str, "owner": str}  # fmt: skip
+
+
+def _from_file(call: "Call", name: str) -> "tuple[New, ...]":
+    from gitcoord.core.durations import parse_duration
+    from gitcoord.core.kinds.task import New
+
+    given = json_from(name)
+    if not isinstance(given, list):
+        raise UsageError("the file holds no list of tasks", hints=('[{"title": "...", "paths": ["src/a.py"]}, ...]',))
+    rows = []
+    for index, row in enumerate(given):
+        if not isinstance(row, dict) or "title" not in row:
+            raise UsageError(f"task {index + 1} of the file has no title")
+        for key, value in row.items():
+            if type(value) is not _KEYS.get(key):
+                raise UsageError(f"task {index + 1} of the file: {quote(key[:40])} is unknown or of the wrong type")
+        found = {key: row[key] for key in row if key not in ("body", "attempts", "expected", "needs", "paths")}
+        if "expected" in row:
+            found["expected"] = parse_duration(row["expected"])
+        if "attempts" in row:
+            found["limit"] = row["attempts"]
+        found["needs"] = tuple(map(str, row.get("needs", ())))
+        found["paths"] = paths.items(call.ctx.repo, list(map(str, row.get("paths", ()))))
+        rows.append(New(**found, text=row.get("body", "")))
+    return tuple(rows)
+
+
+# --- taking -----------------------------------------------------------------------------------------------------------
+
+
+def take(call: "Call", values: "Values", words: list[str]) -> int:
+    return _assign(call, values, words[0])
+
+
+def next_(call: "Call", values: "Values", words: list[str]) -> int:
+    return _assign(call, values, "")
+
+
+def _assign(call: "Call", values: "Values", id: str) -> int:
+    from gitcoord.core.kinds.assign import Assign
+
+    nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
+    command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
+    seconds = duration(values, "wait")
+    if seconds:
+        from gitcoord.hot.wait import in_time, later
+
+        def ask() -> "Row":
+            result = tasks.assign(call.ctx, command)
+            if result["task"] is None:
+                raise later("nothing can be done now")
+            return result
+
+        result = in_time(call, ask, seconds)
+    else:
+        result = tasks.assign(call.ctx, command)
+    call.screen.answer(result)
+    if result["task"] is None:
+        _nothing(call, result)
+        return 1
+    _assigned(call, result)
+    return 0
+
+
+def _nothing(call: "Call", result: "Row") -> None:
+    held_up: list[Row] = result["held_up"]  # type: ignore[assignment]
+    call.screen.say("nothing can be done now")
+    call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
+    if len(held_up) > 5:
+        call.screen.note(f"  and {len(held_up) - 5} more")
+    call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list")
+
+
+def _assigned(call: "Call", result: "Row") -> None:
+    task: Row = result["task"]  # type: ignore[assignment]
+    call.screen.say(f"{call.screen.paint(str(task['id']), 'bold')} is yours: {printable(str(task['title']))}")
+    call.screen.say(*_details(task)[1:])
+    claims: list[Row] = result["assignment"]["claims"]  # type: ignore[index]
+    call.screen.say(*(f"  claimed {printable(str(claim['path']))}, token {claim['token']}" for claim in claims))
+    call.screen.hint(
+        f"hand in the result: git coord task complete {task['id']} -m '...' --not-done none",
+        f"or hand it over: git handoff new --task {task['id']}",
+    )
+
+
+# --- moving -----------------------------------------------------------------------------------------------------------
+
+
+def update(call: "Call", values: "Values", words: list[str]) -> int:
+    content = {
+        key: [list(item) for item in value] if key == "paths" else value
+        for key, value in _content(call, values).items()
+    }
+    if "need" in values:
+        content["needs"] = texts(values, "need")
+    for option, key in (("no-needs", "needs"), ("no-paths", "paths")):
+        if option in values:
+            if key in content:
+                raise UsageError(f"--{option} and its opposite")
+            content[key] = []
+    for option in ("safe", "review"):
+        if option in values:
+            content[option] = values[option] == "yes"
+    owner = check_agent(str(values["owner"])) if values.get("owner") else ""
+    if not content and not owner:
+        raise UsageError("nothing to change was named", hints=("git coord task update -h",))
+    return _revise(call, values, words[0], "assigned" if owner else "", "updated", content=content, owner=owner)
+
+
+def block(call: "Call", values: "Values", words: list[str]) -> int:
+    return _revise(call, values, words[0], BLOCKED, "blocked")
+
+
+def unblock(call: "Call", values: "Values", words: list[str]) -> int:
+    return _revise(call, values, words[0], "unblock", "unblocked")
+
+
+def needs_human(call: "Call", values: "Values", words: list[str]) -> int:
+    return _revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
+
+
+def release(call: "Call", values: "Values", words: list[str]) -> int:
+    return _revise(call, values, words[0], OPEN, "gave back")
+
+
+def abandon(call: "Call", values: "Values", words: list[str]) -> int:
+    return _revise(call, values, words[0], ABANDONED, "abandoned")
+
+
+def reopen(call: "Call", values: "Values", words: list[str]) -> int:
+    return _revise(call, values, words[0], OPEN, "reopened")
+
+
+def review(call: "Call", values: "Values", words: list[str]) -> int:
+    if bool(values.get("accept")) == bool(values.get("return")):
+        raise UsageError("say --accept or --return")
+    accepted = bool(values.get("accept"))
+    return _revise(call, values, words[0], DONE if accepted else OPEN, "accepted" if accepted else "sent back")
+
+
+def _revise(
+    call: "Call", values: "Values", id: str, move: str, verb: str, *, content: "Record | None" = None, owner: str = ""
+) -> int:
+    from gitcoord.core.kinds.revise import Revise
+
+    command = Revise(
+        call.actor(), id, content or {}, move, owner, text(values, "reason"), bool(values.get("dirty"))
+    )  # fmt: skip
+    return _told(call, tasks.revise(call.ctx, command), verb)
+
+
+def _told(call: "Call", result: "Row", verb: str) -> int:
+    call.screen.answer(result)
+    task: Row = result["task"]  # type: ignore[assignment]
+    call.screen.say(f"{verb} {call.screen.paint(str(task['id']), 'bold')}: it is {task['state']}")
+    call.screen.say(*(f"  released {printable(str(row['path']))}" for row in result["released"]))  # type: ignore[attr-defined]
+    return 0
+
+
+# --- handing in -------------------------------------------------------------------------------------------------------
+
+
+def complete(call: "Call", values: "Values", words: list[str]) -> int:
+    left = texts(values, "not-done")
+    if "result" in values:
+        if "message" in values or left:
+            raise UsageError("--result goes without -m and --not-done")
+        record = json_from(str(values["result"]))
+    elif "message" in values and left:
+        record = {"summary": str(values["message"]), "not_done": [] if left == ["none"] else left}
+    else:
+        raise UsageError(
+            "a result says what was done and what was not",
+            hints=("-m 'what was done' --not-done 'what was not' (or: --not-done none)", "or: --result result.json"),
+        )
+    return _finish(call, values, words[0], DONE, record)
+
+
+def fail(call: "Call", values: "Values", words: list[str]) -> int:
+    if ("result" in values) == ("reason" in values):
+        raise UsageError("say --reason, or --result with a file")
+    record = json_from(str(values["result"])) if "result" in values else {"reason": text(values, "reason")}
+    return _finish(call, values, words[0], FAILED, record)
+
+
+def _finish(call: "Call", values: "Values", id: str, outcome: str, record: object) -> int:
+    from gitcoord.core.kinds.finish import Finish
+
+    nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
+    command = Finish(
+        call.actor(), id, outcome, record, bool(values.get("dirty")), nonce, bool(nonce)  # type: ignore[arg-type]
+    )  # fmt: skip
+    return _told(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+def list_(call: "Call", values: "Values", words: list[str]) -> int:
+    states = tuple(texts(values, "state")) or (STATES if values.get("all") else ())
+    wrong = [state for state in states if state not in STATES]
+    if wrong:
+        raise UsageError(f"{quote(wrong[0][:40])} is not a state of a task", hints=(", ".join(STATES),))
+    owner = call.actor().agent if values.get("mine") else str(values.get("owner", ""))
+    age = call.recent()
+    result = {**tasks.listing(call.ctx, states=states, owner=owner), **age}
+    call.screen.answer(result)
+    if not result["initialised"]:
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    rows: list[Row] = result["tasks"]  # type: ignore[assignment]
+    call.screen.say(*task_lines(call, rows))
+    if not rows:
+        call.screen.note("no tasks")
+    return 0
+
+
+def task_lines(call: "Call", rows: "list[Row]") -> list[str]:
+    names = ("id", "state", "priority", "owner", "title")
+    table = [[*(str(row[name]) for name in names), _aside(row)] for row in rows]
+    return call.screen.table(table, ["bold", "yellow", "dim", "cyan", "", "dim"])
+
+
+def _aside(row: "Row") -> str:
+    """Why it is not moving, in a few words."""
+    if row["reason"]:
+        return f"({row['reason']})"
+    if row["state"] == "open" and row["waits"]:
+        return f"(waits for {', '.join(row['waits'])})"  # type: ignore[arg-type]
+    return f"(handed over: {row['handoff']})" if row["handoff"] else ""
+
+
+def show(call: "Call", values: "Values", words: list[str]) -> int:
+    age = call.recent()
+    (task,) = tasks.several(call.ctx, [words[0]])
+    call.screen.answer({"task": task, **age})
+    call.screen.say(*_details(task))
+    return 0
+
+
+def _details(task: "Row") -> list[str]:
+    rows = [
+        f"{task['id']} {printable(str(task['title']))}",
+        f"  {task['state']}, {task['priority']}, since {ago(task['since'])}",
+    ]
+    names = ("owner", "next", "reason", "line", "role", "branch", "handoff", "by")
+    rows += [f"  {name}: {printable(str(task[name]))}" for name in names if task[name]]
+    if task.get("waits"):
+        rows.append(f"  waits for: {', '.join(task['waits'])}")  # type: ignore[arg-type]
+    if task["paths"]:
+        rows.append(f"  paths: {printable(', '.join(task['paths']))}")  # type: ignore[arg-type]
+    if task["expected"]:
+        rows.append(f"  expected: {format_duration(int(str(task['expected'])))}")
+    if not task["safe"]:
+        rows.append("  another one may not safely go on with it")
+    if task["attempts"]:
+        rows.append(f"  lost so far: {task['attempts']} of {task['limit']}")
+    rows += [f"    {printable(line)}" for line in str(task["body"]).split("\n") if task["body"]]
+    result: Record = task["result"]  # type: ignore[assignment]
+    if result:
+        rows.append(f"  result by {result['agent']}: {printable(str(result.get('summary') or result.get('reason')))}")
+        rows += [f"    not done: {printable(row)}" for row in result.get("not_done", ())]
+    return rows
