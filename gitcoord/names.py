@@ -15,6 +15,7 @@ TIP = "refs/gitcoord/tip"
 SESSIONS = "refs/gitcoord/sessions/"
 CLAIMS = "refs/claims/"
 CONFIG = ".gitcoord/config"  # the project's settings, in its tree
+RULES = ".gitcoord/rules.md"  # and its written rules
 LOST = "refs/gitcoord/lost/"
 
 PATH, RESOURCE = "path", "resource"

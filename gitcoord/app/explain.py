@@ -6,7 +6,8 @@ from gitcoord.app.policy import Source, sync_policy_commit
 from gitcoord.core.claims import folds_case
 from gitcoord.core.policy import ATTRIBUTES, BLOCK, CHECKPOINT, WARN, parse_policy, unknown_settings
 from gitcoord.core.roles import role_of
-from gitcoord.names import CONFIG
+from gitcoord.core.sequences import sequences
+from gitcoord.names import CONFIG, RULES
 from gitcoord.store.files import write_file
 from gitcoord.store.process import run
 
@@ -55,6 +56,10 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
                     "line": line.number if line else 0, "stage": policy.stage(rule) if rule else "enforce",
                 }
             )  # fmt: skip
+        if policy.ack and source.rules:
+            rules.append(
+                {"attribute": "rules.ack", "value": "true", "file": CONFIG, "line": 0, "stage": policy.stage("rules")}
+            )
         rows.append({"path": path, "commit": source.commit, "rules": rules})
     return rows
 
@@ -103,8 +108,11 @@ def _deciding(ctx: "Context", source: Source, lines: list[Line], path: str, attr
 def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
     """What is most likely a mistake; CouldNotJudge where a value makes no sense at all."""
     source = _source(ctx, commit)
-    parse_policy(source.pairs)
+    policy = parse_policy(source.pairs)
+    sequences(source.pairs)
     problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
+    if policy.ack and not source.rules:
+        problems.append({"where": CONFIG, "what": f"rules.ack asks for what nobody can read: there is no {RULES}"})
     code, out, _ = run([*_GIT, "ls-tree", "-r", "-z", "--name-only", "--full-tree", source.commit], ctx.repo.env)
     tracked = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name and not code]
     lines = _lines(ctx, source)

@@ -37,6 +37,10 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
         view.facts[what] = parse_workers(project_settings(ctx, snapshot))
     elif kind == "gone":
         view.facts[what] = _gone(ctx, rest[0])
+    elif kind == "runner":
+        from gitcoord.app.once import runner_of  # of an effect that may run once only
+
+        view.facts[what] = runner_of(ctx, rest[0])
     elif kind == "trees":
         view.facts[what] = other_trees(ctx, rest[0])
     elif kind == "head in":

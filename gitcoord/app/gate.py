@@ -156,7 +156,7 @@ class Gate:
         gated = is_sync or bool(deploys)
         known = self._accepted(remote, old, is_sync=is_sync)
         steps = self._steps(move._replace(old=old), known, strict=is_sync, gated=gated)
-        outcome = self._judge((old if is_sync else "") or self._policy_commit(), steps)
+        outcome = self._judge((old if is_sync else "") or self._policy_commit(), steps, pushed=True)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
 
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
@@ -214,7 +214,7 @@ class Gate:
 
     def range(self, base: str, head: str) -> Outcome:
         """The commits of head that base does not have, by base's policy: for CI."""
-        return self._judge(base, self._steps(Move("", base, head), [base], strict=True, gated=False))
+        return self._judge(base, self._steps(Move("", base, head), [base], strict=True, gated=False), pushed=True)
 
     def _is_gated(self, ref: str) -> bool:
         """The sync branch, branches from which something is deployed, and those that the local settings guard.
@@ -303,7 +303,7 @@ class Gate:
     def _empty_tree(self) -> str:
         return run(["git", "hash-object", "-t", "tree", "/dev/null"], self._ctx.repo.env)[1].decode().strip()
 
-    def _judge(self, commit: str, steps: "list[Step]") -> Outcome:
+    def _judge(self, commit: str, steps: "list[Step]", *, pushed: bool = False) -> Outcome:
         if not steps:
             return Outcome([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
@@ -312,7 +312,10 @@ class Gate:
         if len(policy.attributes) > FEW:
             load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))
         verdicts = settle(
-            self._ctx, self._snapshot, view, lambda state, view: judge(state, view, policy, self.actor, steps)
+            self._ctx,
+            self._snapshot,
+            view,
+            lambda state, view: judge(state, view, policy, self.actor, steps, pushed=pushed),
         )
         return Outcome(verdicts, policy)
 

@@ -10,7 +10,7 @@ from gitcoord.core.claims import format_record
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.policy import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
 from gitcoord.errors import CouldNotJudge
-from gitcoord.names import CONFIG, fold
+from gitcoord.names import CONFIG, RULES, fold
 from gitcoord.store.files import make_directory, read_file, remove_file, rename, write_file
 from gitcoord.store.process import run
 from gitcoord.store.settings import parse_settings
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 _GIT = ["git", "--no-replace-objects"]
-_VERSION = 2  # of what is remembered
-_SPECS = ["--", f":(top,literal){CONFIG}", ":(top,icase).gitattributes", ":(top,icase)*/.gitattributes"]
+_VERSION = 3  # of what is remembered
+_SPECS = [
+    "--", f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes",
+    ":(top,icase)*/.gitattributes",
+]  # fmt: skip
 
 
 def sync_policy_commit(ctx: "Context", snapshot: "Snapshot") -> str:
@@ -76,6 +79,11 @@ class Source:
         rows: Any = self._record.get("attributes", [])
         return [(str(path), str(blob)) for path, blob in rows]
 
+    @property
+    def rules(self) -> str:
+        """The blob of the project's rules; '' where it has none."""
+        return str(self._record.get("rules", ""))
+
     def key(self, path: str) -> str:
         """What attributes are asked for: the path, or its conflict key."""
         return fold(path, case=True) if self._case else path
@@ -86,7 +94,8 @@ class Source:
     def policy(self, paths: "Iterable[str]") -> Policy:
         """The settings, and what the attributes say of these paths."""
         present = bool(self._record["telling"] or self._record.get("config"))
-        return parse_policy(self.pairs)._replace(attributes=self.attributes(paths), present=present)
+        policy = parse_policy(self.pairs)._replace(attributes=self.attributes(paths), present=present)
+        return policy._replace(rules=self.rules)
 
     # --- attributes
 
@@ -162,11 +171,13 @@ class Source:
         code, out, complaint = run(listing, self._ctx.repo.env)
         if code:
             raise CouldNotJudge(f"the policy of {self.commit[:12]} cannot be read: {complaint}")
-        files, config = [], ""
+        files, config, rules = [], "", ""
         for line in out.decode("utf-8", "surrogateescape").split("\0"):
             meta, _, path = line.partition("\t")
             if path == CONFIG:
                 config = meta.split(" ")[2]
+            elif path == RULES and " blob " in meta:
+                rules = meta.split(" ")[2]
             elif is_attributes_file(path) and " blob " in meta:  # git ignores others too
                 files.append([path, *meta.split(" ")[::2]])
         blobs = self._ctx.store.read([blob for _, _, blob in files])
@@ -177,7 +188,7 @@ class Source:
         telling = any(b"gitcoord" in blob.data for blob in blobs if blob is not None)
         return {
             "v": _VERSION, "commit": self.commit, "case": self._case, "settings": self._settings(config),
-            "config": config, "telling": telling,
+            "config": config, "rules": rules, "telling": telling,
             "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 

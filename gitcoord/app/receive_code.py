@@ -110,7 +110,7 @@ class CodePush(Gate):
         found = []
         for gathered in self._gathered:
             stale = self._stale(gathered.deploys, gathered.move.new)
-            found.append((self._judge(gathered.policy, gathered.steps), stale))
+            found.append((self._judge(gathered.policy, gathered.steps, pushed=True), stale))
         return found
 
     def _policy_commit(self) -> str:

@@ -115,6 +115,10 @@ def _keep_house(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Deci
         from gitcoord.app.retired import retire  # once a slot
     for beat in decision.beats:
         retire(ctx, beat.agent, snapshot.session_oids.get(beat.agent))
+    if decision.events and ctx.settings.get("gitcoord.alert"):
+        from gitcoord.app.alerts import alert_of_events  # only where somebody wants to know
+
+        alert_of_events(ctx, decision.events)
     if decision.events:
         settle_refusals(ctx, actor, decision.events[0])
         if decision.events[-1].seq % _GC_EVERY == 0 and ctx.settings.flag("gitcoord.gc", default=True):

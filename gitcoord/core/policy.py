@@ -32,6 +32,7 @@ RULES = {
     "halted": "while everything is halted nothing gets through",
     "ledger": "the ledger is append-only, and only gitcoord appends",
     "attribution": "a commit of an agent says whose it is",
+    "rules": "whoever pushes has read the project's rules as they are now",
 }
 # Settings by section, as `git config --list` spells them; for `policy check`.
 KNOWN = {
@@ -45,6 +46,8 @@ KNOWN = {
     "guard": ("onerror",),
     "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
+    "rules": ("ack",),
+    "sequence": ("pattern", "start", "width"),
 }
 
 
@@ -73,6 +76,8 @@ class Policy(NamedTuple):
     root: str
     attributes: "dict[str, Attributes]"  # of the paths that were asked for
     present: bool = False  # the project has a policy at all, so that there is something to guard
+    ack: bool = False  # a push needs the pusher's word that it has read the rules
+    rules: str = ""  # the rules' blob; '' where there are none
 
     def stage(self, rule: str) -> str:
         return self.stages.get(rule, ENFORCE)
@@ -106,6 +111,8 @@ def _with(policy: Policy, section: str, name: str, setting: str, value: str) -> 
         policy.roles[name] = _role(policy.roles.get(name, Role()), name, setting, value)
     elif section == "agent" and name and setting == "role":
         policy.agents[name] = value
+    elif section == "rules" and not name and setting == "ack":
+        return policy._replace(ack=_is_true("rules.ack", value))
     elif section == "gitcoord" and not name:
         return _general(policy, setting, value)
     return policy
@@ -130,9 +137,7 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
 
 def _role(role: Role, name: str, setting: str, value: str) -> Role:
     if setting in ("readonly", "overseer"):
-        if value.lower() not in ("true", "yes", "on", "1", "", "false", "no", "off", "0"):
-            raise _senseless(f"role.{name}.{setting}", value, "true or false")
-        is_so = value.lower() in ("true", "yes", "on", "1", "")
+        is_so = _is_true(f"role.{name}.{setting}", value)
         return role._replace(readonly=is_so) if setting == "readonly" else role._replace(overseer=is_so)
     if setting == "scratch":
         try:
@@ -140,6 +145,12 @@ def _role(role: Role, name: str, setting: str, value: str) -> Role:
         except UsageError as error:
             raise CouldNotJudge(f"{CONFIG}: role.{printable(name)}.scratch: {error.message}") from None
     return role
+
+
+def _is_true(key: str, value: str) -> bool:
+    if value.lower() not in ("true", "yes", "on", "1", "", "false", "no", "off", "0"):
+        raise _senseless(key, value, "true or false")
+    return value.lower() in ("true", "yes", "on", "1", "")
 
 
 def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:

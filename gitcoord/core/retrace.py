@@ -85,6 +85,8 @@ class Hindsight(View):
             return []
         if kind == "gone":
             return self._gone
+        if kind == "runner":
+            return "gone"  # whether the process that ran an effect once lives is known on its own machine
         if kind == "unlanded":
             return self._unlanded(rest[0], rest[1:])
         if kind == "landed":

@@ -6,9 +6,17 @@ from gitcoord.hot.options import JSON, NONCE, QUIET, REASON, Option, Verb
 GROUPS: "dict[str, str]" = {
     "journal": "What people and agents wrote down, beside what the machine recorded.",
     "task": "The shared work queue: each task is one agent's at a time, with the paths that it needs.",
+    "rules": "The project's written rules: what they say, and who has read them.",
 }
 # What a group does when its name stands alone.
-BARE: "dict[str, list[str]]" = {"task": ["task", "list"], "journal": ["journal", "show"]}
+BARE: "dict[str, list[str]]" = {
+    "task": ["task", "list"],
+    "journal": ["journal", "show"],
+    "rules": ["rules", "show"],
+    "rules --json": ["rules", "show", "--json"],
+    "rules --who": ["rules", "who"],
+    "rules --who --json": ["rules", "who", "--json"],
+}
 
 _WHY = Option("reason", "text", "Why, for the record.")
 _DIRTY = Option("dirty", "flag", "In spite of uncommitted changes below the paths that go back.")
@@ -170,6 +178,34 @@ COORD: "dict[str, Verb]" = {
     ),
     **_TASKS,
     **_JOURNAL,
+    "number": Verb(
+        "Reserve the next number of a sequence (migrations, records, ports), never given twice.",
+        "one",
+        (
+            Option("count", "number", "So many, one after the other; 1 unless given."),
+            Option("peek", "flag", "Only tell what the next one would be."),
+            JSON,
+        ),
+        side="numbers",
+        label="SEQUENCE",
+    ),
+    "why": Verb(
+        "The story of a path (or @resource) in words: who claimed it, was refused, released it with which commit.",
+        "one",
+        (Option("number", "number", "The last so many things; 50 unless given, 0 for all.", "n"), JSON),
+        writes=False,
+        side="story",
+    ),
+    "rules show": Verb(
+        "The rules as the branch has them on which work lands, or in the version named.",
+        "any",
+        (JSON,),
+        writes=False,
+        side="rules",
+        label="VERSION",
+    ),
+    "rules ack": Verb("Say that you have read the rules.", "any", (JSON,), side="rules", label="VERSION"),
+    "rules who": Verb("Who has read which version.", "none", (JSON,), writes=False, side="rules"),
 }
 HANDOFF: "dict[str, Verb]" = {
     "new": Verb(

@@ -9,7 +9,7 @@ import time
 
 from gitcoord.app.claims import take
 from gitcoord.core.durations import format_duration
-from gitcoord.errors import Refusal, Refused, TimedOut
+from gitcoord.errors import GitcoordError, Refusal, Refused, TimedOut
 from gitcoord.hot.render import put
 from gitcoord.names import LEDGER, printable
 
@@ -72,6 +72,7 @@ def in_time(call: "Call", ask: "Callable[[], Row]", seconds: int) -> "Row":
     """Ask until the answer is no such refusal, whenever the ledger moves or a holder's time runs out."""
     bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
     progress = Progress(call)
+    overdue = Overdue(call)
     start = time.monotonic()
     try:
         while True:
@@ -89,7 +90,8 @@ def in_time(call: "Call", ask: "Callable[[], Row]", seconds: int) -> "Row":
                     ) from None
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
                 progress.show(held, start, left, refused.message if refused.code == "later" else "")
-                bell.wait(min(left, _soonest(held), progress.period))
+                late = overdue.look(held, time.monotonic() - start)
+                bell.wait(min(left, _soonest(held), progress.period, late))
     finally:
         progress.clear()
         bell.close()
@@ -104,6 +106,33 @@ def _soonest(held: "list[Row]") -> float:
     """When the first holder's time may run out; asking then is what expires it."""
     times = [claim["expires_in_seconds"] for claim in held]
     return max(0.2, min([_LONGEST, *(t + 0.2 for t in times if isinstance(t, int))]))
+
+
+class Overdue:
+    """Has the alert command told, where the settings name one, of a holder that takes twice as long as it expected."""
+
+    def __init__(self, call: "Call") -> None:
+        self._call = call
+        self._on = bool(call.ctx.settings.get("gitcoord.alert"))
+
+    def look(self, held: "list[Row]", waited: float) -> float:
+        """When to look again."""
+        soonest = _LONGEST
+        for claim in held if self._on else ():
+            left = 2 * int(str(claim["expected_seconds"])) - waited
+            if claim["expected_seconds"] and left >= 0:
+                soonest = min(soonest, left + 0.1)
+            elif claim["expected_seconds"]:
+                self._tell(claim, int(waited))
+        return soonest
+
+    def _tell(self, claim: "Row", waited: int) -> None:
+        from gitcoord.app.alerts import alert_of_wait
+
+        try:
+            alert_of_wait(self._call.ctx, self._call.actor().agent, claim, waited)
+        except (GitcoordError, OSError):
+            pass  # the wait goes on, told or not
 
 
 class Progress:

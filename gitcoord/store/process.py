@@ -214,6 +214,16 @@ def run_bounded(argv: list[str], env: "dict[bytes, bytes]", seconds: float) -> "
     return code, b"".join(parts), f"no answer within {seconds:.0f} seconds" if late else complaint
 
 
+def detach(command: str, env: "dict[bytes, bytes]", data: bytes) -> None:
+    """Let a shell run this on its own, with these bytes on its input, and think no more of it.
+
+    The shell that starts it ends at once, so nobody has to wait for it, and a process that lives long collects no dead.
+    """
+    # A shell gives /dev/null to what it leaves in the background, unless told otherwise by a descriptor of another number.
+    script = 'exec 3<&0 >/dev/null 2>&1; { eval "$1"; } <&3 3<&- &'
+    run(["sh", "-c", script, "sh", command], env, data)
+
+
 def start_time(pid: int) -> str:
     """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
     stat = read_file(f"/proc/{pid}/stat")

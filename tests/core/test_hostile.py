@@ -55,6 +55,17 @@ HOSTILE: dict[str, tuple[str, dict[str, Any]]] = {
     "a deploy of no commit": ("deploy", {**DEPLOY, "commit": "--exec=x"}),
     "a deploy that ended with text": ("deploy", {**DEPLOY, "code": "0"}),
     "a deploy under a token of the future": ("deploy", {**DEPLOY, "token": 99}),
+    "a number of a path": ("number", {"sequence": "../format", "first": 1, "count": 1, "floor": 0}),
+    "a number that is not the next": ("number", {"sequence": "n", "first": 7, "count": 1, "floor": 0}),
+    "a number below nothing": ("number", {"sequence": "n", "first": -8, "count": 1, "floor": -9}),
+    "no number at all": ("number", {"sequence": "n", "first": 1, "count": 0, "floor": 0}),
+    "all numbers there are": ("number", {"sequence": "n", "first": 1, "count": 10**14, "floor": 0}),
+    "a number after the last": ("number", {"sequence": "n", "first": 10**15 - 1, "count": 2, "floor": 10**15 - 2}),
+    "an effect that is a path": ("once", {"key": "../\0", "session": 1}),
+    "an effect of no session": ("once", {"key": "k", "session": 9}),
+    "an end without a beginning": ("done", {"key": "k", "token": 3, "code": 0}),
+    "a memory of nothing": ("forget", {"key": "k", "token": 3, "reason": ""}),
+    "rules that are no blob": ("ack", {"version": "../../x"}),
     "an entry that is not there": ("disown", {"path": "a", "reason": "", "entries": [["a", "b"]]}),
 }  # fmt: skip
 

@@ -58,6 +58,8 @@ class SeenView(View):
             return []
         if kind == "unlanded":
             return {}
+        if kind == "runner":
+            return self.world.runners.get(rest[0], "")
         if kind == "workers":
             return Workers(dict(self.world.caps))
         if kind == "policy":
@@ -71,6 +73,7 @@ class World:
     def __init__(self, *, fold_case: bool = False) -> None:
         self.host = FakeHost()
         self.gone = ""
+        self.runners: dict[str, str] = {}  # what this machine knows of who runs an effect, by nonce
         self.fold = fold_case
         self.state = State(complete=True)
         self.log: list[bytes] = []
@@ -131,6 +134,7 @@ class World:
             # The state that rules see on top of another one is the one that replay makes in place.
             assert after.below("claims") == self.state.below("claims")
             assert all(after.get(key) == record for key, record in self.state.files.items())
+        assert len({beat.agent for beat in decision.beats}) == len(decision.beats), "one ref cannot move twice"
         for beat in decision.beats:
             self.beats[beat.agent] = beat._replace(oid=sha1(encode_beat(beat)).hexdigest())
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from gitcoord import __version__
-from gitcoord.adapters.cli import control, deploy, gates, hooks, server, setup, views, work
+from gitcoord.adapters.cli import control, deploy, effects, gates, hooks, server, setup, views, watching, work
 from gitcoord.adapters.cli.shared import Json, act, new_app, run_app
 from gitcoord.adapters.cli.table import add_verbs
 from gitcoord.core.sessions import Actor
@@ -121,7 +121,7 @@ _ELSEWHERE: tuple[Callable[..., int], ...] = (
     views.status, views.agents, control.kill, control.revive, control.halt, control.unhalt, control.sweep,
     views.log, views.fsck, views.resources, gates.gate, gates.approvals, gates.approve, gates.deny, gates.role,
     hooks.install_hooks, hooks.uninstall_hooks, setup.setup, setup.teardown,
-    deploy.sync, deploy.deploy, deploy.deploys, work.commit,
+    deploy.sync, deploy.deploy, deploy.deploys, work.commit, watching.watch, effects.once,
 )  # fmt: skip
 for _command in _ELSEWHERE:
     app.command()(_command)

@@ -114,12 +114,13 @@ def explain(
 def _explained(row: dict[str, Any]) -> list[str]:
     if not row["rules"]:
         return ["  no rule: anybody may change it while nobody else holds it"]
-    return [
-        f"  {rule['attribute']}={printable(rule['value'])}  ({printable(rule['file'])}:{rule['line']}, {rule['stage']})"
-        if rule["file"]
-        else f"  {rule['attribute']}={printable(rule['value'])}  ({rule['stage']})"
-        for rule in row["rules"]
-    ]
+    lines = []
+    for rule in row["rules"]:
+        where = printable(rule["file"]) + (f":{rule['line']}" if rule["line"] else "")
+        lines.append(
+            f"  {rule['attribute']}={printable(rule['value'])}  ({', '.join(filter(None, [where, rule['stage']]))})"
+        )
+    return lines
 
 
 @policy.command()

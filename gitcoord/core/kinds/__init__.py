@@ -23,6 +23,7 @@ KINDS = (
     "notice", "request", "answer", "role", "deploy",
     "task", "assign", "lapse", "revise", "finish",
     "journal", "handoff", "accept", "close",
+    "number", "once", "done", "forget", "ack",
 )  # fmt: skip
 
 

@@ -1,0 +1,61 @@
+"""Alerts: the command of the local setting `gitcoord.alert` is told of expiries, reassigned tasks and long waits.
+
+The setting is git's own configuration, this user's: never the project's policy, which others can write. The command runs
+on its own, with one JSON object on its input; what becomes of it changes nothing.
+"""
+
+from gitcoord.core.codec import dumps
+from gitcoord.names import shown
+from gitcoord.store.files import append_file, read_file, write_file
+from gitcoord.store.process import detach
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+
+SETTING = "gitcoord.alert"
+_KEPT = 200  # waits that were told of
+_SHOWN = 100  # claims of one event; what is told must fit a pipe
+
+
+def alert_of_events(ctx: "Context", events: "list[Event]") -> None:
+    """For the client that made them: each event is made once, and told once."""
+    for event in events:
+        found = _told(event)
+        if found:
+            _run(ctx, {**found, "seq": event.seq, "agent": event.agent, "at": event.at})
+
+
+def _told(event: "Event") -> "Record":
+    if event.kind == "expire":
+        claims = [
+            {
+                "path": shown(claim["path"], claim["space"]),
+                **{key: claim[key] for key in ("agent", "token", "ttl", "rule")},
+            }
+            for claim in event.body["claims"][:_SHOWN]
+        ]
+        return {"alert": "expiry", "claims": claims, "more": len(event.body["claims"]) - len(claims)}
+    return {}
+
+
+def alert_of_wait(ctx: "Context", agent: str, claim: "dict[str, object]", waited: int) -> None:
+    """Somebody waits for more than twice what the holder said it needs. Told once for a claim and a waiter."""
+    key = f"{claim['token']} {agent}"
+    file = ctx.scratch("alerts")
+    known = read_file(file).decode("ascii", "replace").split("\n")
+    if key in known:
+        return
+    if len(known) > 2 * _KEPT:
+        write_file(file, "".join(f"{line}\n" for line in known[-_KEPT:] if line).encode())
+    append_file(file, f"{key}\n".encode())
+    told = {key: claim[key] for key in ("path", "token", "reason", "task", "expected_seconds", "since")}
+    row = {"alert": "long-wait", "holder": claim["agent"], **told, "waited_seconds": waited}
+    _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
+
+
+def _run(ctx: "Context", row: "Record") -> None:
+    row["repository"] = ctx.repo.worktree or ctx.repo.common_dir
+    detach(ctx.settings.get(SETTING), ctx.repo.env, dumps(row).encode() + b"\n")

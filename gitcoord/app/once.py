@@ -1,0 +1,98 @@
+"""Effects outside that happen at most once: beginning one, recording how it ended, forgetting it."""
+
+from gitcoord.app.ledger import load, read_snapshot, settle
+from gitcoord.app.transact import transact
+from gitcoord.core.kinds import kind_module
+from gitcoord.core.kinds.once import told
+from gitcoord.core.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
+from gitcoord.errors import NotInitialised, OutcomeUnknown, Refused, TimedOut
+from gitcoord.store.files import remove_file
+from gitcoord.store.held import hold, is_held, let_go
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.core.codec import Record
+    from gitcoord.core.sessions import Actor
+    from gitcoord.core.state import State, View
+
+
+class Runner:
+    """One process that may run an effect. It is known by its nonce, and holds a file of that name while it lives."""
+
+    def __init__(self, ctx: "Context", actor: "Actor", key: str) -> None:
+        self._ctx = ctx
+        self._actor = actor
+        self._key = check_key(key)
+        self._nonce = ctx.host.random()
+        self._held = -1
+        self.token = 0
+
+    def begin(self) -> "dict[str, object]":
+        """Held before it is on record: whoever finds the record finds the runner alive, or dead.
+
+        TimedOut where another runs it (as if the time to wait were over), OutcomeUnknown where its runner died.
+        """
+        kind = kind_module("once")
+        if self._held < 0:
+            self._held = hold(self._ctx.scratch(f"once/{self._nonce}"))
+        try:
+            result = transact(self._ctx, kind.decide, kind.Once(self._actor, self._key, self._nonce))
+        except Refused as refused:
+            if refused.code == UNDER_WAY:
+                raise TimedOut(refused.message, hints=refused.hints, data={"key": self._key}) from None
+            if refused.code == UNKNOWN:
+                raise OutcomeUnknown(refused.message, hints=refused.hints, data={"key": self._key}) from None
+            raise
+        if result["begun"]:
+            self.token = int(str(result["token"]))
+        return result
+
+    def end(self, code: int) -> "dict[str, object]":
+        kind = kind_module("done")
+        return transact(self._ctx, kind.decide, kind.Done(self._actor, self._key, self.token, code))
+
+    def let_go(self) -> None:
+        """Only after the end is on record, or where nothing was begun."""
+        if self._held >= 0:
+            let_go(self._held, self._ctx.scratch(f"once/{self._nonce}"))
+            self._held = -1
+
+
+def runner_of(ctx: "Context", nonce: str) -> str:
+    """What this machine knows of a runner: 'alive', 'gone' or '' for nothing."""
+    held = is_held(f"{ctx.repo.scratch}/once/{nonce}")
+    return "" if held is None else "alive" if held else "gone"
+
+
+def forget(ctx: "Context", actor: "Actor", key: str, reason: str) -> "dict[str, object]":
+    kind = kind_module("forget")
+    snapshot = read_snapshot(ctx)
+    record = settle(ctx, snapshot, ctx.view(), lambda state, view: once_record(state, check_key(key)))
+    result = transact(ctx, kind.decide, kind.Forget(actor, key, reason))
+    if record is not None and record["token"] == result["token"]:
+        remove_file(f"{ctx.repo.scratch}/once/{record['nonce']}")
+    return result
+
+
+def listing(ctx: "Context") -> "dict[str, object]":
+    """Every effect on record, oldest first, and whether the outcome of one that has no end can still come."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "effects": []}
+    view = ctx.view()
+    load(ctx, snapshot, view, ("below", "once"))
+
+    def rule(state: "State", view: "View") -> "list[Record]":
+        return [_shown(state, view, record) for record in all_effects(state)]
+
+    rows = settle(ctx, snapshot, view, rule)
+    return {"initialised": True, "effects": sorted(rows, key=lambda row: row["token"])}
+
+
+def _shown(state: "State", view: "View", record: "Record") -> "Record":
+    row = told(record)
+    if record["state"] == "running" and not runs(state, view, record):
+        row["state"] = "unknown"
+    return row

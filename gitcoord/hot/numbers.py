@@ -1,0 +1,27 @@
+"""`git coord number`: the next number of a sequence, on a line of its own, for scripts to take."""
+
+from gitcoord.app import numbers
+from gitcoord.errors import UsageError
+from gitcoord.hot import verbs
+from gitcoord.names import CONFIG
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.hot.options import Values
+    from gitcoord.hot.verbs import Call
+
+
+def number(call: "Call", values: "Values", words: list[str]) -> int:
+    count = verbs.number(values, "count", 1)
+    if values.get("peek"):
+        if "count" in values:
+            raise UsageError("--peek tells the next number alone, without --count")
+        call.recent()
+        result = numbers.peek(call.ctx, words[0])
+    else:
+        result = numbers.reserve(call.ctx, call.actor(), words[0], count)
+    call.screen.answer(result)
+    call.screen.say(*result["numbers"])  # type: ignore[misc]
+    if not result["declared"] and result["first"] == 1:
+        call.screen.note(f"note: {CONFIG} has no sequence '{words[0]}', so no files were looked at")
+    return 0

@@ -1,0 +1,87 @@
+"""`git coord why`: the story of a path, as people would tell it."""
+
+from pathlib import Path
+
+import pytest
+from pytest_git import GitRepo
+
+from tests.cli.support import World
+
+
+@pytest.fixture
+def world(git_repo: GitRepo) -> World:
+    return World(Path(git_repo.workspace)).init()
+
+
+def story(world: World, path: str, *words: str) -> list[str]:
+    done = world.coord("why", path, "--json", *words)
+    assert done.code == 0, done
+    return [row["words"] for row in done.json["story"]]
+
+
+def test_a_life(world: World) -> None:
+    world.take("src", "-m", "refactor")
+    assert world.claim("src/a.py", agent="bob").code == 1
+    assert world.claim("src/a.py", agent="bob").code == 1
+    world.take("docs", agent="bob")
+    commit = world.commit({"src/a.py": "new\n"})
+    world.claim("release", "src")
+    world.take("src/a.py", agent="bob")
+    world.fall_silent("bob")
+    world.take("src/a.py")
+    assert story(world, "src/a.py") == [
+        "alice claimed src: refactor",
+        "bob was refused 2 times, since alice held src",
+        f"alice released src with commit {commit[:12]}",
+        "bob claimed it",
+        "bob had been silent for more than 30m and lost it; alice asked",
+        "alice claimed it",
+    ]
+    assert story(world, "src/b.py")[-1] == "alice released src unchanged", "its own file was not among them"
+    assert story(world, "src/a.py", "-n", "2") == story(world, "src/a.py")[-2:]
+    shown = world.coord("why", "a.py", cwd="src")
+    assert shown.code == 0 and shown.out.splitlines()[0].endswith("alice claimed src: refactor")
+    assert shown.out.splitlines()[-2] == "now:" and "src/a.py" in shown.out.splitlines()[-1]
+    assert world.coord("why", "-n", "1", "src/a.py").err.startswith("(5 older")
+
+
+def test_what_nobody_ever_did(world: World) -> None:
+    done = world.coord("why", "nothing")
+    assert (done.code, done.out) == (0, "nothing is on record about it\n")
+    world.take("x")
+    world.claim("release", "x")
+    assert world.coord("why", "x").out.endswith("now nobody holds it\n")
+
+
+def test_a_deploy_of_released_work(world: World) -> None:
+    world.commit({".gitcoord/config": '[deploy "production"]\n\tverify = true\n'})
+    world.take("src/a.py")
+    commit = world.commit({"src/a.py": "new\n"})
+    world.claim("release", "src/a.py")
+    assert world.coord("deploy", "production", "--", "true", agent="bob").code == 0
+    assert world.coord("deploy", "production", "--", "true", agent="bob").code == 0
+    assert story(world, "src/a.py")[-1] == f"bob deployed the work of alice ({commit[:12]}) to production"
+    assert len(story(world, "src/a.py")) == 3, "told once"
+    assert "deployed" not in str(story(world, "src/b.py"))
+    assert f"bob deployed {commit[:12]} to production: ok" in story(world, "@deploy/production")
+
+
+def test_folded_case(git_repo: GitRepo) -> None:
+    world = World(Path(git_repo.workspace)).init(fold=True)
+    world.take("SRC/New.py")
+    assert story(world, "src/new.PY") == ["alice claimed it"]
+
+
+def test_hostile_words_are_shown_harmlessly(world: World) -> None:
+    name = "a\x1b[31m\nSeq: 9\u202e[x](javascript:y)"
+    world.take(name)
+    done = world.coord("why", f":(literal){name}")
+    assert done.code == 0 and "claimed it" in done.out
+    assert world.coord("why", ".").code == 0
+
+
+def test_before_init(git_repo: GitRepo) -> None:
+    world = World(Path(git_repo.workspace))
+    assert world.coord("why", "x", "--json").json["initialised"] is False
+    done = world.coord("why", "x")
+    assert (done.code, done.out) == (0, "") and "not set up" in done.err
