@@ -145,7 +145,9 @@ class Walk:
                     c for c in claims if [c["space"], c["path"]] in task["paths"] and self._has(c["agent"], task["id"])
                 ]
                 assert not live, f"claims outlive {task}"
-        at_work = {task["owner"] for task in tasks if task["state"] == "active" and self._is_here(task)}
+        # What is offered to others is nobody's work for now.
+        mine = [task for task in tasks if task["state"] == "active" and not task["handoff"]]
+        at_work = {task["owner"] for task in mine if self._is_here(task)}
         cap = self.world.caps.get("")
         holding = [c for c in self.world.claims() if c["path"] == "workers/all"]
         assert cap is None or len(holding) <= cap
@@ -172,10 +174,14 @@ def test_no_task_is_lost_or_has_two_owners_and_caps_hold(seed: int) -> None:
     walk_tasks(seed, 250)
 
 
+def test_tasks_are_handed_over_in_them() -> None:
+    assert sum(walk_tasks(seed, 250).handed for seed in range(12)) > 5
+
+
 def test_histories_reach_every_state() -> None:
     """The walks are worth something: every state of a task is seen in them."""
     seen = set()
-    for seed in range(6):
+    for seed in range(8):
         seen |= {task["state"] for task in all_tasks(walk_tasks(seed, 250).world.state)}
     assert seen >= {"open", "active", "blocked", "done", "failed", "abandoned"}
 

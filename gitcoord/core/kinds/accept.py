@@ -21,6 +21,7 @@ from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import ACCEPTED, closed_record, handoff_record, may_pass, not_addressed, not_open, unknown
 from gitcoord.core.kinds.expire import expire_body, judged_beats, lose
+from gitcoord.core.kinds.lapse import add_lapses, lost
 from gitcoord.core.rules import as_started, halted, open_session, require_open
 from gitcoord.core.sessions import Actor, admit, next_beat
 from gitcoord.core.tasks import held_by, pass_on, task_record
@@ -34,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event, Recalled
-    from gitcoord.core.sessions import Admission, Silence
+    from gitcoord.core.sessions import Admission, Beat, Silence
     from gitcoord.core.state import Changes, State, View
 
     Judged = tuple[Record, Silence]
@@ -55,6 +56,7 @@ class Accept(NamedTuple):
     refused: "tuple[Record, ...]" = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
     ttl: int = 0  # of a place under a cap, where it is looked back at; 0: as the settings say
+    lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
 
 
 def decide(state: "State", command: Accept, view: "View") -> "Decision | Refusal":
@@ -97,10 +99,7 @@ def _accept(
         return _held(record, list(binding.values()))
     silent = {key: row for key, row in _by_claim(ways, "silent").items() if not command.only or key in command.only}
     chain = Chain(state, actor.agent, view.wall, command.nonce, command.refused)
-    beats = []
-    if silent:
-        event = chain.add("expire", expire_body(view, list(silent.values())))
-        beats += judged_beats(view, list(silent.values()), event.seq)
+    beats = _end_silent(chain, command, view, list(silent.values()))
     open_session(chain, actor, view, admitted)
     body = {
         "handoff": record["id"], "holder": record["from"], "session": session, "task": record["task"],
@@ -111,6 +110,19 @@ def _accept(
     beat = next_beat(view.beat(actor.agent), actor.agent, session, view, min([own["ttl"] for own in now], default=0))
     result = {**_told(record), "claims": [describe(own, own["ttl"]) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
+
+
+def _end_silent(chain: Chain, command: Accept, view: "View", silent: "list[Judged]") -> "list[Beat]":
+    """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
+    if not silent:
+        return []
+    beats = []
+    if any(is_cap((claim["space"], claim["path"])) for claim, _ in silent):
+        beats = add_lapses(chain, view, lost(chain.state, view, chain.agent, command.lapsed))
+    event = chain.add("expire", expire_body(view, silent))
+    judged = judged_beats(view, silent, event.seq)
+    names = {beat.agent for beat in judged}
+    return [*(beat for beat in beats if beat.agent not in names), *judged]
 
 
 def _told(record: "Record") -> "dict[str, object]":
@@ -194,7 +206,9 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
     actor = as_started(events, actor)
     ttls = [grant["ttl"] for pair, grant in zip(last.body["items"], last.body["grants"]) if is_cap(pair)]
-    return [(decide, Accept(actor, last.body["handoff"], first.nonce, first.refused, only, max(ttls, default=0)))]
+    lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
+    said = (last.body["handoff"], first.nonce, first.refused, only, max(ttls, default=0), lapsed)
+    return [(decide, Accept(actor, *said))]
 
 
 def subject(event: "Event") -> str:
