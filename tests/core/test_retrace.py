@@ -17,7 +17,7 @@ from gitcoord.core.kinds.takeover import Takeover
 from gitcoord.core.retrace import Hindsight, chains, retrace
 from gitcoord.core.sessions import Actor, Beat, Seen
 from gitcoord.errors import Refusal
-from tests.core.test_stateful import walk
+from tests.core.test_stateful import HANDING, walk
 from tests.core.test_task_walk import walk_tasks
 from tests.core.world import SeenView, World, paths
 from tests.support import FakeHost
@@ -72,6 +72,12 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(World, "do", do)
     return count
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_handoffs_are_retraced(seed: int, served: list[str]) -> None:
+    walk(seed, 400, HANDING)
+    assert "accept" in served and "handoff" in served
 
 
 @pytest.mark.parametrize("seed", range(8))
