@@ -94,7 +94,7 @@ def staleness(
     """
     sync = sync_name(snapshot)
     if remote and fetch:
-        _fetch(ctx, remote, sync)
+        fetch_sync(ctx, remote, sync)
     tips = _tips(ctx, remote, sync)
     lacking = tuple(tip for tip in tips if not _contains(ctx, commit, tip, remote))
     name = target.name if target is not None else ""
@@ -107,7 +107,7 @@ def staleness(
     return found._replace(last=last, contains_last=_contains(ctx, commit, last["commit"], remote))
 
 
-def _fetch(ctx: "Context", remote: str, sync: str) -> None:
+def fetch_sync(ctx: "Context", remote: str, sync: str) -> None:
     refspec = f"+refs/heads/{sync}:refs/remotes/{remote}/{sync}"
     words = (
         "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head",

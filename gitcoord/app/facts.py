@@ -57,6 +57,10 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
         view.facts[what] = _lacking(ctx, rest)
     elif kind == "landed":
         view.facts[what] = _landed(ctx, snapshot, rest[0], rest[1:])
+    elif kind == "grants":
+        from gitcoord.app.grants import read_grants  # only who comes back after an expiry asks
+
+        view.facts[what] = read_grants(ctx, snapshot, [int(token) for token in rest])
     else:
         raise AssertionError(f"nobody knows {what}")
 

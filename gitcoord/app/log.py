@@ -84,6 +84,7 @@ def paths_of(event: "Event") -> list[str]:
         found.append(shown(f"deploy/{body['target']}", "resource"))
     found += [shown(pair[1], pair[0]) for key in ("items", "freed", "kept") for pair in body.get(key, ())]
     found += [shown(entry["path"], entry["space"]) for key in ("claims", "released") for entry in body.get(key, ())]
+    found += body["paths"] if event.kind == "journal" else []
     found += [row["path"] for row in body.get("rows", ()) if row["path"]]
     found += [path if isinstance(path, str) else shown(path[1], path[0]) for path in body.get("paths", ())]
     return found + [row["path"] for row in event.refused]
@@ -93,4 +94,6 @@ def agents_of(event: "Event") -> set[str]:
     """Who acted, and to whom it was done."""
     body = event.body
     found = {event.agent, *(str(body[key]) for key in agent_fields(event.kind) if key in body)}
+    if event.kind == "handoff" and body["to"]:
+        found.add(body["to"])
     return found | {entry["agent"] for entry in body.get("claims", ())}

@@ -150,8 +150,8 @@ def touched(events: "list[Event]") -> "Stake":
     paths: set[str] = set()
     for event in events:
         body = event.body
-        if event.kind in ("claim", "stop"):
-            items = body["items"] if event.kind == "claim" else [*body["freed"], *body["kept"]]
+        if event.kind in ("claim", "stop", "accept"):
+            items = body["items"] if event.kind != "stop" else [*body["freed"], *body["kept"]]
             paths.update(name for space, name in items if space == "path")
         elif event.kind in ("release", "expire"):
             rows = body["released"] if event.kind == "release" else body["claims"]
@@ -161,7 +161,7 @@ def touched(events: "list[Event]") -> "Stake":
             paths.add(body["path"])
         elif event.kind in ("kill", "revive", "role"):
             agents.add(body["target"])
-        elif event.kind not in ("start", "notice", "request"):
+        elif event.kind not in ("start", "notice", "request", "journal", "handoff", "close"):
             return EVERYTHING
         if event.kind == "kill":
             paths.update(name for space, name in body["freed"] if space == "path")

@@ -3,6 +3,7 @@
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.retired import retire
 from gitcoord.app.transact import transact
+from gitcoord.app.trees import note_claims, note_tree
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
 from gitcoord.errors import GitcoordError, Refused
@@ -13,15 +14,45 @@ from gitcoord.store.interface import SwapFailed, move
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Decision
+    from gitcoord.core.kinds.start import Start
     from gitcoord.core.sessions import Actor
+    from gitcoord.core.state import State, View
+    from gitcoord.errors import Refusal
     from gitcoord.names import Oid
     from gitcoord.store.interface import Operation
 
 
 def start(ctx: "Context", actor: "Actor", *, fresh: bool = False) -> "dict[str, object]":
-    """Open the actor's session, or go on with the open one; `fresh` insists on one of its own."""
+    """Open the actor's session, or go on with the open one; `fresh` insists on one of its own.
+
+    What was lost by silence and is still free is taken again, as it was.
+    """
     kind = kind_module("start")
-    return transact(ctx, kind.decide, kind.Start(actor, fresh))
+
+    def decide(state: "State", command: "Start", view: "View") -> "Decision | Refusal":
+        answer: Decision | Refusal = kind.decide(state, command._replace(again=_lost(state, view, actor.agent)), view)
+        return answer
+
+    ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"), ("below", "claims"))
+    result = transact(ctx, decide, kind.Start(actor, fresh), ahead=ahead)
+    if result["again"]:
+        note_tree(ctx, actor.agent)
+        note_claims(ctx, [claim for claim in result["claims"] if claim["path"] in result["again"]])  # type: ignore[attr-defined, operator]
+    return result
+
+
+def _lost(state: "State", view: "View", agent: str) -> "tuple[Record, ...]":
+    """The grants that an agent lost by silence since its last event."""
+    record = agent_record(state, agent)
+    lost = [row for row in record["lost"] if row["cause"] == "expire"] if record is not None else []
+    if not lost:
+        return ()
+    found = view.fact("grants", *sorted({str(row["token"]) for row in lost}))
+    assert isinstance(found, list)
+    wanted = {(row["token"], row["space"], row["path"]) for row in lost}
+    return tuple(row for row in found if (row["token"], *row["item"]) in wanted)
 
 
 def stop(ctx: "Context", actor: "Actor", *, keep: bool = False) -> "dict[str, object]":

@@ -204,21 +204,29 @@ def _result(claims: "list[Record]", *, renewed: bool = False) -> "dict[str, obje
 
 def _access(command: Take, view: "View") -> "Refusal | None":
     for item in command.items:
-        if item.space != "resource":
-            if command.units != 1:
-                raise UsageError("--units is for resources (@name), not for paths")
-            continue
-        policy = view.resource(item.name)
-        if command.units > policy.capacity:
-            return Refusal("capacity", f"@{item.name} has {policy.capacity} unit(s), {command.units} were asked for")
-        for name, other in view.declared(item.name).items():
-            allowed = other.writers if command.mode == WRITE else other.readers + other.writers
-            if allowed and command.actor.agent not in allowed:
-                return Refusal(
-                    "access",
-                    f"'{command.actor.agent}' may not {command.mode} @{name}",
-                    hints=(f'the settings allow: {", ".join(allowed)} (.gitcoord/config, resource "{name}")',),
-                )
+        if item.space != "resource" and command.units != 1:
+            raise UsageError("--units is for resources (@name), not for paths")
+        refusal = access_to(command.actor, item, command.mode, command.units, view)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def access_to(actor: Actor, item: Item, mode: str, units: int, view: "View") -> "Refusal | None":
+    """The refusal where the settings do not let this agent hold this resource so."""
+    if item.space != "resource":
+        return None
+    policy = view.resource(item.name)
+    if units > policy.capacity:
+        return Refusal("capacity", f"@{item.name} has {policy.capacity} unit(s), {units} were asked for")
+    for name, other in view.declared(item.name).items():
+        allowed = other.writers if mode == WRITE else other.readers + other.writers
+        if allowed and actor.agent not in allowed:
+            return Refusal(
+                "access",
+                f"'{actor.agent}' may not {mode} @{name}",
+                hints=(f'the settings allow: {", ".join(allowed)} (.gitcoord/config, resource "{name}")',),
+            )
     return None
 
 
@@ -325,11 +333,9 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
     found: Recalled = [(decide, take), (decide_renew, renew._replace(nonce=first.nonce, refused=first.refused))]
-    if any(event.kind == "start" for event in events):
-        from gitcoord.core.kinds import start
+    from gitcoord.core.kinds import start  # which opens a session, or takes again what had expired
 
-        found += start.recall(state, events, actor)
-    return found
+    return found + start.recall(state, events, actor)
 
 
 def _said(record: "Record", key: str, default: "Any") -> "Any":

@@ -45,6 +45,7 @@ KNOWN = {
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
     "guard": ("onerror",),
     "workers": ("cap", "heartbeat", "attempts"),
+    "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
 }

@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, own_claim
 from gitcoord.core.codec import check
 from gitcoord.core.events import Chain, Illegal
-from gitcoord.core.sessions import OPEN, Actor, Admission, agent_record, next_beat
+from gitcoord.core.sessions import OPEN, Actor, Admission, agent_record
 from gitcoord.errors import Refusal
 from gitcoord.names import printable
 
@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event
-    from gitcoord.core.sessions import Beat
     from gitcoord.core.state import State, View
 
 _HALT = {"by": str, "reason": str, "seq": int, "at": int}
@@ -63,15 +62,6 @@ def _resume(chain: Chain, view: "View", agent: str, session: int, kept: "list[li
         capacity = {claim["path"]: view.resource(claim["path"]).capacity} if claim["space"] == "resource" else {}
         grant = {"session": session, "items": [pair], "bases": [claim["base"]], "capacity": capacity}
         chain.add("claim", {**body, **grant})
-
-
-def sign_of_life(state: "State", view: "View", agent: str) -> "list[Beat]":
-    """The heartbeat that rides on a command of an agent whose session is open, where one is due."""
-    record = agent_record(state, agent)
-    if record is None or record["state"] != OPEN:
-        return []
-    beat = next_beat(view.beat(agent), agent, record["session"], view)
-    return [beat] if beat is not None else []
 
 
 def require_open(state: "State", agent: str, session: int) -> None:

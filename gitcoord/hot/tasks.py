@@ -3,7 +3,7 @@
 from gitcoord.app import tasks
 from gitcoord.core.durations import format_duration
 from gitcoord.core.tasks import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
-from gitcoord.errors import UsageError
+from gitcoord.errors import Refused, UsageError
 from gitcoord.hot import paths
 from gitcoord.hot.input import json_from, text_from
 from gitcoord.hot.render import ago
@@ -13,6 +13,7 @@ from gitcoord.names import check_agent, check_word, printable, quote
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
+    from gitcoord.core.kinds.assign import Assign
     from gitcoord.core.kinds.task import New
     from gitcoord.hot.options import Values
     from gitcoord.hot.render import Row
@@ -107,24 +108,39 @@ def _assign(call: "Call", values: "Values", id: str) -> int:
     nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
     command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
     seconds = duration(values, "wait")
-    if seconds:
-        from gitcoord.hot.wait import in_time, later
-
-        def ask() -> "Row":
-            result = tasks.assign(call.ctx, command)
-            if result["task"] is None:
-                raise later("nothing can be done now")
-            return result
-
-        result = in_time(call, ask, seconds)
-    else:
-        result = tasks.assign(call.ctx, command)
+    result = _in_line(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result)
     if result["task"] is None:
         _nothing(call, result)
         return 1
     _assigned(call, result)
     return 0
+
+
+def _in_line(call: "Call", command: "Assign", seconds: int) -> "Row":
+    from gitcoord.hot.line import Line
+    from gitcoord.hot.wait import in_time, later
+
+    line = Line(call.ctx, "tasks")
+
+    def ask() -> "Row":
+        ahead = line.ahead()
+        if ahead:
+            raise later(f"{ahead} ahead in line")
+        try:
+            result = tasks.assign(call.ctx, command)
+        except Refused:
+            line.told_not_now()
+            raise
+        if result["task"] is None:
+            line.told_not_now()
+            raise later("nothing can be done now")
+        return result
+
+    try:
+        return in_time(call, ask, seconds)
+    finally:
+        line.leave()
 
 
 def _nothing(call: "Call", result: "Row") -> None:

@@ -104,6 +104,13 @@ def texts(values: "Values", name: str) -> list[str]:
     return [text({name: value}, name) for value in found]
 
 
+def words_of(values: "Values", name: str) -> list[str]:
+    """The same as they were said: paths, and texts that are checked elsewhere."""
+    found = values.get(name, ())
+    assert isinstance(found, (list, tuple))
+    return list(found)
+
+
 def number(values: "Values", name: str, default: int = 0) -> int:
     value = str(values.get(name, default))
     if not (value.isascii() and value.isdecimal() and len(value) < 16):

@@ -22,9 +22,11 @@ _CLAIM = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({_SITE
 _COORD = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.hot.coord import main; sys.exit(main(sys.argv[1:]))"
 )
+_HANDOFF = _COORD.replace("hot.coord", "hot.handoff")
 _FULL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.adapters.cli.claim import main; sys.exit(main(sys.argv[1:]))"
 CLAIM = [sys.executable, "-I", "-S", "-c", _CLAIM]
 COORD = [sys.executable, "-I", "-c", _COORD]
+HANDOFF = [sys.executable, "-I", "-c", _HANDOFF]
 FULL = [sys.executable, "-I", "-c", _FULL]
 # `git coord init` without typer: many tests need it, and only a few are about it.
 _INIT = (
@@ -127,9 +129,10 @@ class World:
         agent: str,
         cwd: str = "",
         env: dict[str, str] | None = None,
+        data: bytes = b"",
     ) -> Done:
         done = subprocess.run(
-            [*argv, *words], cwd=self.top / cwd, env=self.environ(agent, env or {}), stdin=subprocess.DEVNULL,
+            [*argv, *words], cwd=self.top / cwd, env=self.environ(agent, env or {}), input=data,
             capture_output=True, check=False, timeout=60,
         )  # fmt: skip
         out, err = (data.decode("utf-8", "surrogateescape") for data in (done.stdout, done.stderr))
@@ -147,6 +150,9 @@ class World:
         self, *words: str | bytes, agent: str = "alice", cwd: str = "", env: dict[str, str] | None = None
     ) -> Done:
         return self.run(COORD, words, agent, cwd, env)
+
+    def handoff(self, *words: str | bytes, agent: str = "alice", cwd: str = "", data: bytes = b"") -> Done:
+        return self.run(HANDOFF, words, agent, cwd, data=data)
 
     def take(self, *words: str, agent: str = "alice") -> int:
         """A claim that must be granted; gives its token."""

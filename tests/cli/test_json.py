@@ -34,7 +34,9 @@ def _tables() -> dict[str, Table]:
 
 
 TABLES = _tables()
-_PLACES = {"pair": (str, str), "numbered path": (str, int), "file": (str, str, str)}
+_PLACES = {
+    "pair": (str, str), "numbered path": (str, int), "file": (str, str, str), "counted file": (str, int, int),
+}  # fmt: skip
 _SCALARS = {"string": str, "integer": int, "boolean": bool, "object": dict}
 
 

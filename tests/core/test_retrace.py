@@ -18,6 +18,7 @@ from gitcoord.core.retrace import Hindsight, chains, retrace
 from gitcoord.core.sessions import Actor, Beat, Seen
 from gitcoord.errors import Refusal
 from tests.core.test_stateful import walk
+from tests.core.test_task_walk import walk_tasks
 from tests.core.world import SeenView, World, paths
 from tests.support import FakeHost
 
@@ -28,7 +29,10 @@ class Server(Hindsight):
     def __init__(self, world: World, host: FakeHost) -> None:
         super().__init__(host.wall(), host.mono(), host.boot)
         self.seen_view = SeenView(world, host)
-        self.resources = world.resources
+        self.resources = self.seen_view.resources
+
+    def want_beats(self, agents: list[str]) -> None:
+        """They are all there."""
 
     def beat(self, agent: str) -> Beat | None:
         return self.seen_view.beat(agent)
@@ -37,7 +41,7 @@ class Server(Hindsight):
         return self.seen_view.first_seen(agent)
 
     def fact(self, *what: str) -> object:
-        if what[0] in ("changed", "landed", "approvers", "policy"):
+        if what[0] in ("changed", "landed", "approvers", "policy", "workers"):
             self.facts[what] = self.seen_view.fact(*what)
         return super().fact(*what)
 
@@ -47,14 +51,13 @@ def judged(world: World, events: list[Event], host: FakeHost | None = None, *, p
     return retrace(world.state, events, Actor(events[0].agent, person=person), Server(world, host or world.host))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_whatever_the_rules_make_is_retraced(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long random histories, each command judged by a server before it counts."""
-    count = 0
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Each command in a world is judged by a server before it counts; gives the kinds that were."""
+    count: list[str] = []
     plain = World.do
 
     def do(self: World, kind: str, command: Any, host: FakeHost | None = None) -> Decision | Refusal:
-        nonlocal count
         command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
         answer = self.decide(kind, command, host)
         if isinstance(answer, Decision) and answer.events:
@@ -64,12 +67,24 @@ def test_whatever_the_rules_make_is_retraced(seed: int, monkeypatch: pytest.Monk
             assert [beat.agent for beat in found[1] if beat.judged or beat.killed] == [
                 beat.agent for beat in answer.beats if beat.judged or beat.killed
             ]
-            count += 1
+            count.append(kind)
         return plain(self, kind, command, host)
 
     monkeypatch.setattr(World, "do", do)
+    return count
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_the_rules_make_is_retraced(seed: int, served: list[str]) -> None:
+    """Long random histories."""
     walk(seed, 400)
-    assert count > 50
+    assert len(served) > 50
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_becomes_of_tasks_is_retraced(seed: int, served: list[str]) -> None:
+    walk_tasks(seed, 300)
+    assert {"task", "assign", "finish", "revise"} <= set(served)
 
 
 @pytest.fixture

@@ -98,6 +98,25 @@ def run(
     return act(body, json=False)
 
 
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def dispatch(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", show_default=False)],
+    most: Annotated[int, typer.Option("--max", min=0, metavar="N", help="At most so many workers at once.")] = 0,
+    name: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="What the workers are called: NAME-1 and so on.")
+    ] = "worker",
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when no task is left.")] = False,
+) -> int:
+    """Keep workers at work on the queue: one dispatcher at a time, workers up to the cap, each launched by 'run'."""
+
+    def body(call: Call) -> int:
+        from gitcoord.adapters.cli.dispatch import run_dispatch
+
+        return run_dispatch(call, command, most=most, name=name, until_empty=until_empty)
+
+    return act(body, json=False)
+
+
 _ELSEWHERE: tuple[Callable[..., int], ...] = (
     views.status, views.agents, control.kill, control.revive, control.halt, control.unhalt, control.sweep,
     views.log, views.fsck, views.resources, gates.gate, gates.approvals, gates.approve, gates.deny, gates.role,

@@ -1,15 +1,16 @@
-"""`git handoff`: not in this version; it says so."""
+"""The full `git handoff`: the verbs of the table with typer's help."""
 
-import sys
+from gitcoord.adapters.cli.shared import new_app, run_app
+from gitcoord.adapters.cli.table import add_verbs
+from gitcoord.hot.verbtable import HANDOFF
 
-TEXT = """git handoff arrives with a later version of gitcoord.
+HELP = """Hand your work over to another, whole: the claims, the task, the branch and what they need to know.
 
-Until then: release what you hold with the commit that carries your work (git claim release <path>), and say in its
-message what remains to be done.
-"""
+git handoff alone lists those that wait."""
+
+app = new_app("handoff", HELP)
+add_verbs(app, HANDOFF, {})
 
 
 def main(words: list[str]) -> int:
-    asked = not words or words[0] in ("-h", "--help")
-    print(TEXT, end="", file=sys.stdout if asked else sys.stderr)
-    return 0 if asked else 2
+    return run_app(app, "handoff", words)

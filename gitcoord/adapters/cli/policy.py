@@ -44,6 +44,12 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 	readonly = true
 	scratch = .scratch/{{agent}}
 
+# Files of the project that 'git coord start' shows to everybody, besides the rules:
+;[start]
+;	state = docs/state.md
+;	decisions = docs/decisions.md
+;	lessons = docs/lessons.md
+
 # The decision behind a rule, named by every refusal:
 ;[rule "lineage"]
 ;	record = docs/decisions/lineage.md

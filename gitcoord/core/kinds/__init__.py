@@ -22,6 +22,7 @@ KINDS = (
     "start", "stop", "kill", "revive", "halt", "unhalt", "repair", "epoch",
     "notice", "request", "answer", "role", "deploy",
     "task", "assign", "lapse", "revise", "finish",
+    "journal", "handoff", "accept", "close",
     "number", "once", "done", "forget", "ack",
 )  # fmt: skip
 

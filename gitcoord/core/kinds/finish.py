@@ -1,12 +1,12 @@
 """finish: the owner of a task hands in its result, or says that it failed. What was claimed for it is released."""
 
+from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.contracts import complete_record, failed_record
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.assign import items_of
 from gitcoord.core.kinds.release import let_go
 from gitcoord.core.nonces import remembered
-from gitcoord.core.rules import halted, sign_of_life
-from gitcoord.core.sessions import Actor, admit_or_none
+from gitcoord.core.sessions import Actor
 from gitcoord.core.tasks import (
     ACTIVE,
     DONE,
@@ -51,7 +51,7 @@ class Finish(NamedTuple):
 def decide(state: "State", command: Finish, view: "View") -> "Decision | Refusal":
     """All at once: the claims go back with the commits that carry the work, and the task is over or to be reviewed."""
     result = _MAKE[command.outcome](command.record)
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
     memo = {"verb": "finish", "id": command.id, "outcome": command.outcome, "record": result}
@@ -74,7 +74,7 @@ def decide(state: "State", command: Finish, view: "View") -> "Decision | Refusal
     chain.add("finish", body, memo if command.keep else None)
     after = task_record(chain.state, command.id)
     assert after is not None
-    beats = sign_of_life(state, view, command.actor.agent)
+    beats = sign_of_life(state, command.actor, view)
     return Decision(chain.events, beats, {"task": described(after), "released": released})
 
 

@@ -1,5 +1,6 @@
 """revise: what is said of a task changes, or the task moves: blocked, waiting for a person, given back, reviewed, abandoned."""
 
+from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.codec import has_shape
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.finish import to_release
@@ -7,8 +8,7 @@ from gitcoord.core.kinds.lapse import after_loss, lost_task
 from gitcoord.core.kinds.release import let_go
 from gitcoord.core.kinds.task import CONTENT, checked
 from gitcoord.core.roles import not_an_approver
-from gitcoord.core.rules import halted, sign_of_life
-from gitcoord.core.sessions import Actor, admit_or_none
+from gitcoord.core.sessions import Actor
 from gitcoord.core.tasks import (
     ABANDONED,
     ACTIVE,
@@ -72,7 +72,7 @@ class Revise(NamedTuple):
 
 
 def decide(state: "State", command: Revise, view: "View") -> "Decision | Refusal":
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
     task = the_task(state, command.id)
@@ -87,7 +87,7 @@ def decide(state: "State", command: Revise, view: "View") -> "Decision | Refusal
     if refusal is not None:
         return refusal
     if not move and all(task[key] == value for key, value in content.items()):
-        return Decision([], sign_of_life(state, view, command.actor.agent), {"task": described(task), "released": []})
+        return Decision([], sign_of_life(state, command.actor, view), {"task": described(task), "released": []})
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     released: list[dict[str, object]] | Refusal = []
     if move in (OPEN, ABANDONED) and task["owner"] == command.actor.agent and task["state"] != ASSIGNED:
@@ -97,7 +97,7 @@ def decide(state: "State", command: Revise, view: "View") -> "Decision | Refusal
     chain.add("revise", _body(command.id, content, move, command.owner, reason))
     after = task_record(chain.state, command.id)
     assert after is not None
-    beats = sign_of_life(state, view, command.actor.agent)
+    beats = sign_of_life(state, command.actor, view)
     return Decision(chain.events, beats, {"task": described(after), "released": released})
 
 

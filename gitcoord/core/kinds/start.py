@@ -1,6 +1,6 @@
-"""start: a session of an agent opens."""
+"""start: a session of an agent opens; whoever starts takes again what it lost by silence and what is still free."""
 
-from gitcoord.core.claims import all_claims, describe
+from gitcoord.core.claims import Item, all_claims, describe, in_the_way, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import as_started, halted, open_session
 from gitcoord.core.sessions import (
@@ -16,6 +16,7 @@ from gitcoord.core.sessions import (
     silence,
 )
 from gitcoord.errors import Refusal
+from gitcoord.names import shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -28,12 +29,19 @@ FIELDS = {"session": int, "instance": str, "parent": str}
 
 
 class Start(NamedTuple):
-    """The command. `fresh`: the caller must get a session of its own, not join one that lives."""
+    """The command. `fresh`: the caller must get a session of its own, not join one that lives.
+
+    `again`: grants that were lost by silence, as they were made (`item` and the keys of AGAIN).
+    """
 
     actor: Actor
     fresh: bool = False
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
+    again: "tuple[Record, ...]" = ()
+
+
+AGAIN = ("mode", "ttl", "expected", "reason", "task", "base", "units")
 
 
 def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal":
@@ -61,15 +69,34 @@ def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal"
         admitted = admitted._replace(opens=True, session=admitted.session + 1)
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     open_session(chain, command.actor, view, admitted)
-    beat = next_beat(view.beat(agent), agent, admitted.session, view)
+    taken = [row["item"] for row in command.again if _take_again(chain, command.actor, view, admitted.session, row)]
     held = all_claims(chain.state, agent)
+    beat = next_beat(view.beat(agent), agent, admitted.session, view, min([c["ttl"] for c in held if taken], default=0))
     result = {
         "agent": agent,
         "session": admitted.session,
         "opened": admitted.opens,
         "claims": [describe(c, silence(state, view, agent, c["session"], c["ttl"]).expires_in) for c in held],
+        "again": [shown(item[1], item[0]) for item in taken],
     }
     return Decision(chain.events, [beat] if beat else [], result)
+
+
+def _take_again(chain: Chain, actor: Actor, view: "View", session: int, row: "Record") -> bool:
+    """One claim that was lost, if nobody stands in its way now: each by itself, so that one that is gone blocks no other."""
+    from gitcoord.core.asking import access_to
+
+    item = Item(*row["item"])
+    if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row["mode"], row["units"], view):
+        return False
+    standing = in_the_way(chain.state, view, item, actor.agent, row["mode"], row["units"])
+    if standing.binding or standing.silent:
+        return False
+    capacity = {item.name: view.resource(item.name).capacity} if item.space == "resource" else {}
+    grant = {key: row[key] for key in AGAIN if key != "base"}
+    body = {**grant, "session": session, "items": [list(item)], "bases": [row["base"]], "capacity": capacity}
+    chain.add("claim", body)
+    return True
 
 
 def _is_somebody(state: "State", view: "View", agent: str) -> bool:
@@ -80,7 +107,16 @@ def _is_somebody(state: "State", view: "View", agent: str) -> bool:
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     first, actor = events[0], as_started(events, actor)
-    return [(decide, Start(actor, fresh, first.nonce, first.refused)) for fresh in (False, True)]
+    again = tuple(
+        {"item": event.body["items"][0], "base": event.body["bases"][0], **_said(event)}
+        for event in events
+        if event.kind == "claim" and own_claim(state, Item(*event.body["items"][0]), actor.agent) is None
+    )
+    return [(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
+
+
+def _said(event: "Event") -> "Record":
+    return {key: event.body[key] for key in AGAIN if key != "base"}
 
 
 def subject(event: "Event") -> str:

@@ -2,6 +2,7 @@
 
 from gitcoord.core.claims import Item, all_claims, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.handoffs import handed_over
 from gitcoord.core.kinds.release import add_release, dirty_paths, stranded, unpushed
 from gitcoord.core.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, agent_records, dead
 from gitcoord.core.tasks import ACTIVE, tasks_of
@@ -39,7 +40,7 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     record = agent_record(state, agent)
     wrong = record is not None and command.actor.session not in (0, record["session"])
     if record is None or wrong or (record["state"] != OPEN and not (record["kept"] and command.actor.session)):
-        return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": []})
+        return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": [], "handed_over": []})
     is_open = record["state"] == OPEN
     refusal = admit_or_none(state, command.actor, view) if is_open else None
     if refusal is not None:
@@ -47,7 +48,7 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     tasks = [task for task in tasks_of(state, agent) if task["state"] == ACTIVE and not task["handoff"]]
     if tasks and is_open and not command.keep:
         return _stranded(tasks)
-    claims = all_claims(state, agent)
+    claims, handed = _by_handoff(state, agent)
     paths = [c["path"] for c in claims if c["space"] == "path"]
     unclean = set(dirty_paths(view, paths, agent)) if paths else set()
     dirty = [c for c in claims if c["space"] == "path" and c["path"] in unclean]
@@ -55,7 +56,10 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
         return Refusal(
             "dirty",
             f"uncommitted work in {printable(', '.join(sorted(unclean)))} would be stranded",
-            hints=("commit it and stop again, or leave the claims to their ttl: git coord stop --keep",),
+            hints=(
+                "commit it and stop again, or hand it over: git handoff new",
+                "or leave the claims to their ttl: git coord stop --keep",
+            ),
         )
     clean = [c for c in claims if c not in dirty]
     if clean and view.remote:
@@ -72,14 +76,23 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
         add_release(chain, view, clean, "")
     if is_open:
         give_up_all(chain, tasks)
-        end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in dirty])
+        end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in [*dirty, *handed]])
         end_children(chain, agent)
     result: dict[str, object] = {
         "agent": agent, "stopped": is_open, "session": record["session"],
         "released": [shown(c["path"], c["space"]) for c in clean],
         "kept": [shown(c["path"], c["space"]) for c in dirty],
+        "handed_over": [shown(c["path"], c["space"]) for c in handed],
     }  # fmt: skip
     return Decision(chain.events, [], result)
+
+
+def _by_handoff(state: "State", agent: str) -> "tuple[list[Record], list[Record]]":
+    """(claims that end or are stranded with the session, those that wait with a handoff to be accepted)."""
+    claims = all_claims(state, agent)
+    waiting = handed_over(state, agent) if claims else set()
+    handed = [c for c in claims if (c["space"], c["path"]) in waiting]
+    return [c for c in claims if c not in handed], handed
 
 
 def _stranded(tasks: "list[Record]") -> Refusal:

@@ -1,11 +1,11 @@
 """task: work is put into the shared queue."""
 
+from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.claims import Item
 from gitcoord.core.codec import VERSION
 from gitcoord.core.durations import LONGEST
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.rules import halted, sign_of_life
-from gitcoord.core.sessions import Actor, admit_or_none
+from gitcoord.core.sessions import Actor
 from gitcoord.core.tasks import (
     ASSIGNED,
     MAX_NEEDS,
@@ -67,7 +67,7 @@ class Add(NamedTuple):
 
 def decide(state: "State", command: Add, view: "View") -> "Decision | Refusal":
     """All tasks or none. One whose key is known already is the one that was added under it."""
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
     if not 1 <= len(command.tasks) <= MAX_TASKS:
@@ -83,7 +83,7 @@ def decide(state: "State", command: Add, view: "View") -> "Decision | Refusal":
         ids.append(id)
     found = [task for id in ids if (task := task_record(chain.state, id)) is not None]
     result: dict[str, object] = {"tasks": [described(task) for task in found], "known": known}
-    return Decision(chain.events, sign_of_life(state, view, command.actor.agent), result)
+    return Decision(chain.events, sign_of_life(state, command.actor, view), result)
 
 
 def _body(state: "State", new: New) -> "Record":

@@ -1,0 +1,256 @@
+"""accept: what was handed over changes hands, in this one event: claims with new tokens, the task, the branch.
+
+The one who handed over holds nothing of it from here on: every gate refuses its changes. What expired meanwhile is
+granted too where nobody else has taken it; where somebody has, nothing is accepted.
+"""
+
+from gitcoord.core.claims import (
+    MODES,
+    Item,
+    Standing,
+    check_claim,
+    compatible,
+    describe,
+    file_of,
+    in_the_way,
+    overlapping,
+    own_claim,
+)
+from gitcoord.core.codec import VERSION
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.handoffs import ACCEPTED, closed_record, handoff_record, not_addressed, not_open, unknown
+from gitcoord.core.kinds.expire import expire_body, judged_beats, lose
+from gitcoord.core.rules import as_started, halted, open_session, require_open
+from gitcoord.core.sessions import Actor, admit, next_beat
+from gitcoord.errors import Refusal
+from gitcoord.names import printable
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event, Recalled
+    from gitcoord.core.sessions import Admission, Silence
+    from gitcoord.core.state import Changes, State, View
+
+    Judged = tuple[Record, Silence]
+
+_GRANT = {
+    "mode": str, "ttl": int, "expected": int, "reason": str, "task": str, "base": str, "units": int, "capacity": int,
+}  # fmt: skip
+FIELDS = {
+    "handoff": str, "holder": str, "session": int, "task": str, "items": [(str, str)], "grants": [_GRANT],
+    "claims": [{"space": str, "path": str, "agent": str, "token": int}],
+}  # fmt: skip
+
+
+class Accept(NamedTuple):
+    actor: Actor
+    handoff: str
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+    only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
+
+
+def decide(state: "State", command: Accept, view: "View") -> "Decision | Refusal":
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    actor = command.actor
+    admitted = admit(state, actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    record = handoff_record(state, command.handoff)
+    if record is None:
+        return unknown(command.handoff)
+    if record["state"] == ACCEPTED and record["by"] == actor.agent:
+        return Decision([], [], {**_told(record), "claims": [], "repeated": True})
+    refusal = not_open(record) or not_addressed(state, view, record, actor) or _task_gone(state, record)
+    if refusal is not None:
+        return refusal
+    return _accept(state, command, view, record, admitted)
+
+
+def _accept(
+    state: "State", command: Accept, view: "View", record: "Record", admitted: "Admission"
+) -> "Decision | Refusal":
+    from gitcoord.core.asking import access_to
+
+    actor, session = command.actor, admitted.session
+    losing = _losing(state, record)
+    free = _without(state, losing)
+    items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
+    grants = [_grant(state, view, item, claim, actor.agent) for item, claim in zip(items, record["claims"])]
+    for item, grant in zip(items, grants):
+        refusal = access_to(actor, item, grant["mode"], grant["units"], view)
+        if refusal is not None:
+            return refusal
+    ways = [in_the_way(free, view, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
+    binding = _by_claim(ways, "binding")
+    if binding:
+        return _held(record, list(binding.values()))
+    silent = {key: row for key, row in _by_claim(ways, "silent").items() if not command.only or key in command.only}
+    chain = Chain(state, actor.agent, view.wall, command.nonce, command.refused)
+    beats = []
+    if silent:
+        event = chain.add("expire", expire_body(view, list(silent.values())))
+        beats += judged_beats(view, list(silent.values()), event.seq)
+    open_session(chain, actor, view, admitted)
+    body = {
+        "handoff": record["id"], "holder": record["from"], "session": session, "task": record["task"],
+        "items": [list(item) for item in items], "grants": grants, "claims": losing,
+    }  # fmt: skip
+    chain.add("accept", body)
+    now = [own for item in items if (own := own_claim(chain.state, item, actor.agent)) is not None]
+    beat = next_beat(view.beat(actor.agent), actor.agent, session, view, min([own["ttl"] for own in now], default=0))
+    result = {**_told(record), "claims": [describe(own, own["ttl"]) for own in now], "repeated": False}
+    return Decision(chain.events, [*beats, beat] if beat else beats, result)
+
+
+def _told(record: "Record") -> "dict[str, object]":
+    return {key: record[key] for key in ("id", "from", "task", "branch", "head", "dirty", "unpushed")}
+
+
+def _losing(state: "State", record: "Record") -> "list[Record]":
+    """Those of the claims that the one who handed over still has, whatever token they have by now."""
+    rows = []
+    for claim in record["claims"]:
+        own = own_claim(state, Item(claim["space"], claim["path"]), record["from"])
+        if own is not None:
+            rows.append({key: own[key] for key in ("space", "path", "agent", "token")})
+    return rows
+
+
+def _without(state: "State", losing: "list[Record]") -> "State":
+    return state.patched({file_of(state, Item(c["space"], c["path"]), c["agent"]): None for c in losing})
+
+
+def _grant(state: "State", view: "View", item: Item, claim: "Record", agent: str) -> "Record":
+    """The claim as the new owner gets it: as it was handed over, joined with what it holds there itself."""
+    own = own_claim(state, item, agent)
+    grant = {key: claim[key] for key in _GRANT if key != "capacity"}
+    grant["capacity"] = view.resource(item.name).capacity if item.space == "resource" else 1
+    if own is not None:
+        grant["mode"] = max(own["mode"], claim["mode"], key=MODES.index)
+        grant["ttl"] = max(own["ttl"], claim["ttl"])
+        if grant["capacity"] > 1:
+            grant["units"] = min(own["units"] + claim["units"], grant["capacity"])
+    return grant
+
+
+def _by_claim(ways: "list[Standing]", part: str) -> "dict[tuple[str, str, str], Judged]":
+    return {(c["space"], c["path"], c["agent"]): (c, verdict) for way in ways for c, verdict in getattr(way, part)}
+
+
+def _held(record: "Record", rows: "list[Judged]") -> Refusal:
+    """Others took what had expired; nothing is accepted, and every holder is named."""
+    names = ", ".join(sorted({claim["agent"] for claim, _ in rows}))
+    held = tuple(describe(claim, verdict.expires_in) for claim, verdict in rows)
+    hints = (f"accept it when they have released it: git handoff accept {record['id']}",)
+    return Refusal("held", f"{record['id']} cannot be accepted now: part of it is held by {names}", held, hints)
+
+
+def _task_gone(state: "State", record: "Record") -> "Refusal | None":
+    """A task that was finished meanwhile, or that another has, passes to nobody."""
+    if not record["task"]:
+        return None
+    from gitcoord.core.tasks import task_record
+
+    task = task_record(state, record["task"])
+    if task is not None and may_pass(task, record["from"]):
+        return None
+    now = "gone" if task is None else f"{task['state']}, by {task['owner']}" if task["owner"] else task["state"]
+    return Refusal(
+        "task-gone",
+        f"the task {record['task']} of {record['id']} is {now}: there is nothing to accept",
+        hints=(f"git coord task show {record['task']}",),
+    )
+
+
+def may_pass(task: "Record", holder: str) -> bool:
+    """Is the task still with the one who handed it over, or with nobody, and not over?"""
+    from gitcoord.core.tasks import OVER
+
+    return task["owner"] in (holder, "") and task["state"] not in OVER
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    first, last = events[0], events[-1]
+    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
+    only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
+    actor = as_started(events, actor)
+    return [(decide, Accept(actor, last.body["handoff"], first.nonce, first.refused, only))]
+
+
+def subject(event: "Event") -> str:
+    body = event.body
+    what = f" with {body['task']}" if body["task"] else ""
+    return f"accept {body['handoff']}{what} from {body['holder']} by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    body = event.body
+    require_open(state, event.agent, body["session"])
+    record = _sound(state, event)
+    changes: Changes = {}
+    for entry in body["claims"]:
+        lose(state, event, entry, changes)
+    free = state.patched(changes)
+    for pair, grant in zip(body["items"], body["grants"]):
+        item = Item(*pair)
+        _require_free(free, event, item, grant)
+        file = file_of(state, item, event.agent)
+        changes[file] = check_claim(_claim(event, item, grant), file)
+    if body["task"]:
+        from gitcoord.core.tasks import pass_on, task_record
+
+        task = task_record(state, body["task"])
+        if task is None or not may_pass(task, body["holder"]):
+            raise Illegal(f"event {event.seq} passes on a task that {body['holder']} does not have")
+        changes.update(pass_on(state, task, event.agent, body["session"], event.seq))
+    changes.update(closed_record(record, ACCEPTED, event.agent, "", event.at))
+    return changes
+
+
+def _sound(state: "State", event: "Event") -> "Record":
+    """The handoff, if the event fits it."""
+    body = event.body
+    record = handoff_record(state, body["handoff"])
+    if record is None or not_open(record) is not None or record["from"] != body["holder"]:
+        raise Illegal(f"event {event.seq} accepts a handoff that does not wait")
+    if event.agent == record["from"] or record["to"] not in ("", event.agent) or body["task"] != record["task"]:
+        raise Illegal(f"event {event.seq} accepts a handoff that is for another")
+    offered = [[claim["space"], claim["path"]] for claim in record["claims"]]
+    if body["items"] != offered or len(body["grants"]) != len(offered) or body["claims"] != _losing(state, record):
+        raise Illegal(f"event {event.seq} does not pass on what was handed over")
+    if any(grant["mode"] not in MODES or grant["units"] < 1 for grant in body["grants"]):
+        raise Illegal(f"event {event.seq} grants in a mode or number that does not exist")
+    return record
+
+
+def _require_free(state: "State", event: "Event", item: Item, grant: "Record") -> None:
+    capacity = grant["capacity"] if item.space == "resource" else 1
+    units = grant["units"]
+    for claim in overlapping(state, item):
+        if claim["agent"] == event.agent:
+            continue
+        if capacity > 1 and claim["path"] == item.name:
+            units += claim["units"]
+        elif not compatible(claim["mode"], grant["mode"]):
+            raise Illegal(f"event {event.seq} passes on '{printable(item.name)}', which {claim['agent']} holds")
+    if units > max(capacity, 1) and item.space == "resource":
+        raise Illegal(f"event {event.seq} passes on more of '@{item.name}' than there is")
+
+
+def _claim(event: "Event", item: Item, grant: "Record") -> "Record":
+    kept = {key: value for key, value in grant.items() if key != "capacity"}
+    return {
+        "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": event.body["session"],
+        "token": event.seq, "nonce": event.nonce, "at": event.at, **kept,
+    }  # fmt: skip
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    body = event.body
+    gone = {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in body["claims"]}
+    return gone | {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in body["items"]}

@@ -1,0 +1,107 @@
+"""close: a handoff that nobody will accept any more: its addressee declined it, or who made it took it back."""
+
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.handoffs import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
+from gitcoord.core.roles import may_approve
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import KILLED, OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.core.texts import one_line
+from gitcoord.errors import Refusal, UsageError
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event, Recalled
+    from gitcoord.core.state import Changes, State, View
+
+FIELDS = {"handoff": str, "state": str, "reason": str}
+_REASON = 1000
+
+
+class Close(NamedTuple):
+    """The command. `state`: declined or withdrawn."""
+
+    actor: Actor
+    handoff: str
+    state: str
+    reason: str = ""
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Close, view: "View") -> "Decision | Refusal":
+    agent = command.actor.agent
+    if command.state not in (DECLINED, WITHDRAWN):
+        raise UsageError("a handoff is declined or withdrawn")
+    reason = one_line(command.reason, "the reason", _REASON, empty=command.state == WITHDRAWN)
+    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    record = handoff_record(state, command.handoff)
+    if record is None:
+        return unknown(command.handoff)
+    told = {"id": record["id"], "from": record["from"], "state": command.state, "reason": reason}
+    if (record["state"], record["by"]) == (command.state, agent):
+        return Decision([], [], {**told, "reason": record["reason"], "changed": False})
+    refusal = not_open(record) or _may_not(state, command, view, record)
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    chain.add("close", {"handoff": record["id"], "state": command.state, "reason": reason})
+    mine = agent_record(state, agent)
+    is_open = mine is not None and mine["state"] == OPEN
+    beat = next_beat(view.beat(agent), agent, mine["session"], view) if is_open and mine is not None else None
+    return Decision(chain.events, [beat] if beat else [], {**told, "changed": True})
+
+
+def _may_not(state: "State", command: Close, view: "View", record: "Record") -> "Refusal | None":
+    if command.state == WITHDRAWN:
+        if record["from"] == command.actor.agent or may_approve(command.actor, _approvers(view)):
+            return None
+        return Refusal("not-yours", f"{record['id']} is {record['from']}'s: only they, or a person, may take it back")
+    if not record["to"] and not record["role"]:
+        return Refusal(
+            "for-anyone", f"{record['id']} is for anyone: leave it to the others", hints=("git handoff list",)
+        )
+    return not_addressed(state, view, record, command.actor)
+
+
+def _approvers(view: "View") -> list[str]:
+    found = view.fact("approvers")
+    assert isinstance(found, list)
+    return found
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event, body = events[-1], events[-1].body
+    command = Close(actor, body["handoff"], body["state"], body["reason"], event.nonce, event.refused)
+    return [(decide, command)]
+
+
+def subject(event: "Event") -> str:
+    verb = "decline" if event.body["state"] == DECLINED else "withdraw"
+    return f"{verb} {event.body['handoff']} by {event.agent}"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    body = event.body
+    record = handoff_record(state, body["handoff"])
+    mine = agent_record(state, event.agent)
+    if record is None or not_open(record) is not None or (mine is not None and mine["state"] == KILLED):
+        raise Illegal(f"event {event.seq} closes a handoff that does not wait")
+    own = record["from"] == event.agent
+    if body["state"] not in (DECLINED, WITHDRAWN) or (body["state"] == DECLINED and (own or not body["reason"])):
+        raise Illegal(f"event {event.seq} closes a handoff in a way that does not exist")
+    changes = closed_record(record, body["state"], event.agent, body["reason"], event.at)
+    if record["task"]:
+        from gitcoord.core.tasks import set_handoff, task_record
+
+        task = task_record(state, record["task"])
+        if task is not None and task["handoff"] == record["id"]:
+            changes.update(set_handoff(state, task, ""))
+    return changes
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

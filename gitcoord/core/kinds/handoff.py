@@ -1,0 +1,201 @@
+"""handoff: an agent offers its work, with its claims and its task, to another. Nothing changes hands until it is accepted."""
+
+from gitcoord.core.claims import Item, all_claims, overlapping, own_claim
+from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.handoffs import FACTS, MOST, SECTIONS, check_sections, new_record, open_handoffs
+from gitcoord.core.rules import halted
+from gitcoord.core.sessions import KILLED, OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.core.texts import one_line
+from gitcoord.errors import Refusal, UsageError
+from gitcoord.names import check_agent, check_word, covers, printable, shown
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event, Recalled
+    from gitcoord.core.state import Changes, State, View
+
+_CLAIM = {
+    "space": str, "path": str, "agent": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str,
+    "task": str, "base": str, "units": int,
+}  # fmt: skip
+FIELDS = {
+    "to": str, "role": str, "task": str, "session": int, "claims": [_CLAIM],
+    "sections": {section.key: str for section in SECTIONS}, **FACTS,
+}  # fmt: skip
+AGENTS = ()  # `to` may be empty: see `apply`
+
+
+class New(NamedTuple):
+    """The command. No items: all that this agent holds. `facts` is what the client found out about its work."""
+
+    actor: Actor
+    sections: "dict[str, str]"
+    to: str = ""
+    role: str = ""
+    task: str = ""
+    items: tuple[Item, ...] = ()
+    facts: "Record | None" = None
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: New, view: "View") -> "Decision | Refusal":
+    sections, facts = check_sections(command.sections), check_facts(command.facts)
+    agent = command.actor.agent
+    if command.to:
+        check_agent(command.to)
+    if command.role:
+        check_word(command.role, "role")
+    if command.to == agent:
+        raise UsageError("a handoff is for another than yourself", hints=("leave --to out: then it is for anyone",))
+    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    claims = _claims(state, command)
+    refusal = claims if isinstance(claims, Refusal) else _overlap(state, command, claims) or _task(state, command)
+    if refusal is not None:
+        return refusal
+    assert not isinstance(claims, Refusal)
+    record = agent_record(state, agent)
+    session = record["session"] if record is not None else 0
+    body = {
+        "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
+        "claims": [{key: claim[key] for key in _CLAIM} for claim in claims],
+    }  # fmt: skip
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    event = chain.add("handoff", body)
+    is_open = record is not None and record["state"] == OPEN
+    beat = next_beat(view.beat(agent), agent, session, view) if is_open else None
+    return Decision(chain.events, [beat] if beat else [], {"id": f"h{event.seq}", **_told(body)})
+
+
+def _told(body: "Record") -> "dict[str, object]":
+    told = {key: body[key] for key in ("to", "role", "task", "branch", "head", "dirty", "unpushed")}
+    return {**told, "claims": [shown(claim["path"], claim["space"]) for claim in body["claims"]]}
+
+
+def check_facts(facts: "Record | None") -> "Record":
+    """What the client tells of its work tree, in bounds. It is for people to read; nothing is decided by it."""
+    found: Record = {
+        "branch": "",
+        "head": "",
+        "commits": [],
+        "diffstat": [],
+        "dirty": [],
+        "unpushed": 0,
+        **(facts or {}),
+    }
+    for key in ("commits", "diffstat", "dirty"):
+        if len(found[key]) > MOST:
+            raise UsageError(f"a handoff lists at most {MOST} of its {key}")
+    one_line(found["branch"], "the branch", 1000, empty=True)
+    for _, subject in found["commits"]:
+        one_line(subject, "a commit's subject", empty=True)
+    if sum(map(len, [*found["dirty"], *(row[0] for row in found["diffstat"])])) > 200_000:
+        raise UsageError("the paths of this handoff are too long")
+    return found
+
+
+def _claims(state: "State", command: New) -> "list[Record] | Refusal":
+    """What goes along: all claims, or for each item the claim on it or those below it."""
+    agent = command.actor.agent
+    if not command.items:
+        return all_claims(state, agent)
+    found: dict[tuple[str, str], Record] = {}
+    missing = []
+    for item in command.items:
+        own = own_claim(state, item, agent)
+        mine = [own] if own is not None else [c for c in overlapping(state, item) if _is_below(c, item, agent)]
+        found.update({(claim["space"], claim["path"]): claim for claim in mine})
+        missing += [] if mine else [shown(item.name, item.space)]
+    if missing:
+        what = printable(", ".join(missing))
+        return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
+    return list(found.values())
+
+
+def _is_below(claim: "Record", item: Item, agent: str) -> bool:
+    return claim["agent"] == agent and covers(item.name, claim["path"])
+
+
+def _overlap(state: "State", command: New, claims: "list[Record]") -> "Refusal | None":
+    """One piece of work is offered once."""
+    offered = {(claim["space"], claim["path"]) for claim in claims}
+    for row in open_handoffs(state):
+        both = [shown(pair[1], pair[0]) for pair in row["claims"] if tuple(pair) in offered]
+        if row["from"] == command.actor.agent and (both or (command.task and row["task"] == command.task)):
+            what = printable(both[0]) if both else command.task
+            return Refusal(
+                "handed-over",
+                f"{what} is part of {row['id']}, which waits to be accepted",
+                hints=(f"take that one back first: git handoff withdraw {row['id']}",),
+            )
+    return None
+
+
+def _task(state: "State", command: New) -> "Refusal | None":
+    if not command.task:
+        return None
+    from gitcoord.core.tasks import OVER, the_task
+
+    task = the_task(state, command.task)
+    if isinstance(task, Refusal):
+        return task
+    if task["owner"] == command.actor.agent and task["state"] not in OVER:
+        return None
+    who = f"it is {task['owner']}'s" if task["owner"] else f"it is {task['state']}"
+    return Refusal(
+        "not-yours", f"{task['id']} is not yours to hand over: {who}", hints=(f"git coord task show {task['id']}",)
+    )
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event, body = events[-1], events[-1].body
+    items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
+    facts = {key: body[key] for key in FACTS}
+    told = (body["sections"], body["to"], body["role"], body["task"], items, facts)
+    return [(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: "Event") -> str:
+    body = event.body
+    whom = f" to {body['to']}" if body["to"] else f" to the role {body['role']}" if body["role"] else ""
+    what = f" {body['task']}" if body["task"] else ""
+    return f"hand over{what}{whom} by {event.agent} (h{event.seq})"
+
+
+def apply(state: "State", event: "Event") -> "Changes":
+    body = event.body
+    try:
+        sound = check_sections(body["sections"]) == body["sections"]
+        check_facts({key: body[key] for key in FACTS})
+        if body["to"]:
+            check_agent(body["to"])
+        if body["task"]:
+            check_word(body["task"], "task")
+        if body["role"]:
+            check_word(body["role"], "role")
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    record = agent_record(state, event.agent)
+    if not sound or body["to"] == event.agent or (record is not None and record["state"] == KILLED):
+        raise Illegal(f"event {event.seq} is a handoff that cannot be made")
+    for claim in body["claims"]:
+        own = own_claim(state, Item(claim["space"], claim["path"]), event.agent)
+        if own is None or any(own[key] != claim[key] for key in _CLAIM):
+            raise Illegal(f"event {event.seq} hands over '{printable(claim['path'])}', which is not held so")
+    changes = new_record(event.seq, event.agent, event.at, body)
+    if body["task"]:
+        from gitcoord.core.tasks import set_handoff, task_record
+
+        task = task_record(state, body["task"])
+        if task is None or task["owner"] != event.agent:
+            raise Illegal(f"event {event.seq} hands over a task that is not {event.agent}'s")
+        changes.update(set_handoff(state, task, f"h{event.seq}"))
+    return changes
+
+
+def refs(state: "State", event: "Event") -> "dict[str, bool]":
+    return {}

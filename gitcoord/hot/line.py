@@ -1,0 +1,67 @@
+"""A line of those who wait on this machine: whoever came first is the first to ask after every change of the ledger.
+
+A ticket is a small file with the process that waits and the ledger's head at which it was last told "not now". Whoever
+is behind asks once all ahead of it have been told so at the present head: so nobody is overtaken, and nobody waits for
+one who cannot be served. Only order is decided here, never who gets what.
+"""
+
+import posix
+import time
+
+from gitcoord.hot.wait import Bell
+from gitcoord.names import LEDGER
+from gitcoord.store.files import list_files, make_directory, read_file, remove_file, write_file
+from gitcoord.store.process import runs_still, start_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+
+_PATIENCE = 2.0  # with one ahead that neither asks nor ends: it may have been stopped
+
+
+class Line:
+    def __init__(self, ctx: "Context", name: str) -> None:
+        self._ctx = ctx
+        self._dir = ctx.scratch(f"line/{name}/x").rpartition("/")[0]
+        make_directory(self._dir)
+        pid = posix.getpid()
+        self._ticket = f"{time.time_ns():020d}-{pid}"
+        self._who = f"{pid}\n{start_time(pid)}\n{ctx.host.boot}\n"
+        self._since = ("", 0.0)
+        self._bell = Bell(self._dir)  # its signal wakes whoever waits for the ledger, too
+        self._write("")
+
+    def ahead(self) -> int:
+        """How many have not had their turn at the present head; 0: it is ours."""
+        head = self._head()
+        if self._since[0] != head:
+            self._since = (head, time.monotonic())
+        count = sum(self._waits(ticket, head) for ticket in self._tickets() if ticket < self._ticket)
+        return count if time.monotonic() - self._since[1] < _PATIENCE else 0
+
+    def told_not_now(self) -> None:
+        self._write(self._since[0])
+
+    def leave(self) -> None:
+        remove_file(f"{self._dir}/{self._ticket}")
+        self._bell.close()
+
+    def _tickets(self) -> list[str]:
+        return [name for name in list_files(self._dir) if not name.endswith(".tmp")]
+
+    def _head(self) -> str:
+        return self._ctx.store.resolve([LEDGER])[0] or ""
+
+    def _write(self, head: str) -> None:
+        write_file(f"{self._dir}/{self._ticket}", f"{self._who}{head}".encode())
+
+    def _waits(self, ticket: str, head: str) -> bool:
+        path = f"{self._dir}/{ticket}"
+        words = read_file(path).decode("ascii", "replace").split("\n")
+        if len(words) != 4:
+            return False  # it is being written, or has just gone
+        if words[2] == self._ctx.host.boot and not runs_still(words[0], words[1]):
+            remove_file(path)
+            return False
+        return words[3] != head

@@ -1,0 +1,128 @@
+"""`git coord start` and `stop` with real processes: what is told, in which order, and what is taken again."""
+
+from pathlib import Path
+
+import pytest
+from pytest_git import GitRepo
+
+from tests.cli.support import World
+from tests.cli.test_json import holds, refused
+from tests.support import git
+
+CONFIG = "[start]\n\tstate = docs/state.md\n\tdecisions = docs/decisions.md\n\tlessons = docs/lessons.md\n"
+FILES = {
+    ".gitcoord/config": CONFIG, ".gitcoord/rules.md": "# Rules\n\n1. Claim first.\n   Always.\n2. Say why.\n",
+    "docs/state.md": "The parser works.\n", "docs/lessons.md": "Never on a \x1b[31mFriday.\n",
+}  # fmt: skip
+ORDER = (
+    "session ", "rules: ", "state: ", "decisions: ", "lessons: ", "copy: ", "you hold: ", "you wait for: ",
+    "you were doing", "handoffs for you: ", "next tasks", "others here: ",
+)  # fmt: skip
+SAID = ("--state", "it parses", "--changed", "the lexer", "--remaining", "the printer", "--next", "print")
+
+
+@pytest.fixture
+def world(git_repo: GitRepo) -> World:
+    world = World(Path(git_repo.workspace))
+    world.commit(FILES)
+    return world.init()
+
+
+def test_the_order_is_fixed(world: World) -> None:
+    world.take("src/b.py", agent="bob")
+    world.handoff("new", *SAID, agent="bob")
+    for words in ((), ("--brief",)):
+        out = world.coord("start", *words).out
+        lines = [line for line in out.splitlines() if line[:1].strip()]
+        assert [next(head for head in ORDER if line.startswith(head)) for line in lines] == list(ORDER), out
+    assert "  1. Claim first." in out and "Always" not in out and "The parser works." not in out
+
+
+def test_rules_and_memory_are_those_of_the_sync_branch(world: World) -> None:
+    world.git("switch", "-q", "-c", "topic")
+    world.commit({".gitcoord/rules.md": "1. Do as you like.\n", "docs/state.md": "All is done.\n"})
+    row = holds(world.coord("start", "--json"), "started")
+    assert row["rules"]["text"] == FILES[".gitcoord/rules.md"]
+    assert row["rules"]["version"] == world.git("rev-parse", "main:.gitcoord/rules.md")
+    assert [(m["kind"], m["text"]) for m in row["memory"]] == [
+        ("state", "The parser works.\n"), ("decisions", ""), ("lessons", "Never on a \x1b[31mFriday.\n"),
+    ]  # fmt: skip
+    brief = holds(world.coord("start", "--brief", "--json"), "started")
+    assert brief["rules"]["text"] == "# Rules\n1. Claim first.\n2. Say why." and brief["memory"][0]["text"] == ""
+    assert "(not there)" in world.coord("start").out
+
+
+def test_a_stale_copy(world: World) -> None:
+    assert holds(world.coord("start", "--json"), "started")["copy"]["behind"] == 0
+    world.git("switch", "-q", "-c", "topic")
+    world.git("switch", "-q", "main")
+    world.commit({"src/a.py": "2\n"})
+    world.commit({"src/a.py": "3\n"})
+    world.git("switch", "-q", "topic")
+    assert "2 commit(s) behind 'main': git coord sync --pull" in world.coord("start").out
+    # A remote that was fetched counts too.
+    other = world.top.parent / "other.git"
+    git(world.top.parent, "clone", "-q", "--bare", str(world.top), str(other))
+    world.git("remote", "add", "origin", str(other))
+    world.git("fetch", "-q", "origin")
+    world.git("merge", "-q", "main")
+    world.git(
+        "update-ref", "refs/remotes/origin/main", world.git("commit-tree", "-p", "main", "-m", "x", "main^{tree}")
+    )
+    row = holds(world.coord("start", "--json"), "started")["copy"]
+    assert (row["behind"], row["remote"]) == (1, "origin")
+
+
+def test_what_expired_and_is_free_is_taken_again(world: World) -> None:
+    world.take("src/a.py", "-m", "mine", "--ttl", "5m", "--mode", "intent")
+    world.take("src/b.py", "docs", "--ttl", "7m")
+    world.fall_silent("alice")
+    world.take("src/b.py", "--ttl", "1m", agent="bob")
+    assert holds(world.coord("sweep", "--json", agent="bob"), "swept")["expired"]
+    row = holds(world.coord("start", "--json"), "started")
+    assert sorted(row["again"]) == ["docs", "src/a.py"]
+    claims = {claim["path"]: claim for claim in row["claims"]}
+    assert (claims["src/a.py"]["mode"], claims["src/a.py"]["ttl_seconds"], claims["src/a.py"]["reason"]) == (
+        "intent",
+        300,
+        "mine",
+    )
+    assert claims["docs"]["ttl_seconds"] == 420 and claims["docs"]["token"] > 7
+    assert [(lost["path"], lost["by"]) for lost in row["lost"]] == [("src/b.py", "bob")]
+    assert world.claims() == ["path/docs/@alice", "path/src/a.py/@alice", "path/src/b.py/@bob"]
+    again = holds(world.coord("start", "--json"), "started")
+    assert again["again"] == [] and again["lost"] == [] and again["opened"] is False
+    assert world.coord("fsck", "--json").json["clean"] is True
+
+
+def test_what_one_was_doing(world: World) -> None:
+    world.take("src")
+    world.write("src/a.py", "half\n")
+    world.write("src/new\x07.py", "half\n")
+    world.handoff("new", "--to", "bob", *SAID)
+    row = holds(world.coord("start", "--json"), "started")["interrupted"]
+    assert sorted(row["dirty"]) == ["src/a.py", "src/new\x07.py"]
+    assert [handoff["to"] for handoff in row["handoffs"]] == ["bob"]
+    bob = holds(world.coord("start", "--json", agent="bob"), "started")
+    assert [handoff["from"] for handoff in bob["handoffs"]] == ["alice"]
+    assert [other["agent"] for other in bob["others"]] == ["alice"]
+    world.fall_silent("alice")
+    assert holds(world.coord("start", "--json", agent="bob"), "started")["others"] == []
+
+
+def test_who_may_not_start(world: World) -> None:
+    env = {"GITCOORD_INSTANCE": "one"}
+    assert world.coord("start", env=env).code == 0
+    refused(world.coord("start", "--json", env={"GITCOORD_INSTANCE": "two"}), "instance")
+    world.coord("kill", "alice", agent="bob")
+    refused(world.coord("start", "--json"), "killed")
+    world.coord("halt", agent="bob")
+    refused(world.coord("start", "--json", agent="carol"), "halted")
+
+
+def test_settings_that_make_no_sense(world: World) -> None:
+    world.commit({".gitcoord/config": "[start]\n\tstate = ../../etc/passwd\n"})
+    row = refused(world.coord("start", "--json"), "could-not-judge", 4)
+    assert "start.state" in row["message"]
+    world.commit({".gitcoord/config": "[start]\n\tstate = docs\n"})
+    assert holds(world.coord("start", "--json"), "started")["memory"][0]["version"] == ""

@@ -1,0 +1,158 @@
+"""Long random histories of tasks: workers that take, finish, fail, block, fall silent, stop and are killed, under caps."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from gitcoord.core.events import Decision
+from gitcoord.core.kinds.assign import Assign
+from gitcoord.core.kinds.finish import Finish
+from gitcoord.core.kinds.kill import Kill
+from gitcoord.core.kinds.lapse import Collect
+from gitcoord.core.kinds.revise import Revise
+from gitcoord.core.kinds.revive import Revive
+from gitcoord.core.kinds.stop import Stop
+from gitcoord.core.kinds.task import Add, New
+from gitcoord.core.sessions import Actor
+from gitcoord.core.tasks import OVER, PRIORITIES, all_tasks, tasks_of
+from gitcoord.core.workers import Workers, cap_resources
+from gitcoord.errors import UsageError
+from tests.core.test_tasks import ADA, DONE, Queue, worker
+from tests.core.world import paths
+
+WORKERS = [f"w{n}" for n in range(5)]
+PLACES = ("src", "src/a", "src/b", "docs", "@gpu")
+MOVES = ("open", "blocked", "needs-human", "unblock", "abandoned", "done", "assigned", "")
+
+
+class Walk:
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.world = Queue()
+        self.world.caps = self.random.choice([{}, {"": 2}, {"": 3}])
+        self.world.resources.update(cap_resources(Workers(self.world.caps)))
+        self.ids: list[str] = []
+        self.finished: set[str] = set()
+
+    def step(self) -> None:
+        act = self.random.choices(
+            [self.add, self.take, self.finish, self.revise, self.wait, self.beat, self.stop, self.kill, self.collect],
+            [2, 6, 4, 2, 2, 6, 1, 0.3, 1],
+        )[0]
+        try:
+            act()
+        except UsageError:
+            pass  # a move without a reason and the like: nothing happened
+        self.check()
+
+    def add(self) -> None:
+        some = self.random.sample(self.ids, min(len(self.ids), self.random.choice([0, 0, 1, 2])))
+        new = New(
+            f"task {len(self.ids)}", priority=self.random.choice(PRIORITIES), needs=tuple(some),
+            paths=paths(*self.random.sample(PLACES, self.random.choice([0, 0, 1, 2]))),
+            line=self.random.choice(["", "", "api"]), review=self.random.random() < 0.2, limit=self.random.choice([1, 2, 5]),
+            key=self.random.choice(["", f"k{len(self.ids)}"]), owner=self.random.choice(["", "", "", "w1"]),
+        )  # fmt: skip
+        self.ids += [row["id"] for row in self.world.must("task", Add(Actor("boss"), (new,))).result["tasks"]]  # type: ignore[attr-defined]
+
+    def take(self) -> None:
+        id = self.random.choice(["", "", self.random.choice(self.ids)]) if self.ids else ""
+        self.world.do("assign", Assign(self.actor(), id))
+
+    def finish(self) -> None:
+        actor = self.actor()
+        for task in tasks_of(self.world.state, actor.agent)[:1]:
+            outcome = self.random.choice(["done", "done", "failed"])
+            record = DONE if outcome == "done" else {"reason": "no"}
+            self.world.do("finish", Finish(actor, task["id"], outcome, record))
+
+    def revise(self) -> None:
+        if self.ids:
+            move = self.random.choice(MOVES)
+            content = {"needs": self.random.sample(self.ids, 1)} if not move else {}
+            actor = self.random.choice([self.actor(), Actor("boss"), ADA])
+            owner = self.random.choice(WORKERS) if move == "assigned" else ""
+            self.world.do("revise", Revise(actor, self.random.choice(self.ids), content, move, owner, reason="so"))
+
+    def wait(self) -> None:
+        self.world.host.advance(self.random.choice([5, 40, 100]))
+
+    def beat(self) -> None:
+        self.world.heartbeat(self.random.choice(WORKERS))
+
+    def stop(self) -> None:
+        self.world.do("stop", Stop(self.actor(), self.random.random() < 0.5))
+
+    def kill(self) -> None:
+        name = self.random.choice(WORKERS)
+        self.world.do("kill", Kill(ADA, name, "x"))
+        self.world.do("revive", Revive(ADA, name))
+
+    def collect(self) -> None:
+        self.world.do("lapse", Collect(Actor("boss")))
+
+    def actor(self) -> Actor:
+        return worker(self.random.choice(WORKERS))
+
+    def check(self) -> None:
+        self.world.check()
+        tasks = all_tasks(self.world.state)
+        assert [task["id"] for task in tasks] == self.ids, "a task was lost"
+        done = {task["id"] for task in tasks if task["state"] == "done"}
+        assert self.finished <= done, "what is done stays done"
+        self.finished = done
+        for task in tasks:
+            claims = [
+                c for c in self.world.claims() if c["task"] == task["id"] and not c["path"].startswith("workers/")
+            ]
+            if task["state"] in ("open", "assigned", *OVER):
+                live = [
+                    c for c in claims if [c["space"], c["path"]] in task["paths"] and self._has(c["agent"], task["id"])
+                ]
+                assert not live, f"claims outlive {task}"
+        at_work = {task["owner"] for task in tasks if task["state"] == "active" and self._is_here(task)}
+        cap = self.world.caps.get("")
+        holding = [c for c in self.world.claims() if c["path"] == "workers/all"]
+        assert cap is None or len(holding) <= cap
+        assert cap is None or at_work <= {c["agent"] for c in holding}, "at work beside the cap"
+
+    def _is_here(self, task: dict[str, object]) -> bool:
+        record = self.world.agent(str(task["owner"]))
+        return record is not None and record["state"] == "open" and record["session"] == task["session"]
+
+    def _has(self, agent: str, id: str) -> bool:
+        return any(task["id"] == id for task in tasks_of(self.world.state, agent))
+
+
+def walk_tasks(seed: int, steps: int) -> Walk:
+    walk = Walk(seed)
+    for _ in range(steps):
+        walk.step()
+    walk.world.check_replay()
+    return walk
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_task_is_lost_or_has_two_owners_and_caps_hold(seed: int) -> None:
+    walk_tasks(seed, 250)
+
+
+def test_histories_reach_every_state() -> None:
+    """The walks are worth something: every state of a task is seen in them."""
+    seen = set()
+    for seed in range(6):
+        seen |= {task["state"] for task in all_tasks(walk_tasks(seed, 250).world.state)}
+    assert seen >= {"open", "active", "blocked", "done", "failed", "abandoned"}
+
+
+def test_a_decision_is_made_of_what_was_asked() -> None:
+    """A chain's last event is the one that tells the command, as the server needs it."""
+    world = Queue()
+    (id,) = world.add(New("a", paths=paths("src")))
+    answer = world.decide("assign", Assign(worker("w1")))
+    assert isinstance(answer, Decision)
+    assert [event.kind for event in answer.events] == ["start", "claim", "assign"] and answer.events[-1].body[
+        "id"
+    ] == id
