@@ -134,6 +134,7 @@ class World:
             # The state that rules see on top of another one is the one that replay makes in place.
             assert after.below("claims") == self.state.below("claims")
             assert all(after.get(key) == record for key, record in self.state.files.items())
+        assert len({beat.agent for beat in decision.beats}) == len(decision.beats), "one ref cannot move twice"
         for beat in decision.beats:
             self.beats[beat.agent] = beat._replace(oid=sha1(encode_beat(beat)).hexdigest())
 

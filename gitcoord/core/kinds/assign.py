@@ -132,7 +132,9 @@ def _give(
         taken = _claims(own, command, view, items, task, ttl)
         if isinstance(taken, Refusal):
             return _capped(taken, caps)
-        beats = beats + taken.beats
+        # Task and claims of one owner may be lost together, but its heartbeat is judged once.
+        judged = {beat.agent for beat in taken.beats}
+        beats = [*(beat for beat in beats if beat.agent not in judged), *taken.beats]
     else:
         open_session(own, command.actor, view, admitted)
         beat = next_beat(view.beat(chain.agent), chain.agent, admitted.session, view, ttl)
