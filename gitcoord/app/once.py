@@ -40,9 +40,9 @@ class Runner:
             result = transact(self._ctx, kind.decide, kind.Once(self._actor, self._key, self._nonce))
         except Refused as refused:
             if refused.code == UNDER_WAY:
-                raise TimedOut(refused.message, hints=refused.hints, data={"key": self._key}) from None
+                raise TimedOut(refused.message, hints=refused.hints) from None
             if refused.code == UNKNOWN:
-                raise OutcomeUnknown(refused.message, hints=refused.hints, data={"key": self._key}) from None
+                raise OutcomeUnknown(refused.message, hints=refused.hints) from None
             raise
         if result["begun"]:
             self.token = int(str(result["token"]))

@@ -37,6 +37,7 @@ _ROWS = {
     "spread": {"spread": True},
     "flat": {"flat": True},
     "events": {"events": True},
+    "watch": {"watch": True, "watch-idle": True},
     "library": {"library": False, "library-wal": False, "library-nosync": False},
 }
 
