@@ -71,6 +71,7 @@ class Policy(NamedTuple):
     root: str
     attributes: "dict[str, Attributes]"  # of the paths that were asked for
     present: bool = False  # the project has a policy at all, so that there is something to guard
+    writers: bool = False  # some attributes say who writes
 
     def stage(self, rule: str) -> str:
         return self.stages.get(rule, ENFORCE)

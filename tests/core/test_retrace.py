@@ -37,7 +37,7 @@ class Server(Hindsight):
         return self.seen_view.first_seen(agent)
 
     def fact(self, *what: str) -> object:
-        if what[0] in ("changed", "landed", "approvers", "policy"):
+        if what[0] in ("changed", "landed", "approvers", "policy", "restrictions", "classes"):
             self.facts[what] = self.seen_view.fact(*what)
         return super().fact(*what)
 
