@@ -64,6 +64,8 @@ def may_not_claim(state: "State", actor: "Actor", view: "View", paths: "tuple[st
     """The refusal of a write claim on what this agent's role does not write, or on what it covers."""
     policy = view.fact("restrictions")
     assert isinstance(policy, Policy)
+    if actor.unchecked:
+        actor = actor._replace(person=False)  # the stricter of both counts, as for the changes that the claim is for
     free = is_free(state, policy, actor, actor.agent)
     if policy.stage("role") != ENFORCE or may_approve(actor, policy.approvers) or (free and not policy.writers):
         return None
