@@ -12,7 +12,7 @@ from gitcoord.core.claims import format_record
 from gitcoord.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
 from gitcoord.names import printable
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import free_name, read_file, remove_file
+from gitcoord.store.files import free_name, read_file, remove_file, write_file
 from gitcoord.store.hookfiles import bring_back, is_executable, look, put, same_file
 from gitcoord.store.process import run
 from gitcoord.store.settings import parse_settings
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CONFIGURED = (2, 54)  # the first git that takes hooks from its settings
 GATE = "gitcoord.gateRef"
+_ADDED = "hooks/gates"  # the gated refs that were added here, and not by the user
 
 
 class Step(NamedTuple):
@@ -108,6 +109,9 @@ def install(ctx: "Context", found: Plan) -> None:
     for step in found.steps:
         if step.action != "unchanged":
             put(step.path, step.data, step.kept)
+    added = [value for key, value in found.settings if key == GATE]
+    if added:
+        write_file(ctx.scratch(_ADDED), "".join(f"{ref}\n" for ref in [*_added(ctx), *added]).encode())
     for key, value in found.settings:
         _git_config(ctx, ["--add" if key == GATE else "--replace-all", key, value])
 
@@ -184,12 +188,23 @@ def removal(ctx: "Context") -> "list[Step]":
 
 
 def uninstall(ctx: "Context", steps: "list[Step]") -> bool:
-    """Do as planned, and forget the gated refs. True if something changed."""
+    """Do as planned, and forget the gated refs that `install` added; all, where it is not known which those are.
+
+    True if something changed.
+    """
     _undo(ctx, steps)
-    gated = any(key == GATE.lower() for key, _ in _local(ctx))
-    if gated:
-        _git_config(ctx, ["--unset-all", GATE])
-    return gated or bool(steps)
+    gated = dict.fromkeys(value for key, value in _local(ctx) if key == GATE.lower())
+    added = _added(ctx)
+    ours = [ref for ref in gated if ref in added or (steps and not added)]
+    for ref in ours:
+        _git_config(ctx, ["--fixed-value", "--unset-all", GATE, ref])
+    if added:
+        remove_file(ctx.scratch(_ADDED))
+    return bool(ours or steps)
+
+
+def _added(ctx: "Context") -> list[str]:
+    return read_file(f"{ctx.repo.scratch}/{_ADDED}", 1 << 20).decode("utf-8", "surrogateescape").splitlines()
 
 
 def _removal(event: str, directory: str) -> "Step | None":

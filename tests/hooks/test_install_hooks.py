@@ -360,6 +360,10 @@ def test_the_sync_branch_and_what_is_deployed_are_guarded(place: Place) -> None:
     ]
     place.git("update-ref", "refs/heads/release/1", "HEAD")
     assert place.judged() == ["reference-transaction"]
+    place.ok("install-hooks")
+    place.ok("uninstall-hooks")
+    assert place.git("config", "--get-all", "gitcoord.gateRef") == "refs/heads/mine", "it was the user's own"
+    assert "no hooks" in place.ok("uninstall-hooks").out
 
 
 def test_a_deploy_ref_that_makes_no_sense_is_named(place: Place) -> None:

@@ -238,7 +238,10 @@ def test_added_lines_that_were_committed_stay(place: Place) -> None:
 
 def test_settings_that_the_user_made_stay(place: Place) -> None:
     config = place.top / ".git/config"
-    config.write_text(config.read_text() + "[gitcoord]\n\tdeployer = walter ; me\n\tworktrees = /elsewhere\n")
+    config.write_text(
+        config.read_text()
+        + "[gitcoord]\n\tdeployer = walter ; me\n\tworktrees = /elsewhere\n\tgateRef = refs/heads/mine\n"
+    )
     before = everything(place)
     place.ok("setup")
     assert "gitcoord.root" in place.ok("teardown", "--dry-run").out

@@ -230,6 +230,14 @@ def test_a_killed_agent_does_not_push_in_anothers_name(project: Project) -> None
     assert refused(project.push("work", agent="mallory"), "killed")
 
 
+def test_work_of_a_killed_agent_leaves_with_nobody(project: Project) -> None:
+    project.branch("work")
+    project.claim("free/x", agent="mallory")
+    project.commit({"free/x": "new\n"}, agent="mallory")
+    project.coord("kill", "mallory", agent="boss")
+    assert refused(project.push("work", agent="somebody"), "killed")
+
+
 def test_while_halted_nothing_is_deployed(tmp_path: Path) -> None:
     project = Project(tmp_path, SHARED, '[deploy "production"]\n\tref = refs/heads/production\n')
     project.coord("halt", agent="boss")
