@@ -108,11 +108,15 @@ def test_an_answer_does_not_wait_for_the_servers_last_hook(fleet: Fleet) -> None
     """Once the server has reported, the refs have moved."""
     one, _ = fleet.joined()
     os.mkfifo(fleet.place / "gate")
+    gate = os.open(fleet.place / "gate", os.O_RDWR)  # both ends: the hook waits, and nobody waits for it
     with Client(one, "alice") as alice:
         fleet.hook("post-receive", f"read -r _ <{fleet.place}/gate\n")
-        assert alice.ask("take", "a") == "ok"
-        assert [event["agent"] for event in fleet.events("claim")] == ["alice"]
-        (fleet.place / "gate").write_text("go\n")
+        try:
+            assert alice.ask("take", "a") == "ok"
+            assert [event["agent"] for event in fleet.events("claim")] == ["alice"]
+        finally:
+            os.write(gate, b"go\n")
+    os.close(gate)
     fleet.assert_sound()
 
 
