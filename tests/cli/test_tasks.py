@@ -198,8 +198,9 @@ def test_the_schemas_in_the_docs_are_those_of_the_command(world: World) -> None:
 
 def test_caps_of_the_settings_and_waiting_in_line(world: World) -> None:
     """One place under the cap; two wait, and get it in the order in which they came."""
-    world.commit({".gitcoord/config": "[workers]\n\tcap = 1\n"})
+    world.commit({".gitcoord/config": "[workers]\n\tcap = 1\n\tattempts = 7\n"})
     ids = [add(world, title) for title in ("a", "b", "c")]
+    assert task(world, ids[0])["limit"] == 7
     assert world.coord("task", "take", ids[0], agent="w0").code == 0
     done = world.coord("task", "next", agent="w1")
     assert done.code == 1 and "as many are at work as may be" in done.err
