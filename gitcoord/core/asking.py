@@ -119,7 +119,9 @@ def _grant(
         beats += judged_beats(view, silent, event.seq)
     open_session(chain, command.actor, view, admitted)
     if changing:
-        refusal = _give_up_writing(chain, command, view, [own for own in owns.values() if own is not None])
+        # A session that was just opened went on with what it had kept, under new tokens.
+        now = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
+        refusal = _give_up_writing(chain, command, view, now)
         if refusal is not None:
             return refusal
         body = _body(command, admitted.session, list(owns.items()), view)

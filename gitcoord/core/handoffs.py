@@ -1,6 +1,7 @@
 """Handoffs: the document by which one agent passes its work to another, its six sections, and who may accept it."""
 
 from gitcoord.core.codec import VERSION, Malformed, check
+from gitcoord.core.tasks import ACTIVE, BLOCKED
 from gitcoord.core.texts import prose
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import check_agent, check_word, printable
@@ -240,6 +241,11 @@ def not_addressed(state: "State", view: "View", row: "Record", actor: "Actor") -
             "own", f"{row['id']} is your own handoff", hints=(f"take it back: git handoff withdraw {row['id']}",)
         )
     return Refusal("not-addressed", f"{row['id']} is for {addressee(row)}, not for '{actor.agent}'")
+
+
+def may_pass(task: "Record", holder: str) -> bool:
+    """Can this task of the holder's go on with another? What waits for a person or a review, or is over, cannot."""
+    return task["owner"] == holder and task["state"] in (ACTIVE, BLOCKED)
 
 
 def not_open(record: "Record") -> "Refusal | None":

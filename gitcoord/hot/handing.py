@@ -192,4 +192,6 @@ def withdraw(call: "Call", values: "Values", words: list[str]) -> int:
 def _closed(call: "Call", result: "Row") -> int:
     call.screen.answer(result)
     call.screen.say(f"{result['state']} {result['id']}" + ("" if result["changed"] else " (before)"))
+    if result["returned"]:
+        call.screen.note("note: its task is in the queue again: whoever had it lost its place under a cap")
     return 0

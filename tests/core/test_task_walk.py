@@ -7,8 +7,12 @@ from random import Random
 import pytest
 
 from gitcoord.core.events import Decision
+from gitcoord.core.handoffs import open_handoffs
+from gitcoord.core.kinds.accept import Accept
 from gitcoord.core.kinds.assign import Assign
+from gitcoord.core.kinds.close import Close
 from gitcoord.core.kinds.finish import Finish
+from gitcoord.core.kinds.handoff import New as Offer
 from gitcoord.core.kinds.kill import Kill
 from gitcoord.core.kinds.lapse import Collect
 from gitcoord.core.kinds.revise import Revise
@@ -19,6 +23,7 @@ from gitcoord.core.sessions import Actor
 from gitcoord.core.tasks import OVER, PRIORITIES, all_tasks, tasks_of
 from gitcoord.core.workers import Workers, cap_resources
 from gitcoord.errors import UsageError
+from tests.core.test_stateful import SECTIONS as SAID
 from tests.core.test_tasks import ADA, DONE, Queue, worker
 from tests.core.world import paths
 
@@ -35,11 +40,23 @@ class Walk:
         self.world.resources.update(cap_resources(Workers(self.world.caps)))
         self.ids: list[str] = []
         self.finished: set[str] = set()
+        self.handed = 0
 
     def step(self) -> None:
         act = self.random.choices(
-            [self.add, self.take, self.finish, self.revise, self.wait, self.beat, self.stop, self.kill, self.collect],
-            [2, 6, 4, 2, 2, 6, 1, 0.3, 1],
+            [
+                self.add,
+                self.take,
+                self.finish,
+                self.revise,
+                self.wait,
+                self.beat,
+                self.stop,
+                self.kill,
+                self.collect,
+                self.hand_over,
+            ],
+            [2, 6, 4, 2, 2, 6, 1, 0.3, 1, 3],
         )[0]
         try:
             act()
@@ -75,6 +92,22 @@ class Walk:
             actor = self.random.choice([self.actor(), Actor("boss"), ADA])
             owner = self.random.choice(WORKERS) if move == "assigned" else ""
             self.world.do("revise", Revise(actor, self.random.choice(self.ids), content, move, owner, reason="so"))
+
+    def hand_over(self) -> None:
+        """A task is offered, declined, withdrawn or accepted: it always has one owner, who has its claims."""
+        actor, waiting = self.actor(), open_handoffs(self.world.state)
+        mine = [task["id"] for task in tasks_of(self.world.state, actor.agent)]
+        if mine and (not waiting or self.random.random() < 0.5):
+            self.world.do("handoff", Offer(actor, SAID, task=self.random.choice([*mine, ""])))
+        elif waiting:
+            row = self.random.choice(waiting)
+            how = self.random.choice(["accept", "accept", "accept", "declined", "withdrawn"])
+            if how != "accept":
+                self.world.do("close", Close(actor, row["id"], how, "so"))
+            elif isinstance(self.world.do("accept", Accept(actor, row["id"])), Decision) and row["task"]:
+                task = self.world.task(row["task"])
+                assert (task["owner"], task["token"], task["handoff"]) == (actor.agent, self.world.state.seq, "")
+                self.handed += 1
 
     def wait(self) -> None:
         self.world.host.advance(self.random.choice([5, 40, 100]))
@@ -112,7 +145,9 @@ class Walk:
                     c for c in claims if [c["space"], c["path"]] in task["paths"] and self._has(c["agent"], task["id"])
                 ]
                 assert not live, f"claims outlive {task}"
-        at_work = {task["owner"] for task in tasks if task["state"] == "active" and self._is_here(task)}
+        # What is offered to others is nobody's work for now.
+        mine = [task for task in tasks if task["state"] == "active" and not task["handoff"]]
+        at_work = {task["owner"] for task in mine if self._is_here(task)}
         cap = self.world.caps.get("")
         holding = [c for c in self.world.claims() if c["path"] == "workers/all"]
         assert cap is None or len(holding) <= cap
@@ -139,10 +174,14 @@ def test_no_task_is_lost_or_has_two_owners_and_caps_hold(seed: int) -> None:
     walk_tasks(seed, 250)
 
 
+def test_tasks_are_handed_over_in_them() -> None:
+    assert sum(walk_tasks(seed, 250).handed for seed in range(12)) > 5
+
+
 def test_histories_reach_every_state() -> None:
     """The walks are worth something: every state of a task is seen in them."""
     seen = set()
-    for seed in range(6):
+    for seed in range(8):
         seen |= {task["state"] for task in all_tasks(walk_tasks(seed, 250).world.state)}
     assert seen >= {"open", "active", "blocked", "done", "failed", "abandoned"}
 

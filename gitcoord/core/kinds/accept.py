@@ -6,6 +6,7 @@ granted too where nobody else has taken it; where somebody has, nothing is accep
 
 from gitcoord.core.claims import (
     MODES,
+    WRITE,
     Item,
     Standing,
     check_claim,
@@ -18,10 +19,14 @@ from gitcoord.core.claims import (
 )
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.handoffs import ACCEPTED, closed_record, handoff_record, not_addressed, not_open, unknown
+from gitcoord.core.handoffs import ACCEPTED, closed_record, handoff_record, may_pass, not_addressed, not_open, unknown
 from gitcoord.core.kinds.expire import expire_body, judged_beats, lose
+from gitcoord.core.kinds.lapse import add_lapses, lost
 from gitcoord.core.rules import as_started, halted, open_session, require_open
 from gitcoord.core.sessions import Actor, admit, next_beat
+from gitcoord.core.tasks import held_by, pass_on, task_record
+from gitcoord.core.workers import caps_for, is_cap, silence_of
+from gitcoord.core.workers import role as role_here
 from gitcoord.errors import Refusal
 from gitcoord.names import printable
 from gitcoord.record import NamedTuple
@@ -30,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event, Recalled
-    from gitcoord.core.sessions import Admission, Silence
+    from gitcoord.core.sessions import Admission, Beat, Silence
     from gitcoord.core.state import Changes, State, View
 
     Judged = tuple[Record, Silence]
@@ -50,6 +55,8 @@ class Accept(NamedTuple):
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
+    ttl: int = 0  # of a place under a cap, where it is looked back at; 0: as the settings say
+    lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
 
 
 def decide(state: "State", command: Accept, view: "View") -> "Decision | Refusal":
@@ -65,7 +72,7 @@ def decide(state: "State", command: Accept, view: "View") -> "Decision | Refusal
         return unknown(command.handoff)
     if record["state"] == ACCEPTED and record["by"] == actor.agent:
         return Decision([], [], {**_told(record), "claims": [], "repeated": True})
-    refusal = not_open(record) or not_addressed(state, view, record, actor) or _task_gone(state, record)
+    refusal = not_open(record) or not_addressed(state, view, record, actor) or _no_task(state, view, record, actor)
     if refusal is not None:
         return refusal
     return _accept(state, command, view, record, admitted)
@@ -79,8 +86,9 @@ def _accept(
     actor, session = command.actor, admitted.session
     losing = _losing(state, record)
     free = _without(state, losing)
-    items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
-    grants = [_grant(state, view, item, claim, actor.agent) for item, claim in zip(items, record["claims"])]
+    offered = [*record["claims"], *_caps(state, view, command, record)]
+    items = [Item(claim["space"], claim["path"]) for claim in offered]
+    grants = [_grant(state, view, item, claim, actor.agent) for item, claim in zip(items, offered)]
     for item, grant in zip(items, grants):
         refusal = access_to(actor, item, grant["mode"], grant["units"], view)
         if refusal is not None:
@@ -91,10 +99,7 @@ def _accept(
         return _held(record, list(binding.values()))
     silent = {key: row for key, row in _by_claim(ways, "silent").items() if not command.only or key in command.only}
     chain = Chain(state, actor.agent, view.wall, command.nonce, command.refused)
-    beats = []
-    if silent:
-        event = chain.add("expire", expire_body(view, list(silent.values())))
-        beats += judged_beats(view, list(silent.values()), event.seq)
+    beats = _end_silent(chain, command, view, list(silent.values()))
     open_session(chain, actor, view, admitted)
     body = {
         "handoff": record["id"], "holder": record["from"], "session": session, "task": record["task"],
@@ -107,18 +112,46 @@ def _accept(
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
+def _end_silent(chain: Chain, command: Accept, view: "View", silent: "list[Judged]") -> "list[Beat]":
+    """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
+    if not silent:
+        return []
+    beats = []
+    if any(is_cap((claim["space"], claim["path"])) for claim, _ in silent):
+        beats = add_lapses(chain, view, lost(chain.state, view, chain.agent, command.lapsed))
+    event = chain.add("expire", expire_body(view, silent))
+    judged = judged_beats(view, silent, event.seq)
+    names = {beat.agent for beat in judged}
+    return [*(beat for beat in beats if beat.agent not in names), *judged]
+
+
 def _told(record: "Record") -> "dict[str, object]":
     return {key: record[key] for key in ("id", "from", "task", "branch", "head", "dirty", "unpushed")}
 
 
 def _losing(state: "State", record: "Record") -> "list[Record]":
-    """Those of the claims that the one who handed over still has, whatever token they have by now."""
-    rows = []
-    for claim in record["claims"]:
-        own = own_claim(state, Item(claim["space"], claim["path"]), record["from"])
-        if own is not None:
-            rows.append({key: own[key] for key in ("space", "path", "agent", "token")})
-    return rows
+    """Those of the claims that the one who handed over still has, whatever token they have by now; and with its last
+    task its place under a cap."""
+    holder = record["from"]
+    owns = [own_claim(state, Item(claim["space"], claim["path"]), holder) for claim in record["claims"]]
+    held = [own for own in owns if own is not None]
+    if record["task"] and [task.id for task in held_by(state, holder)] == [record["task"]]:
+        places = overlapping(state, Item("resource", "workers"))
+        held += [c for c in places if c["agent"] == holder and is_cap((c["space"], c["path"]))]
+    return [{key: own[key] for key in ("space", "path", "agent", "token")} for own in held]
+
+
+def _caps(state: "State", view: "View", command: Accept, record: "Record") -> "list[Record]":
+    """The places under a cap that the new owner of a task needs and does not have yet."""
+    actor = command.actor
+    needed = caps_for(state, view, actor) if record["task"] else ()
+    ttl = command.ttl or (silence_of(view, actor) if needed else 0)
+    said = {"mode": WRITE, "ttl": ttl, "expected": 0, "units": 1, "base": ""}
+    return [
+        {**said, "space": item.space, "path": item.name, "reason": "", "task": record["task"]}
+        for item in needed
+        if own_claim(state, item, actor.agent) is None
+    ]
 
 
 def _without(state: "State", losing: "list[Record]") -> "State":
@@ -150,15 +183,15 @@ def _held(record: "Record", rows: "list[Judged]") -> Refusal:
     return Refusal("held", f"{record['id']} cannot be accepted now: part of it is held by {names}", held, hints)
 
 
-def _task_gone(state: "State", record: "Record") -> "Refusal | None":
-    """A task that was finished meanwhile, or that another has, passes to nobody."""
+def _no_task(state: "State", view: "View", record: "Record", actor: Actor) -> "Refusal | None":
+    """A task that was finished meanwhile passes to nobody; one for a role only to who has it."""
     if not record["task"]:
         return None
-    from gitcoord.core.tasks import task_record
-
     task = task_record(state, record["task"])
     if task is not None and may_pass(task, record["from"]):
-        return None
+        if not task["role"] or role_here(state, view, actor) == task["role"]:
+            return None
+        return Refusal("role", f"the task {task['id']} is for the role '{printable(task['role'])}'")
     now = "gone" if task is None else f"{task['state']}, by {task['owner']}" if task["owner"] else task["state"]
     return Refusal(
         "task-gone",
@@ -167,19 +200,15 @@ def _task_gone(state: "State", record: "Record") -> "Refusal | None":
     )
 
 
-def may_pass(task: "Record", holder: str) -> bool:
-    """Is the task still with the one who handed it over, or with nobody, and not over?"""
-    from gitcoord.core.tasks import OVER
-
-    return task["owner"] in (holder, "") and task["state"] not in OVER
-
-
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     first, last = events[0], events[-1]
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
     actor = as_started(events, actor)
-    return [(decide, Accept(actor, last.body["handoff"], first.nonce, first.refused, only))]
+    ttls = [grant["ttl"] for pair, grant in zip(last.body["items"], last.body["grants"]) if is_cap(pair)]
+    lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
+    said = (last.body["handoff"], first.nonce, first.refused, only, max(ttls, default=0), lapsed)
+    return [(decide, Accept(actor, *said))]
 
 
 def subject(event: "Event") -> str:
@@ -202,8 +231,6 @@ def apply(state: "State", event: "Event") -> "Changes":
         file = file_of(state, item, event.agent)
         changes[file] = check_claim(_claim(event, item, grant), file)
     if body["task"]:
-        from gitcoord.core.tasks import pass_on, task_record
-
         task = task_record(state, body["task"])
         if task is None or not may_pass(task, body["holder"]):
             raise Illegal(f"event {event.seq} passes on a task that {body['holder']} does not have")
@@ -221,7 +248,9 @@ def _sound(state: "State", event: "Event") -> "Record":
     if event.agent == record["from"] or record["to"] not in ("", event.agent) or body["task"] != record["task"]:
         raise Illegal(f"event {event.seq} accepts a handoff that is for another")
     offered = [[claim["space"], claim["path"]] for claim in record["claims"]]
-    if body["items"] != offered or len(body["grants"]) != len(offered) or body["claims"] != _losing(state, record):
+    items, more = body["items"][: len(offered)], body["items"][len(offered) :]
+    sound = items == offered and all(body["task"] and is_cap(pair) for pair in more)
+    if not sound or len(body["grants"]) != len(body["items"]) or body["claims"] != _losing(state, record):
         raise Illegal(f"event {event.seq} does not pass on what was handed over")
     if any(grant["mode"] not in MODES or grant["units"] < 1 for grant in body["grants"]):
         raise Illegal(f"event {event.seq} grants in a mode or number that does not exist")

@@ -80,7 +80,9 @@ def _collect(chain: Chain, command: Assign, view: "View") -> "list[Beat]":
     """Whoever asks for work finds out whose work was left behind."""
     if command.lapsed == ():
         return []
-    only = command.lapsed or ((command.id,) if command.id else ())
+    # A place under a cap may be taken from any silent worker, whose task must not stay behind with it.
+    named = bool(command.id) and not workers.settings(view).caps
+    only = command.lapsed or ((command.id,) if named else ())
     return add_lapses(chain, view, lost(chain.state, view, command.actor.agent, only))
 
 

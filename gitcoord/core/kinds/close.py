@@ -1,11 +1,14 @@
 """close: a handoff that nobody will accept any more: its addressee declined it, or who made it took it back."""
 
+from gitcoord.core.claims import own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
 from gitcoord.core.roles import may_approve
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import KILLED, OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.core.tasks import changed, given_back, set_handoff, task_record
 from gitcoord.core.texts import one_line
+from gitcoord.core.workers import caps_for
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.record import NamedTuple
 
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
-FIELDS = {"handoff": str, "state": str, "reason": str}
+# `returned`: the task that was offered goes back into the queue.
+FIELDS = {"handoff": str, "state": str, "reason": str, "returned": bool}
 _REASON = 1000
 
 
@@ -41,18 +45,35 @@ def decide(state: "State", command: Close, view: "View") -> "Decision | Refusal"
     record = handoff_record(state, command.handoff)
     if record is None:
         return unknown(command.handoff)
-    told = {"id": record["id"], "from": record["from"], "state": command.state, "reason": reason}
+    told = {"id": record["id"], "from": record["from"], "state": command.state, "reason": reason, "returned": False}
     if (record["state"], record["by"]) == (command.state, agent):
         return Decision([], [], {**told, "reason": record["reason"], "changed": False})
     refusal = not_open(record) or _may_not(state, command, view, record)
     if refusal is not None:
         return refusal
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
-    chain.add("close", {"handoff": record["id"], "state": command.state, "reason": reason})
+    returned = _lost_place(state, view, record)
+    body = {"handoff": record["id"], "state": command.state, "reason": reason, "returned": returned}
+    chain.add("close", body)
     mine = agent_record(state, agent)
     is_open = mine is not None and mine["state"] == OPEN
     beat = next_beat(view.beat(agent), agent, mine["session"], view) if is_open and mine is not None else None
-    return Decision(chain.events, [beat] if beat else [], {**told, "changed": True})
+    return Decision(chain.events, [beat] if beat else [], {**told, "changed": True, "returned": returned})
+
+
+def _lost_place(state: "State", view: "View", record: "Record") -> bool:
+    """Did the owner of the task lose its place under a cap while it waited? Then the task goes back into the queue."""
+    task = _task(state, record)
+    if task is None or task["owner"] != record["from"]:
+        return False
+    needed = caps_for(state, view, Actor(record["from"]))
+    return any(own_claim(state, item, record["from"]) is None for item in needed)
+
+
+def _task(state: "State", record: "Record") -> "Record | None":
+    """The task that this handoff offers, while it does."""
+    task = task_record(state, record["task"]) if record["task"] else None
+    return task if task is not None and task["handoff"] == record["id"] else None
 
 
 def _may_not(state: "State", command: Close, view: "View", record: "Record") -> "Refusal | None":
@@ -94,12 +115,14 @@ def apply(state: "State", event: "Event") -> "Changes":
     if body["state"] not in (DECLINED, WITHDRAWN) or (body["state"] == DECLINED and (own or not body["reason"])):
         raise Illegal(f"event {event.seq} closes a handoff in a way that does not exist")
     changes = closed_record(record, body["state"], event.agent, body["reason"], event.at)
-    if record["task"]:
-        from gitcoord.core.tasks import set_handoff, task_record
-
-        task = task_record(state, record["task"])
-        if task is not None and task["handoff"] == record["id"]:
-            changes.update(set_handoff(state, task, ""))
+    task = _task(state, record)
+    if task is None:
+        return changes
+    if not body["returned"]:
+        changes.update(set_handoff(state, task, ""))
+    else:
+        reason = f"{record['id']} was {body['state']}, and {record['from']} had lost its place"
+        changes.update(changed(state, task, given_back(task, event.at, reason=reason)))
     return changes
 
 

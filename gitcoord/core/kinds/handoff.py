@@ -2,10 +2,12 @@
 
 from gitcoord.core.claims import Item, all_claims, overlapping, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.handoffs import FACTS, MOST, SECTIONS, check_sections, new_record, open_handoffs
+from gitcoord.core.handoffs import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import KILLED, OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.core.tasks import held_by, set_handoff, task_record, the_task
 from gitcoord.core.texts import one_line
+from gitcoord.core.workers import is_cap
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import check_agent, check_word, covers, printable, shown
 from gitcoord.record import NamedTuple
@@ -54,10 +56,11 @@ def decide(state: "State", command: New, view: "View") -> "Decision | Refusal":
     if refusal is not None:
         return refusal
     claims = _claims(state, command)
-    refusal = claims if isinstance(claims, Refusal) else _overlap(state, command, claims) or _task(state, command)
+    if isinstance(claims, Refusal):
+        return claims
+    refusal = _overlap(state, command, claims) or _task(state, command)
     if refusal is not None:
         return refusal
-    assert not isinstance(claims, Refusal)
     record = agent_record(state, agent)
     session = record["session"] if record is not None else 0
     body = {
@@ -99,12 +102,15 @@ def check_facts(facts: "Record | None") -> "Record":
 
 
 def _claims(state: "State", command: New) -> "list[Record] | Refusal":
-    """What goes along: all claims, or for each item the claim on it or those below it."""
+    """What goes along: all claims, or for each item the claim on it or those below it; what the task needs in any case.
+
+    Never a place under a cap, which is the worker's and not the work's, nor what belongs to a task that stays.
+    """
     agent = command.actor.agent
-    if not command.items:
-        return all_claims(state, agent)
     found: dict[tuple[str, str], Record] = {}
     missing = []
+    if not command.items:
+        found = {(claim["space"], claim["path"]): claim for claim in all_claims(state, agent)}
     for item in command.items:
         own = own_claim(state, item, agent)
         mine = [own] if own is not None else [c for c in overlapping(state, item) if _is_below(c, item, agent)]
@@ -113,7 +119,21 @@ def _claims(state: "State", command: New) -> "list[Record] | Refusal":
     if missing:
         what = printable(", ".join(missing))
         return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
-    return list(found.values())
+    for item in _needed(state, command.task):
+        own = own_claim(state, item, agent)
+        if own is not None:
+            found[own["space"], own["path"]] = own
+    staying = set() if command.items else {held.id for held in held_by(state, agent)} - {command.task}
+    return [claim for key, claim in found.items() if not is_cap(key) and claim["task"] not in staying]
+
+
+def _needed(state: "State", id: str) -> "tuple[Item, ...]":
+    """What is claimed for the task that goes along: its paths and its line of work."""
+    task = task_record(state, id) if id else None
+    if task is None:
+        return ()
+    line = [Item("resource", f"line/{task['line']}")] if task["line"] else []
+    return (*(Item(*pair) for pair in task["paths"]), *line)
 
 
 def _is_below(claim: "Record", item: Item, agent: str) -> bool:
@@ -138,12 +158,10 @@ def _overlap(state: "State", command: New, claims: "list[Record]") -> "Refusal |
 def _task(state: "State", command: New) -> "Refusal | None":
     if not command.task:
         return None
-    from gitcoord.core.tasks import OVER, the_task
-
     task = the_task(state, command.task)
     if isinstance(task, Refusal):
         return task
-    if task["owner"] == command.actor.agent and task["state"] not in OVER:
+    if may_pass(task, command.actor.agent):
         return None
     who = f"it is {task['owner']}'s" if task["owner"] else f"it is {task['state']}"
     return Refusal(
@@ -188,10 +206,8 @@ def apply(state: "State", event: "Event") -> "Changes":
             raise Illegal(f"event {event.seq} hands over '{printable(claim['path'])}', which is not held so")
     changes = new_record(event.seq, event.agent, event.at, body)
     if body["task"]:
-        from gitcoord.core.tasks import set_handoff, task_record
-
         task = task_record(state, body["task"])
-        if task is None or task["owner"] != event.agent:
+        if task is None or not may_pass(task, event.agent):
             raise Illegal(f"event {event.seq} hands over a task that is not {event.agent}'s")
         changes.update(set_handoff(state, task, f"h{event.seq}"))
     return changes
