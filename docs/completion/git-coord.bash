@@ -2,7 +2,7 @@
 # tests/cli/test_completion.py holds that commands and options agree with the command line.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
-__gitcoord_coord_commands="init run start stop status agents kill revive halt unhalt sweep log why watch once number rules fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
+__gitcoord_coord_commands="init run start stop task dispatch status agents kill revive halt unhalt sweep log why watch once number rules fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
 
 __gitcoord_coord_options() {
     case "$1" in
@@ -10,6 +10,8 @@ __gitcoord_coord_options() {
     run) echo "--as=" ;;
     start) echo "--join --json" ;;
     stop) echo "--keep --json" ;;
+    task) echo "--accept --all --attempts= --body= --branch= --dirty --expect= --from= --json --key= --line= --message= --mine --need= --next= --no-needs --no-paths --nonce= --not-done= --owner= --path= --priority= --quiet --reason= --result= --return --review= --role= --safe= --state= --title= --ttl= --unsafe --wait=" ;;
+    dispatch) echo "--max= --as= --until-empty" ;;
     kill | halt) echo "--reason= --json" ;;
     log) echo "--path= --agent= --kind= --number= --since= --json" ;;
     why) echo "--number= --json" ;;
@@ -77,6 +79,7 @@ _git_coord() {
     kill | revive | role) __gitcomp_nl "$(__gitcoord_agents)" ;;
     deploy) __gitcomp_nl "$(__gitcoord_targets)" ;;
     rules) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "show ack who" ;;
+    task) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list show take next update block unblock needs-human complete fail release review abandon reopen join schema" ;;
     worktree) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list done" ;;
     server) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "install status uninstall key" ;;
     commit) __git_complete_index_file "--others --modified --directory --no-empty-directory" ;;

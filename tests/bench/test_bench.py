@@ -38,6 +38,7 @@ _ROWS = {
     "flat": {"flat": True},
     "events": {"events": True},
     "watch": {"watch": True, "watch-idle": True},
+    "tasks": {"tasks": True},
     "library": {"library": False, "library-wal": False, "library-nosync": False},
 }
 
