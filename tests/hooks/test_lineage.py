@@ -99,6 +99,38 @@ def test_disowning_clears_it(project: Project) -> None:
     assert project.try_commit({}, "alice").code == 0
 
 
+def test_a_binary_that_cannot_be_merged_is_missing(project: Project) -> None:
+    """git keeps our side of it, and tells by its exit code alone that it merged nothing."""
+    released(project, {"shared/bin": "\0bob"})
+    project.switch("main")
+    project.commit({"shared/bin": "\0main"})
+    project.unhooked("push", "-q", "origin", "main")
+    project.branch("mine")
+    project.claim("shared/bin", agent="alice")
+    assert refused(project.try_commit({"shared/bin": "\0alice"}, "alice"), "lineage", "shared/bin")
+
+
+def test_the_newest_of_what_is_missing_is_named(project: Project) -> None:
+    """It brings what it was built upon along."""
+    released(project)
+    newest = project.work("carol", "carols", {"shared/a": "carol's\n"}, start="bobs")
+    project.branch("mine")
+    project.claim("shared/a", agent="alice")
+    done = project.try_commit({"shared/a": "mine\n"}, "alice")
+    assert refused(done, "lineage", "shared/a") and f"git merge {newest[:12]}" in done.err
+
+
+def test_work_of_another_beginning_is_missing_too(project: Project) -> None:
+    """Nothing can be merged with it: that is an answer."""
+    project.unhooked("checkout", "-q", "--orphan", "other")
+    project.claim("shared/a", agent="bob")
+    commit = project.commit({"shared/a": "bob's\n"}, agent="bob")
+    project.claim("release", "shared/a", "--commit", commit, agent="bob")
+    project.branch("mine")
+    project.claim("shared/a", agent="alice")
+    assert refused(project.try_commit({"shared/a": "mine\n"}, "alice"), "lineage", "shared/a")
+
+
 def test_the_older_of_two_releases_must_be_contained_too(project: Project) -> None:
     """Two releases of one path before landing, the second without the first: landing the second is refused."""
     released(project)
