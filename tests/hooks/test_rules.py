@@ -201,6 +201,15 @@ def test_before_it_landed_an_approved_content_needs_no_second_approval(project: 
     assert project.coord("approvals", "--json").json["approvals"] == []
 
 
+def test_a_merge_takes_the_approved_side(project: Project) -> None:
+    """It is there on that side, and was not left again."""
+    commit = approved(project, {"money/x": "10\n"})
+    project.branch("other", f"{commit}^")
+    project.commit({"money/x": "20\n"})
+    done = project.try_git("merge", "-q", "-X", "theirs", "--no-edit", commit, agent="alice")
+    assert done.code == 0, done
+
+
 def test_going_back_to_something_older_is_approved_for_good(project: Project) -> None:
     """What lay there before it was asked for does not use it up."""
     project.commit({"money/x": "10\n"})
@@ -257,6 +266,12 @@ def test_attributes_that_are_none_of_gitcoords_business(project: Project) -> Non
     }
     done = project.try_commit(files, "alice")
     assert done.code == 0, done
+
+
+def test_an_attributes_file_that_git_may_not_read_is_telling(project: Project) -> None:
+    """The same rules, and more than git takes of such a file: then none of them would hold."""
+    padding = "# nothing\n" * 120_000
+    assert refused(project.try_commit({".gitattributes": ATTRIBUTES + padding}, "alice"), "own-files")
 
 
 def test_a_macro_that_is_used_is_seen(project: Project) -> None:
