@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gitcoord.app.context import Context
 from gitcoord.app.init import init
+from gitcoord.app.managers import EVENTS
 from gitcoord.core.sessions import Actor
 from gitcoord.store.locks import LockNotes
 from gitcoord.store.loose import Loose
@@ -16,6 +17,11 @@ from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.repo import Repo
 from gitcoord.store.settings import Settings
 
+# No hook runs: neither those of a directory nor ours of the settings, which core.hooksPath does not reach.
+UNHOOKED = (
+    "-c", "core.hooksPath=/dev/null",
+    *(word for event in EVENTS for word in ("-c", f"hook.gitcoord-{event}.enabled=false")),
+)  # fmt: skip
 BOOT = "boot-of-this-machine"
 START = 1_900_000_000
 

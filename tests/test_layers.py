@@ -206,11 +206,11 @@ gitcoord.store.locks gitcoord.store.queue
 """
 LOADED = {
     "check": EVERY
-    + "gitcoord.app.look gitcoord.hot.looking gitcoord.app.policy gitcoord.core.policy gitcoord.core.roles",
+    + "gitcoord.app.look gitcoord.hot.looking gitcoord.app.policy gitcoord.app.restrict gitcoord.core.policy gitcoord.core.roles",
     "list": EVERY + "gitcoord.app.look gitcoord.hot.looking",
     "take": EVERY
     + WRITING
-    + "gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.expire gitcoord.core.kinds.init",
+    + "gitcoord.app.restrict gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.expire gitcoord.core.kinds.init",
     "release": EVERY + WRITING + "gitcoord.app.facts gitcoord.core.kinds.release",
 }
 WORDS = {"check": ["check", "src"], "take": ["src"], "release": ["release", "src"], "list": ["list"]}

@@ -2,7 +2,7 @@
 # tests/cli/test_completion.py holds that commands and options agree with the command line.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
-__gitcoord_coord_commands="init run start stop status agents kill revive halt unhalt sweep log fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
+__gitcoord_coord_commands="init run start stop task dispatch status agents kill revive halt unhalt sweep log why watch once number rules fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
 
 __gitcoord_coord_options() {
     case "$1" in
@@ -10,8 +10,15 @@ __gitcoord_coord_options() {
     run) echo "--as=" ;;
     start) echo "--join --json" ;;
     stop) echo "--keep --json" ;;
+    task) echo "--accept --all --attempts= --body= --branch= --dirty --expect= --from= --json --key= --line= --message= --mine --need= --next= --no-needs --no-paths --nonce= --not-done= --owner= --path= --priority= --quiet --reason= --result= --return --review= --role= --safe= --state= --title= --ttl= --unsafe --wait=" ;;
+    dispatch) echo "--max= --as= --until-empty" ;;
     kill | halt) echo "--reason= --json" ;;
     log) echo "--path= --agent= --kind= --number= --since= --json" ;;
+    why) echo "--number= --json" ;;
+    watch) echo "--since= --kind= --path= --exec= --name= --interval= --until= --count= --json" ;;
+    once) echo "--wait= --forget --reason= --list --json" ;;
+    number) echo "--count= --peek --json" ;;
+    rules) echo "--json" ;;
     fsck) echo "--repair --json" ;;
     gate) echo "--agent= --json" ;;
     policy) echo "--commit= --index --worktree --json" ;;
@@ -52,7 +59,7 @@ _git_coord() {
         return
     fi
 
-    local kinds="init adopt claim release expire takeover disown start stop kill revive halt unhalt repair epoch notice request answer role deploy"
+    local kinds="init adopt claim release expire takeover disown start stop kill revive halt unhalt repair epoch notice request answer role deploy task assign lapse revise finish journal handoff accept close number once done forget ack"
     case "$prev,$cur" in
     *,--sync=*) __gitcomp_direct "$(__git_heads "" "${cur#--sync=}" " ")"; return ;;
     --sync,*) __gitcomp_direct "$(__git_heads "" "$cur" " ")"; return ;;
@@ -71,6 +78,8 @@ _git_coord() {
     policy) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "explain check" ;;
     kill | revive | role) __gitcomp_nl "$(__gitcoord_agents)" ;;
     deploy) __gitcomp_nl "$(__gitcoord_targets)" ;;
+    rules) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "show ack who" ;;
+    task) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list show take next update block unblock needs-human complete fail release review abandon reopen join schema" ;;
     worktree) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list done" ;;
     server) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "install status uninstall key" ;;
     commit) __git_complete_index_file "--others --modified --directory --no-empty-directory" ;;

@@ -86,7 +86,7 @@ class Pusher:
     def actor(self, agent: str) -> Actor:
         """As which the agent acts. Where nobody checks, a person is whoever says so: the client has looked."""
         if self.account is None:
-            return Actor(agent, person=True)
+            return Actor(agent, person=True, unchecked=True)
         return Actor(agent, person=self.account.person and agent in self.account.own_names)
 
     def coder(self, trailers: "Iterable[str]") -> Actor:

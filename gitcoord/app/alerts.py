@@ -38,6 +38,9 @@ def _told(event: "Event") -> "Record":
             for claim in event.body["claims"][:_SHOWN]
         ]
         return {"alert": "expiry", "claims": claims, "more": len(event.body["claims"]) - len(claims)}
+    if event.kind == "lapse":
+        tasks = [{key: task[key] for key in ("id", "agent", "rule", "to")} for task in event.body["tasks"][:_SHOWN]]
+        return {"alert": "reassigned", "tasks": tasks, "more": len(event.body["tasks"]) - len(tasks)}
     return {}
 
 

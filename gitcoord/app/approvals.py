@@ -1,7 +1,7 @@
 """What gates leave on record (notices and requests for approval), and the answers of people; roles."""
 
 from gitcoord.app.ledger import load, read_snapshot, settle
-from gitcoord.app.policy import sync_policy_commit
+from gitcoord.app.restrict import sync_policy_commit
 from gitcoord.app.transact import transact
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.kinds.request import approvals

@@ -5,7 +5,8 @@ Rules and memory are those of the sync branch, whatever is checked out here. Eve
 
 from gitcoord.app.handoff import rows as handoff_rows
 from gitcoord.app.ledger import load, read_snapshot, settle
-from gitcoord.app.policy import Source, sync_policy_commit
+from gitcoord.app.policy import Source
+from gitcoord.app.restrict import sync_policy_commit
 from gitcoord.app.sessions import start
 from gitcoord.core.claims import folds_case, format_record
 from gitcoord.core.sessions import OPEN, agent_records, alive

@@ -42,6 +42,7 @@ ATTEMPTS = 20
 PATIENCE = 50
 POLITE = 5
 QUEUE_SECONDS = 120.0
+_HOOK_SAID_NO = ("aborted by hook", "aborted by the reference-transaction hook")  # older and newer git
 
 
 class Commit(NamedTuple):
@@ -264,7 +265,7 @@ def _swap(ctx: "Context", head: Head, made: Oid, subject: str) -> bool:
         if now == made:
             return True
         ctx.host.shield(False)
-        if "aborted by hook" in complaint:
+        if any(words in complaint for words in _HOOK_SAID_NO):
             raise Refused(Refusal("hook", f"the reference-transaction hook said no: {complaint}"))
         if now != head.oid:
             return False

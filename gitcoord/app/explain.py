@@ -2,7 +2,8 @@
 
 from gitcoord.app.facts import project_settings
 from gitcoord.app.ledger import load, read_snapshot
-from gitcoord.app.policy import Source, sync_policy_commit
+from gitcoord.app.policy import Source
+from gitcoord.app.restrict import sync_policy_commit
 from gitcoord.core.claims import folds_case
 from gitcoord.core.policy import ATTRIBUTES, BLOCK, CHECKPOINT, WARN, parse_policy, unknown_settings
 from gitcoord.core.roles import role_of

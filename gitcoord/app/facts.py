@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.app.ledger import Snapshot
+    from gitcoord.core.policy import Attributes
     from gitcoord.core.state import View
+
+_FEW = 64  # paths that are named to git one by one
 
 
 def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[str, ...]") -> None:
@@ -35,6 +38,8 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
         from gitcoord.core.workers import parse_workers  # only tasks ask for it
 
         view.facts[what] = parse_workers(project_settings(ctx, snapshot))
+    elif kind == "classes":
+        view.facts[what] = _classes(ctx, snapshot, rest)
     elif kind == "gone":
         view.facts[what] = _gone(ctx, rest[0])
     elif kind == "runner":
@@ -90,9 +95,33 @@ def _gone(ctx: "Context", agent: str) -> str:
 
 
 def project_settings(ctx: "Context", snapshot: "Snapshot") -> "list[tuple[str, str]]":
-    from gitcoord.app.policy import Source, sync_policy_commit
+    from gitcoord.app.policy import Source
+    from gitcoord.app.restrict import sync_policy_commit
 
     return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state)).pairs
+
+
+def _classes(ctx: "Context", snapshot: "Snapshot", paths: "list[str]") -> "dict[str, dict[str, Attributes]]":
+    """What the attributes say of each path, of anything new below it, and of what lies below it where work lands.
+
+    A claim covers all that; and client and server must come to the same answer, so no work tree is asked.
+    """
+    from gitcoord.app.policy import Source
+    from gitcoord.app.restrict import sync_policy_commit
+
+    commit = sync_policy_commit(ctx, snapshot)
+    prefixes = {path: "" if path == ROOT else path + "/" for path in paths}
+    few = len(paths) <= _FEW and ROOT not in prefixes
+    argv = ["git", "--no-replace-objects", "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
+    code, out, complaint = run([*argv, *(prefixes.values() if few else ())], ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot list the files of {commit[:12]}: {complaint}")
+    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    covering = _Covering(snapshot, paths)
+    asked = {path: [path, f"{prefixes[path]}a-new-file", *covering.files(path, names)] for path in paths}
+    source = Source(ctx, commit, case=folds_case(snapshot.state))
+    found = source.attributes({name: None for names in asked.values() for name in names})
+    return {path: {name: found[name] for name in names} for path, names in asked.items()}
 
 
 def _resources(pairs: "list[tuple[str, str]]") -> "dict[str, Policy]":

@@ -7,12 +7,12 @@ ours takes the place of the hook that was there, which is kept beside it and run
 from gitcoord.app.facts import deploy_refs
 from gitcoord.app.hooktext import KEPT, Kit, is_edited, is_ours, render
 from gitcoord.app.ledger import load, read_snapshot
-from gitcoord.app.managers import EVENTS, Managed, find_manager
+from gitcoord.app.managers import EVENTS, Managed, find_link, find_manager
 from gitcoord.core.claims import format_record
 from gitcoord.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
 from gitcoord.names import printable
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import free_name, read_file, remove_file
+from gitcoord.store.files import free_name, read_file, remove_file, write_file
 from gitcoord.store.hookfiles import bring_back, is_executable, look, put, same_file
 from gitcoord.store.process import run
 from gitcoord.store.settings import parse_settings
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CONFIGURED = (2, 54)  # the first git that takes hooks from its settings
 GATE = "gitcoord.gateRef"
+_ADDED = "hooks/gates"  # the gated refs that were added here, and not by the user
 
 
 class Step(NamedTuple):
@@ -83,10 +84,10 @@ def plan(ctx: "Context", kit: Kit, gates: "list[str]") -> "Plan | Managed":
     common, directory = _places(ctx)
     local = _local(ctx)
     configured = git_version(ctx) >= CONFIGURED
+    managed = find_link(_own_directory(ctx, common), common) if configured else find_manager(ctx, directory, common)
+    if managed is not None:
+        return managed
     if not configured:
-        managed = find_manager(ctx, directory, common)
-        if managed is not None:
-            return managed
         steps = [_step(kit, event, directory) for event in EVENTS]
         wanted: list[tuple[str, str]] = []
         other = _configured_steps(common, local)
@@ -108,6 +109,9 @@ def install(ctx: "Context", found: Plan) -> None:
     for step in found.steps:
         if step.action != "unchanged":
             put(step.path, step.data, step.kept)
+    added = [value for key, value in found.settings if key == GATE]
+    if added:
+        write_file(ctx.scratch(_ADDED), "".join(f"{ref}\n" for ref in [*_added(ctx), *added]).encode())
     for key, value in found.settings:
         _git_config(ctx, ["--add" if key == GATE else "--replace-all", key, value])
 
@@ -119,7 +123,7 @@ def _step(kit: Kit, event: str, directory: str) -> Step:
     if found is None:
         return Step(event, "installed", path, data)
     if is_ours(found):
-        return _ours_again(Step(event, "upgraded", path, data), found)
+        return _ours_again(Step(event, "upgraded", path, data), found, f"{event}{KEPT} beside it (it runs first)")
     kept = path + KEPT
     if look(kept) is not None and not same_file(path, kept):
         raise Refused(
@@ -136,20 +140,21 @@ def _own_step(kit: Kit, event: str, directory: str) -> Step:
     """One hook under a name that git does not look for: the settings name it."""
     path, data = f"{directory}/gitcoord-{event}", render(kit, event, chained=False)
     found = look(path)
-    return (
-        Step(event, "installed", path, data) if not found else _ours_again(Step(event, "upgraded", path, data), found)
-    )
+    if not found:
+        return Step(event, "installed", path, data)
+    return _ours_again(Step(event, "upgraded", path, data), found, f"a hook of your own ({event} beside it, say)")
 
 
-def _ours_again(step: Step, found: bytes) -> Step:
+def _ours_again(step: Step, found: bytes, better: str) -> Step:
+    """What becomes of a file under a name of ours; `better` is where lines of somebody's own belong."""
     if found == step.data and is_executable(step.path):
         return step._replace(action="unchanged")
-    if is_ours(found) and is_edited(found):
+    if is_edited(found):
         raise Refused(
             Refusal(
                 "edited-hook",
                 f"{step.path} was changed since gitcoord installed it",
-                hints=(f"move your lines to {step.event}{KEPT} beside it (it runs first), delete it, try again",),
+                hints=(f"move your lines to {better}, delete it, try again",),
             )
         )
     return step
@@ -183,12 +188,23 @@ def removal(ctx: "Context") -> "list[Step]":
 
 
 def uninstall(ctx: "Context", steps: "list[Step]") -> bool:
-    """Do as planned, and forget the gated refs. True if something changed."""
+    """Do as planned, and forget the gated refs that `install` added; all, where it is not known which those are.
+
+    True if something changed.
+    """
     _undo(ctx, steps)
-    gated = any(key == GATE.lower() for key, _ in _local(ctx))
-    if gated:
-        _git_config(ctx, ["--unset-all", GATE])
-    return gated or bool(steps)
+    gated = dict.fromkeys(value for key, value in _local(ctx) if key == GATE.lower())
+    added = _added(ctx)
+    ours = [ref for ref in gated if ref in added or (steps and not added)]
+    for ref in ours:
+        _git_config(ctx, ["--fixed-value", "--unset-all", GATE, ref])
+    if added:
+        remove_file(ctx.scratch(_ADDED))
+    return bool(ours or steps)
+
+
+def _added(ctx: "Context") -> list[str]:
+    return read_file(f"{ctx.repo.scratch}/{_ADDED}", 1 << 20).decode("utf-8", "surrogateescape").splitlines()
 
 
 def _removal(event: str, directory: str) -> "Step | None":
@@ -207,8 +223,9 @@ def _configured_steps(common: str, local: "list[tuple[str, str]]") -> "list[Step
     steps = []
     for event in EVENTS:
         path = f"{common}/hooks/gitcoord-{event}"
-        if any(key.startswith(f"hook.gitcoord-{event}.") for key, _ in local) or look(path) is not None:
-            steps.append(Step(event, "removed", path))
+        found = look(path)
+        if any(key.startswith(f"hook.gitcoord-{event}.") for key, _ in local) or found is not None:
+            steps.append(Step(event, "set aside" if found and is_edited(found) else "removed", path))
     return steps
 
 
@@ -216,11 +233,8 @@ def _undo(ctx: "Context", steps: "list[Step]") -> None:
     named = {key.rpartition(".")[0] for key, _ in _local(ctx)}
     for step in steps:
         section = f"hook.gitcoord-{step.event}"
-        if step.path.endswith(f"/gitcoord-{step.event}"):
-            if section in named:
-                _git_config(ctx, ["--remove-section", section])
-            remove_file(step.path)
-            continue
+        if step.path.endswith(f"/gitcoord-{step.event}") and section in named:
+            _git_config(ctx, ["--remove-section", section])
         if step.action == "set aside":
             bring_back(step.path, free_name(f"{step.path}.edited-gitcoord"))
         if step.kept and step.action != "left":
@@ -248,6 +262,12 @@ def _places(ctx: "Context") -> "tuple[str, str]":
         raise StoreError(f"git cannot tell where its hooks are: {complaint}")
     common, directory = out.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
     return common, directory
+
+
+def _own_directory(ctx: "Context", common: str) -> str:
+    """The git directory's own hooks directory, whatever core.hooksPath says; links followed."""
+    argv = ["git", "-c", f"core.hooksPath={common}/hooks", "rev-parse", "--path-format=absolute", "--git-path", "hooks"]
+    return run(argv, ctx.repo.env)[1].decode("utf-8", "surrogateescape").rstrip("\n")
 
 
 def _local(ctx: "Context") -> "list[tuple[str, str]]":

@@ -44,6 +44,8 @@ def is_ours(data: bytes) -> bool:
 
 
 def is_edited(data: bytes) -> bool:
-    """Did somebody change this hook of ours? An older version of ours is none of that."""
+    """Did somebody change or replace this hook of ours? An older version of ours is none of that."""
+    if not is_ours(data):
+        return True
     _, made, body = data.split(b"\n", 2)
     return made.removeprefix(_MADE)[:8] != f"{crc32(body):08x}".encode()

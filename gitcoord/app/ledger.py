@@ -201,6 +201,10 @@ def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> No
                 _load_beat(ctx, snapshot, view, agent)
         elif what[0] == "head":
             view.facts[what] = ctx.store.target("HEAD") or ""
+        elif what[0] == "restrictions":
+            from gitcoord.app.restrict import restrictions  # of what changes something, only a claim asks for it
+
+            view.facts[what] = restrictions(ctx, snapshot)
         elif what[0] not in _IN_TREE:
             from gitcoord.app.facts import read_fact  # a plain claim asks for none
 

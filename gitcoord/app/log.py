@@ -84,8 +84,8 @@ def paths_of(event: "Event") -> list[str]:
         found.append(shown(f"deploy/{body['target']}", "resource"))
     found += [shown(pair[1], pair[0]) for key in ("items", "freed", "kept") for pair in body.get(key, ())]
     found += [shown(entry["path"], entry["space"]) for key in ("claims", "released") for entry in body.get(key, ())]
-    found += body["paths"] if event.kind == "journal" else []
     found += [row["path"] for row in body.get("rows", ()) if row["path"]]
+    found += [path if isinstance(path, str) else shown(path[1], path[0]) for path in body.get("paths", ())]
     return found + [row["path"] for row in event.refused]
 
 

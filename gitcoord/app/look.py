@@ -125,7 +125,8 @@ def _by_policy(
     ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor", rows: "list[dict[str, object]]"
 ) -> None:
     """What the sync branch's policy adds: a shared path needs a claim, and a role writes only where it may."""
-    from gitcoord.app.policy import Source, sync_policy_commit
+    from gitcoord.app.policy import Source
+    from gitcoord.app.restrict import sync_policy_commit
     from gitcoord.core.policy import ENFORCE
     from gitcoord.core.roles import out_of_role
 

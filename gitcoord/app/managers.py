@@ -42,9 +42,14 @@ def find_manager(ctx: "Context", directory: str, common: str) -> "Managed | None
     scope = _scope(ctx) if path else ""
     if path and (scope != "local" or not f"{directory}/".startswith(f"{common}/")):
         return Managed("core.hooksPath", f"{scope} settings send git to {directory} for hooks", _shared(directory))
-    if not f"{directory}/".startswith(f"{common}/"):
-        return Managed("link", f"the hooks directory is a link to {directory}", _shared(directory))
-    return None
+    return find_link(directory, common)
+
+
+def find_link(directory: str, common: str) -> "Managed | None":
+    """What lies out of the git directory may belong to other repositories too."""
+    if f"{directory}/".startswith(f"{common}/"):
+        return None
+    return Managed("link", f"the hooks directory is a link to {directory}", _shared(directory))
 
 
 def _scope(ctx: "Context") -> str:

@@ -26,6 +26,7 @@ class Runner:
         self._key = check_key(key)
         self._nonce = ctx.host.random()
         self._held = -1
+        self._open = False  # our beginning is on record without an end, or may be
         self.token = 0
 
     def begin(self) -> "dict[str, object]":
@@ -36,26 +37,30 @@ class Runner:
         kind = kind_module("once")
         if self._held < 0:
             self._held = hold(self._ctx.scratch(f"once/{self._nonce}"))
+        self._open = True
         try:
             result = transact(self._ctx, kind.decide, kind.Once(self._actor, self._key, self._nonce))
         except Refused as refused:
+            self._open = False
             if refused.code == UNDER_WAY:
-                raise TimedOut(refused.message, hints=refused.hints, data={"key": self._key}) from None
+                raise TimedOut(refused.message, hints=refused.hints) from None
             if refused.code == UNKNOWN:
-                raise OutcomeUnknown(refused.message, hints=refused.hints, data={"key": self._key}) from None
+                raise OutcomeUnknown(refused.message, hints=refused.hints) from None
             raise
-        if result["begun"]:
-            self.token = int(str(result["token"]))
+        self._open = bool(result["begun"])
+        self.token = int(str(result["token"])) if self._open else 0
         return result
 
     def end(self, code: int) -> "dict[str, object]":
         kind = kind_module("done")
-        return transact(self._ctx, kind.decide, kind.Done(self._actor, self._key, self.token, code))
+        result = transact(self._ctx, kind.decide, kind.Done(self._actor, self._key, self.token, code))
+        self._open = False
+        return result
 
     def let_go(self) -> None:
-        """Only after the end is on record, or where nothing was begun."""
+        """The file stays where no end is on record: found and held by nobody, it says that the runner is gone."""
         if self._held >= 0:
-            let_go(self._held, self._ctx.scratch(f"once/{self._nonce}"))
+            let_go(self._held, "" if self._open else self._ctx.scratch(f"once/{self._nonce}"))
             self._held = -1
 
 

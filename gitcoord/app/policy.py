@@ -6,7 +6,7 @@ that borrows the repository's objects: what decides is what was committed, nothi
 index has conflict keys for names and patterns, and is asked for keys.
 """
 
-from gitcoord.core.claims import format_record
+from gitcoord.app.restrict import same_policy
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.policy import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
 from gitcoord.errors import CouldNotJudge
@@ -21,21 +21,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitcoord.app.context import Context
-    from gitcoord.app.ledger import Snapshot
     from gitcoord.core.codec import Record
 
 _GIT = ["git", "--no-replace-objects"]
-_VERSION = 3  # of what is remembered
+_VERSION = 4  # of what is remembered
 _SPECS = [
     "--", f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes",
     ":(top,icase)*/.gitattributes",
 ]  # fmt: skip
-
-
-def sync_policy_commit(ctx: "Context", snapshot: "Snapshot") -> str:
-    """The commit whose policy counts for grants: the sync branch's tip, else HEAD."""
-    sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
-    return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
 
 
 def staged_policy(ctx: "Context", *, worktree: bool) -> str:
@@ -94,8 +87,12 @@ class Source:
     def policy(self, paths: "Iterable[str]") -> Policy:
         """The settings, and what the attributes say of these paths."""
         present = bool(self._record["telling"] or self._record.get("config"))
-        policy = parse_policy(self.pairs)._replace(attributes=self.attributes(paths), present=present)
-        return policy._replace(rules=self.rules)
+        return parse_policy(self.pairs)._replace(
+            attributes=self.attributes(paths),
+            present=present,
+            writers=bool(self._record.get("writers")),
+            rules=self.rules,
+        )
 
     # --- attributes
 
@@ -158,10 +155,11 @@ class Source:
             return False
         if old["commit"] == self.commit:
             return True
-        argv = [*_GIT, "diff-tree", "-r", "--no-renames", "--name-only", "-z", old["commit"], self.commit, *_SPECS]
-        code, out, _ = run(argv, self._ctx.repo.env)
-        if code or out:
-            return False
+        if not same_policy(self._ctx.store, old["commit"], self.commit):
+            argv = [*_GIT, "diff-tree", "-r", "--no-renames", "--name-only", "-z", old["commit"], self.commit, *_SPECS]
+            code, out, _ = run(argv, self._ctx.repo.env)
+            if code or out:
+                return False
         old["commit"] = self.commit
         self._remember(old)
         return True
@@ -185,10 +183,11 @@ class Source:
             raise CouldNotJudge(
                 f"an attributes file of {self.commit[:12]} cannot be read", hints=("git fsck tells more",)
             )
-        telling = any(b"gitcoord" in blob.data for blob in blobs if blob is not None)
+        text = b"\n".join(blob.data for blob in blobs if blob is not None)
+        telling = b"gitcoord" in text
         return {
             "v": _VERSION, "commit": self.commit, "case": self._case, "settings": self._settings(config),
-            "config": config, "rules": rules, "telling": telling,
+            "config": config, "rules": rules, "telling": telling, "writers": b"gitcoord-writers" in text,
             "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 

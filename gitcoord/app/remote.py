@@ -185,6 +185,7 @@ def _fly(ctx: "Context", batch_id: str) -> None:
         store_batch(ctx, FLYING, batch)
         store_batch(ctx, OPEN, None)
     began = ctx.host.mono()
+    store_of(ctx).near.open(writing=True)  # the refs here will follow: that git gets ready meanwhile
     outcome = _push(ctx, batch)
     if outcome.kind == LANDED and LEDGER in batch.refs:
         _seen_since(ctx, began)  # it landed on the ledger that we know
@@ -194,10 +195,9 @@ def _fly(ctx: "Context", batch_id: str) -> None:
 def _push(ctx: "Context", batch: "Batch") -> Outcome:
     """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
     far = store_of(ctx).far
-    options = (f"agent={batch.agents[0]}",) if ctx.settings.flag("gitcoord.pushoptions", default=False) else ()
     patience = _STUBBORN
     while True:
-        report = far.push(batch.moves, options)
+        report = far.push(batch.moves, _options(ctx, batch.agents[0]))
         if report.kind in (LANDED, UNREACHABLE) and patience == _STUBBORN:
             return Outcome(*report)
         if report.kind == LANDED:
@@ -216,6 +216,10 @@ def _push(ctx: "Context", batch: "Batch") -> Outcome:
         if not patience:
             return Outcome(FAILED if report.kind == LOST else UNKNOWN, report.words)
         ctx.host.pause(0.1)
+
+
+def _options(ctx: "Context", agent: str) -> "tuple[str, ...]":
+    return (f"agent={agent}",) if ctx.settings.flag("gitcoord.pushoptions", default=False) else ()
 
 
 def _look_patiently(ctx: "Context") -> None:
@@ -306,6 +310,15 @@ class Step(NamedTuple):
 def transact_remotely(
     ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
 ) -> "dict[str, object]":
+    try:
+        return _transact(ctx, decide, command, ahead, copied=copied)
+    finally:
+        store_of(ctx).far.hang_up()
+
+
+def _transact(
+    ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
+) -> "dict[str, object]":
     actor = command.actor.agent
     began = ctx.host.mono()
     if ctx.reads_only:
@@ -355,6 +368,8 @@ def _joined(
         if not queue.held:
             return None, ""
         store.overlay = overlay(ctx)
+        if not store.overlay:
+            store.far.connect(_options(ctx, command.actor.agent))  # nobody else here is about to push
         try:
             step = _step(ctx, decide, command, ahead, copied=copied)
         finally:

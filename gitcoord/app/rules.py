@@ -1,7 +1,8 @@
 """The project's written rules: which version counts, what it says, who has read which."""
 
 from gitcoord.app.ledger import load, read_snapshot
-from gitcoord.app.policy import Source, sync_policy_commit
+from gitcoord.app.policy import Source
+from gitcoord.app.restrict import sync_policy_commit
 from gitcoord.app.transact import transact
 from gitcoord.core.claims import folds_case
 from gitcoord.core.kinds import kind_module

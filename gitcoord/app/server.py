@@ -80,7 +80,9 @@ def _step(kit: Kit, event: str, directory: str) -> "Step":
         return hooks._step(kit, event, directory)
     step = hooks.Step(event, "installed", beside, render(kit, event, chained=False))
     found = look(beside)
-    return step if found is None else hooks._ours_again(step._replace(action="upgraded"), found)
+    if found is None:
+        return step
+    return hooks._ours_again(step._replace(action="upgraded"), found, "a file of your own beside it")
 
 
 def install(ctx: "Context", found: Plan) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ARCHIVE = "refs/gitcoord-archive/"
 # The root last: while it is there, a teardown that was interrupted is known to have more to do.
 _WRITTEN = (
-    "gitcoord.gateRef", "gitcoord.ledger", "gitcoord.root", "gitcoord.authority", "gitcoord.namespaces", "gitcoord.atomic",
+    "gitcoord.ledger", "gitcoord.root", "gitcoord.authority", "gitcoord.namespaces", "gitcoord.atomic",
     "gitcoord.pushOptions", "gitcoord.readOnly",
 )  # fmt: skip
 _TRIES = 5

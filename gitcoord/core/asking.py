@@ -92,6 +92,7 @@ def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
     if isinstance(admitted, Refusal):
         return admitted
     early = (_repeat(state, command, view) if command.keep else None) or _access(command, view)
+    early = early or _out_of_role(state, command, view)
     if early is not None:
         return early
     ways = [in_the_way(state, view, item, agent, command.mode, command.units) for item in command.items]
@@ -230,6 +231,16 @@ def access_to(actor: Actor, item: Item, mode: str, units: int, view: "View") -> 
                 hints=(f'the settings allow: {", ".join(allowed)} (.gitcoord/config, resource "{name}")',),
             )
     return None
+
+
+def _out_of_role(state: "State", command: Take, view: "View") -> "Refusal | None":
+    """Only who may write there may keep others from it: the gates would let no change of it through."""
+    paths = tuple(item.name for item in command.items if item.space == "path")
+    if command.mode != WRITE or not paths or view.fact("restrictions") is None:
+        return None
+    from gitcoord.core.roles import may_not_claim  # only where the policy restricts somebody
+
+    return may_not_claim(state, command.actor, view, paths)
 
 
 def _repeat(state: "State", command: Take, view: "View") -> "Decision | Refusal | None":

@@ -148,7 +148,7 @@ class Lineages:
             builds = any(parent in after for parent in step.parents)
             change = next((change for change in step.changes if change.path == path), None)
             lands = change is not None and self.source(step, change) is not None
-            if change is not None and (lands or not builds):
+            if change is not None and not builds:
                 first.add(step.oid)
             if builds or (change is not None and not lands):
                 after.add(step.oid)

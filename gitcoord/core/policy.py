@@ -78,6 +78,7 @@ class Policy(NamedTuple):
     present: bool = False  # the project has a policy at all, so that there is something to guard
     ack: bool = False  # a push needs the pusher's word that it has read the rules
     rules: str = ""  # the rules' blob; '' where there are none
+    writers: bool = False  # some attributes say who writes
 
     def stage(self, rule: str) -> str:
         return self.stages.get(rule, ENFORCE)

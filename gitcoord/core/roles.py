@@ -1,9 +1,9 @@
 """Roles: what an agent is here to do, and so where it may write; and who may approve."""
 
 from gitcoord.core.claims import Item, key_of
-from gitcoord.core.policy import Policy, Role
+from gitcoord.core.policy import ENFORCE, Attributes, Policy, Role
 from gitcoord.errors import Refusal
-from gitcoord.names import covers, printable
+from gitcoord.names import covers, printable, shell_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,37 @@ def out_of_role(state: "State", policy: "Policy", actor: "Actor", agent: str, pa
         named = f"'{printable(role)}'" if role else "without a role"
         return f"it is written by {printable(', '.join(writers))}; '{agent}' is {named}"
     return ""
+
+
+def may_not_claim(state: "State", actor: "Actor", view: "View", paths: "tuple[str, ...]") -> "Refusal | None":
+    """The refusal of a write claim on what this agent's role does not write, or on what it covers."""
+    policy = view.fact("restrictions")
+    assert isinstance(policy, Policy)
+    if actor.unchecked:
+        actor = actor._replace(person=False)  # the stricter of both counts, as for the changes that the claim is for
+    free = is_free(state, policy, actor, actor.agent)
+    if policy.stage("role") != ENFORCE or may_approve(actor, policy.approvers) or (free and not policy.writers):
+        return None
+    classes = view.fact("classes", *paths) if free else {path: {path: Attributes()} for path in paths}
+    assert isinstance(classes, dict)
+    for path, found in classes.items():
+        for name in found:
+            message = out_of_role(state, policy._replace(attributes=found), actor, actor.agent, name)
+            if message:
+                return _not_claimed(actor.agent, path, name, message)
+    return None
+
+
+def _not_claimed(agent: str, path: str, name: str, message: str) -> Refusal:
+    below = f"'{printable(name)}' below it: " if name != path else ""
+    return Refusal(
+        "role",
+        f"'{printable(path)}' may not be claimed for writing: {below}{message}",
+        hints=(
+            f"to see it stay as it is meanwhile: git claim --mode read {shell_word(path)}",
+            f"leave the change to an agent whose role may; a person may give roles: git coord role {agent} <role>",
+        ),
+    )
 
 
 def is_free(state: "State", policy: "Policy", actor: "Actor", agent: str) -> bool:

@@ -38,6 +38,7 @@ class Actor(NamedTuple):
     parent: str = ""
     person: bool = False
     join: bool = False
+    unchecked: bool = False  # a person by the word of somebody else's machine alone
 
 
 class Beat(NamedTuple):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
 
 _MOST = 3
+_LONGEST = 120
 
 
 class About:
@@ -22,6 +23,7 @@ class About:
         self._space = item.space
         self._case = case
         self._key = fold(item.name, case=case)
+        self.handoffs: set[str] = set()  # of it, as far as they were told
 
     def name(self, space: str, path: str) -> str:
         """'it', or the path above or below it that is meant; '' where something else is."""
@@ -173,7 +175,35 @@ def _notice(event: "Event", body: "Record", about: About) -> "list[str]":
     ]
 
 
+def _handoff(event: "Event", body: "Record", about: About) -> "list[str]":
+    names = about.names([entry["space"], entry["path"]] for entry in body["claims"])
+    if not names:
+        return []
+    about.handoffs.add(f"h{event.seq}")
+    to = body["to"] or (f"the role {printable(body['role'])}" if body["role"] else "whoever takes it")
+    return [f"{event.agent} offered {_list(names)} to {to} (h{event.seq})"]
+
+
+def _accept(event: "Event", body: "Record", about: About) -> "list[str]":
+    names = about.names(body["items"])
+    return [f"{event.agent} took {_list(names)} over from {body['holder']} ({body['handoff']})"] if names else []
+
+
+def _close(event: "Event", body: "Record", about: About) -> "list[str]":
+    """It names no path: the offer before it did."""
+    known = body["handoff"] in about.handoffs
+    return [f"{event.agent}: the handoff {body['handoff']} was {printable(body['state'])}"] if known else []
+
+
+def _journal(event: "Event", body: "Record", about: About) -> "list[str]":
+    if not any(about.shown_name(path) for path in body["paths"]):
+        return []
+    first, more, _ = body["text"].partition("\n")
+    return [f"{event.agent} wrote: {printable(first[:_LONGEST])}{'...' if more or len(first) > _LONGEST else ''}"]
+
+
 _TELLING: "dict[str, Callable[[Event, Record, About], list[str]]]" = {
     "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
     "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
+    "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,
 }  # fmt: skip

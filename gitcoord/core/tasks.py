@@ -242,7 +242,7 @@ def not_the_owner(state: "State", task: "Record", agent: str) -> "Refusal | None
     whose = f"{task['state']}, {task['owner']}'s" if task["owner"] else task["state"]
     return Refusal(
         "not-yours",
-        f"{task['id']} is not '{agent}''s to move: it is {whose}",
+        f"'{agent}' does not have {task['id']}: it is {whose}",
         hints=(f"look at it: git coord task show {task['id']}",),
     )
 

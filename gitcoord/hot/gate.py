@@ -28,7 +28,8 @@ _WAY_OUT = {
     "pre-commit": "to commit all the same, on your own responsibility: git commit --no-verify",
     "pre-merge-commit": "to merge all the same, on your own responsibility: git merge --no-verify",
     "pre-push": "to push all the same, on your own responsibility: git push --no-verify",
-    "reference-transaction": "a person may do it with the hooks off: git -c core.hooksPath=/dev/null ...",
+    "reference-transaction": "a person may do it with the hooks off: git -c core.hooksPath=/dev/null"
+    " -c hook.gitcoord-reference-transaction.enabled=false ...",
 }
 _WHAT = {
     "pre-commit": "this commit",

@@ -33,7 +33,7 @@ def join(call: "Call", values: "Values", words: list[str]) -> int:
         result = in_time(call, ask, seconds)
     else:
         result = ask()
-    call.screen.answer(result)
+    call.screen.answer(result, ok=bool(result["done"]))
     for row in result["tasks"]:  # type: ignore[attr-defined]
         words_of = row["result"].get("summary") or row["result"].get("reason") or row["reason"]
         call.screen.say(f"{call.screen.paint(row['id'], 'bold')} {row['state']}: {printable(words_of or row['title'])}")

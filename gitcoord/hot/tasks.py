@@ -109,7 +109,7 @@ def _assign(call: "Call", values: "Values", id: str) -> int:
     command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
     seconds = duration(values, "wait")
     result = _in_line(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
-    call.screen.answer(result)
+    call.screen.answer(result, ok=result["task"] is not None)
     if result["task"] is None:
         _nothing(call, result)
         return 1

@@ -85,6 +85,12 @@ class Far:
     def wrote(self, oid: Oid, kind: str, data: bytes) -> None:
         """This object may be part of the next push: for those who send it themselves."""
 
+    def connect(self, options: "tuple[str, ...]" = ()) -> None:
+        """A push is likely to follow: for those who can connect ahead. Never fails; the push does."""
+
+    def hang_up(self) -> None:
+        """No push followed."""
+
     def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
         """Move all these refs there, or none."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]

@@ -39,6 +39,9 @@ class Stake(NamedTuple):
     paths: frozenset[str] = frozenset()
 
     def meets(self, other: "Stake") -> bool:
+        """Nothing meets nobody, not even everything: two pushes of code do not wait for each other, however large."""
+        if NOTHING in (self, other):
+            return False
         if self.everything or other.everything:
             return True
         return _agents_meet(self.agents, other.agents) or _paths_meet(self.paths, other.paths)

@@ -81,6 +81,9 @@ if TYPE_CHECKING:
             StoreError if git fails.
             """
 
+        def at_hand(self, oid: Oid) -> "Object | None":
+            """An object that can be read without starting anything; None says nothing."""
+
         def target(self, ref: RefName) -> "Oid | None":
             """Where a ref or HEAD points, whether or not that object is there; None where there is no such ref."""
 

@@ -32,6 +32,9 @@ class Pygit2Reader:
             ) from None
         self.oid_length = 40
 
+    def at_hand(self, oid: Oid) -> "Object | None":
+        return self.read([oid])[0]
+
     def target(self, ref: RefName) -> "Oid | None":
         return self._target(ref)
 

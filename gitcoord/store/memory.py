@@ -40,6 +40,9 @@ class MemoryStore:
 
     # --- reading
 
+    def at_hand(self, oid: Oid) -> "Object | None":
+        return self.read([oid])[0]
+
     def target(self, ref: RefName) -> "Oid | None":
         with self._lock:
             return self._refs.get(ref)

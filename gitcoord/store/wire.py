@@ -1,31 +1,38 @@
 """The remote for a process that lives long: it speaks git's protocol itself, without a `git push` for each swap.
 
-One connection reads the remote's refs, compares them with what was expected, and swaps. The swap itself is the server's
-git: a repository on this machine is reached through `git receive-pack` too, never by moving its refs from here.
+One connection reads the remote's refs, compares them with what was expected, and swaps. It is opened ahead, while the
+request is decided. The swap itself is the server's git: a repository on this machine is reached through `git receive-pack`
+too, never by moving its refs from here.
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from shlex import quote
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
-from dulwich.client import GitClient, SubprocessGitClient, get_transport_and_path
+from dulwich.client import GitClient, TraditionalGitClient, get_transport_and_path
 from dulwich.errors import SendPackError
 from dulwich.objects import ZERO_SHA, ShaFile
 from dulwich.pack import UnpackedObject, pack_objects_to_data
+from dulwich.protocol import Protocol
 
 from gitcoord.names import Oid
 from gitcoord.store.far import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, sort_out
-from gitcoord.store.process import run
+from gitcoord.store.process import Child, clean_environ, run
 
 SILENT = "silent"
+# What is about this clone, not about the repository on the other side.
+_OURS = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR", b"GIT_CONFIG_PARAMETERS", b"GIT_CONFIG_COUNT")
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
-
-Pack = Callable[..., "tuple[int, Iterator[UnpackedObject]]"]
 
 
 class _Moved(Exception):
     """A ref is not where it was expected."""
+
+
+class _HungUp(Exception):
+    """Nothing is to be sent on this connection any more."""
 
 
 class Wire(Far):
@@ -34,32 +41,51 @@ class Wire(Far):
     def __init__(self, env: "dict[bytes, bytes]", name: str, **settings: Any) -> None:
         super().__init__(env, name, **settings)
         self._written: dict[Oid, tuple[str, bytes]] = {}
-        self._client: tuple[GitClient, str] | None = None
+        self._client: tuple[GitClient | None, str] | None = None  # None: on this machine
+        self._open: _Connection | None = None
 
     def wrote(self, oid: Oid, kind: str, data: bytes) -> None:
         self._written[oid] = (kind, data)
+
+    def connect(self, options: "tuple[str, ...]" = ()) -> None:
+        self.hang_up()
+        if self.atomic:
+            try:
+                client, path = self._address()
+            except (ValueError, OSError):  # an address that only git understands
+                return
+            # What a client notes about one push is not the next one's.
+            own = copy(client) if client is not None else _Here(self._env, path)
+            self._open = _Connection(own, path, options)
+
+    def hang_up(self) -> None:
+        if self._open is not None:
+            self._open.hang_up()
+            self._open = None
 
     def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
         known = all(m.new is None or m.new == m.expected or m.new in self._written for m in moves)
         if not (self.atomic and known and all(len(m.new or m.expected or "") == 40 for m in moves)):
             return super()._push(moves, options)
-        try:
-            client, path = self._connect()
-        except (ValueError, OSError):  # an address that only git understands
+        if self._open is None or self._open.options != options:
+            self.connect(options)
+        connection, self._open = self._open, None
+        if connection is None:
             return super()._push(moves, options)
-        report = self._send(client, path, moves, options)
-        if report.kind == UNKNOWN:
-            self._client = None  # the thread that was left may still use it
-        if report.kind == SILENT:
+        wanted = {self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}
+        objects = [ShaFile.from_raw_string(_TYPES[kind], data) for kind, data in self._written.values()]
+        report = connection.push(wanted, objects, self._seconds)
+        if report.kind in (UNKNOWN, SILENT, UNREACHABLE):
             self._client = None
+        if report.kind == SILENT:
             return Report(UNREACHABLE, report.words)
         if report.kind == UNREACHABLE:  # git may know a way: helpers for credentials, proxies
-            self._client = None
             return super()._push(moves, options)
-        self._written.clear()
+        if report.kind != UNKNOWN:
+            self._written.clear()
         return report
 
-    def _connect(self) -> "tuple[GitClient, str]":
+    def _address(self) -> "tuple[GitClient | None, str]":
         if self._client is None:
             code, out, _ = run(["git", "remote", "get-url", "--push", "--", self.name], self._env)
             url = out.decode("utf-8", "surrogateescape").strip()
@@ -67,9 +93,7 @@ class Wire(Far):
                 raise ValueError(self.name)
             local = url.startswith(("/", ".", "file://"))
             self._client = (
-                (SubprocessGitClient(), url.removeprefix("file://"))
-                if local
-                else get_transport_and_path(url, ssh_command=self._ssh())
+                (None, url.removeprefix("file://")) if local else get_transport_and_path(url, ssh_command=self._ssh())
             )
         return self._client
 
@@ -81,78 +105,112 @@ class Wire(Far):
             return quote(self._env[b"GIT_SSH"].decode("utf-8", "surrogateescape"))  # a program, not a command line
         return wish.decode("utf-8", "surrogateescape") or None
 
-    def _send(self, client: GitClient, path: str, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
-        """In a thread of its own, because not every transport can be told how long to wait: who says nothing is left."""
-        wanted = {self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}
-        exchange = _Exchange(wanted)
-        thread = Thread(target=exchange.run, args=(client, path, self._pack(), options), daemon=True)
-        thread.start()
-        thread.join(self._seconds)
-        return exchange.leave(self._seconds)
 
-    def _pack(self) -> "Pack":
-        objects = [ShaFile.from_raw_string(_TYPES[kind], data) for kind, data in self._written.values()]
+class _Here(TraditionalGitClient):
+    """A repository on this machine. Its git starts at once, not when the thread that talks to it has its turn."""
 
-        def pack(have: object, want: object, **_: object) -> "tuple[int, Iterator[UnpackedObject]]":
-            count, data = pack_objects_to_data([(found, None) for found in objects])
-            return count, iter(data)
+    def __init__(self, env: "dict[bytes, bytes]", path: str) -> None:
+        super().__init__()
+        theirs = {name: value for name, value in clean_environ(env).items() if name not in _OURS}
+        self._child = Child(["git", "receive-pack", path], theirs)
 
-        return pack
+    def _connect(self, *_: object) -> "tuple[Protocol, Callable[[], bool], None]":
+        child = self._child
+        return Protocol(lambda size: child.exactly(size) or b"", child.send, child.close), lambda: True, None
 
 
-class _Exchange:
-    """One push: what is to move, how far it has come, what came of it."""
+class _Connection:
+    """One push: connected ahead, then told what is to move; how far it has come, what came of it.
 
-    def __init__(self, wanted: "dict[bytes, Move]") -> None:
-        self._wanted = wanted
+    In a thread of its own, because not every transport can be told how long to wait: one that says nothing is left.
+    """
+
+    def __init__(self, client: GitClient, path: str, options: "tuple[str, ...]") -> None:
+        self.options = options
+        self._client = client
+        self._wanted: dict[bytes, Move] = {}
+        self._objects: list[ShaFile] = []
+        self._heard: list[bytes] = []
         self._lock = Lock()
+        self._ready, self._over = Event(), Event()
         self._sent = self._left = False
         self._report: Report | None = None
+        self._tail = self._client._handle_receive_pack_tail
+        self._client._handle_receive_pack_tail = self._finish  # type: ignore[method-assign]
+        Thread(target=self._run, args=(path.encode("utf-8", "surrogateescape"),), daemon=True).start()
 
-    def leave(self, seconds: float) -> Report:
-        """What came of it. If that is not known yet, it sends nothing from now on that it has not begun to send."""
+    def push(self, wanted: "dict[bytes, Move]", objects: "list[ShaFile]", seconds: float) -> Report:
+        """What came of it. If that is not known in time, it sends nothing from then on that it has not begun to send."""
+        self._wanted, self._objects = wanted, objects
+        self._ready.set()
+        self._over.wait(seconds)
         with self._lock:
             self._left = True
             words = f"no answer within {seconds:.0f} seconds"
             return self._report or Report(UNKNOWN if self._sent else SILENT, words)
 
-    def run(self, client: GitClient, path: str, pack: "Pack", options: "tuple[str, ...]") -> None:
-        report = self._run(client, path, pack, options)
+    def hang_up(self) -> None:
         with self._lock:
-            self._report = report
+            self._left = True
+        self._ready.set()
 
-    def _run(self, client: GitClient, path: str, pack: "Pack", options: "tuple[str, ...]") -> Report:
-        heard: list[bytes] = []
+    def _run(self, path: bytes) -> None:
+        options = [option.encode() for option in self.options] or None
         try:
-            result = client.send_pack(
-                path.encode("utf-8", "surrogateescape"),
-                self._update,
-                pack,
-                progress=heard.append,
-                push_options=[option.encode() for option in options] or None,
-                atomic=True,
+            result = self._client.send_pack(
+                path, self._update, self._pack, progress=self._heard.append, push_options=options, atomic=True
             )
+            self._tell(self._read(result.ref_status))
         except _Moved as moved:
-            return Report(LOST, f"{moved} is not where it was")
+            self._tell(Report(LOST, f"{moved} is not where it was"))
         except SendPackError as error:
-            return Report(FAILED, str(error))
+            self._tell(Report(FAILED, str(error)))
         except (
             Exception
         ) as error:  # each transport has errors of its own kinds, for passwords and broken connections too
-            return Report(UNKNOWN if self._sent else UNREACHABLE, f"{type(error).__name__}: {error}")
-        status = result.ref_status or {}
-        reasons = [str(reason) for ref, reason in status.items() if reason is not None]
-        return sort_out(reasons, b"".join(heard).decode("utf-8", "replace").strip()) if reasons else Report(LANDED)
+            self._tell(Report(UNKNOWN if self._sent else UNREACHABLE, f"{type(error).__name__}: {error}"))
+
+    def _finish(self, *words: Any, **named: Any) -> Any:
+        """Once the server has reported, its refs are where they are: nobody waits for its last hooks and housekeeping."""
+        parser = self._client._report_status_parser
+        if parser is not None:
+            handle = parser.handle_packet
+
+            def heed(packet: "bytes | None") -> None:
+                handle(packet)
+                if packet is None:
+                    self._tell(self._read(dict(parser.check())))
+
+            parser.handle_packet = heed  # type: ignore[method-assign, assignment]
+        return self._tail(*words, **named)
+
+    def _tell(self, report: Report) -> None:
+        with self._lock:
+            self._report = self._report or report
+        self._over.set()
+
+    def _read(self, status: "dict[bytes, str | None] | None") -> Report:
+        reasons = [str(reason) for reason in (status or {}).values() if reason is not None]
+        words = b"".join(self._heard).decode("utf-8", "replace").strip()
+        return sort_out(reasons, words) if reasons else Report(LANDED)
 
     def _update(self, there: "dict[Any, Any]") -> "dict[Any, Any]":
         """What to move, now that it is known where everything is."""
+        self._ready.wait()
+        with self._lock:
+            if self._left:
+                raise _HungUp
         for ref, m in self._wanted.items():
             now = there.get(ref)
             if (now.decode() if now else None) != m.expected:
                 raise _Moved(ref.decode("utf-8", "replace"))
         with self._lock:
             if self._left:
-                raise TimeoutError
+                raise _HungUp
             self._sent = True
         changed = {ref: m for ref, m in self._wanted.items() if m.new != m.expected}
         return {ref: m.new.encode() if m.new else ZERO_SHA for ref, m in changed.items()}
+
+    def _pack(self, have: object, want: object, **_: object) -> "tuple[int, Iterator[UnpackedObject]]":
+        count, data = pack_objects_to_data([(found, None) for found in self._objects])
+        return count, iter(data)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, library, oneshot, remote, report, server, size
+from tests.bench import crowd, gates, library, oneshot, remote, report, server, size, tasks, watch
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
 
@@ -21,6 +21,8 @@ class Scale(NamedTuple):
     chunk: int = 10
     commits: int = 2000
     fleet: remote.Plan = remote.Plan()
+    queue: tasks.Plan = tasks.Plan()
+    idle: float = 30.0
 
 
 QUICK = Scale(
@@ -31,6 +33,8 @@ QUICK = Scale(
     chunk=2,
     commits=20,
     fleet=remote.Plan(2, 2, 1.0, 1, 1.0),
+    queue=tasks.Plan(3, 12, 1),
+    idle=0.5,
 )
 Bench = Callable[[Place, Path, Scale], list[Result]]
 
@@ -50,6 +54,8 @@ BENCHES: dict[str, Bench] = {
     "spread": lambda place, cache, scale: size.spread(place, cache, scale.rounds, scale.claims),
     "flat": lambda place, cache, scale: size.flat(place, cache, scale.rounds, scale.claims),
     "events": lambda place, cache, scale: size.events(place, cache, scale.rounds, scale.events),
+    "watch": lambda place, cache, scale: watch.follow(place, scale.rounds, scale.idle),
+    "tasks": lambda place, cache, scale: tasks.next_task(place, scale.queue),
     "library": lambda place, cache, scale: library.pairs(place, scale.rounds, scale.chunk),
 }
 NEED_LFS = ("claim", "list")

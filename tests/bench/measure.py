@@ -25,11 +25,11 @@ def run_timed(argv: Sequence[str], env: Mapping[str, str], errors: str) -> float
     return seconds
 
 
-def spawn(argv: Sequence[str], env: Mapping[str, str], errors: str) -> int:
+def spawn(argv: Sequence[str], env: Mapping[str, str], errors: str, out: str = os.devnull) -> int:
     """Start a process with nothing around it that would count: no shell, no pipes."""
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
     ]
     return os.posix_spawnp(argv[0], list(argv), env, file_actions=actions)

@@ -37,6 +37,9 @@ class PackStore:
 
     # --- the interface
 
+    def at_hand(self, oid: Oid) -> Object | None:
+        return self.read([oid])[0]
+
     def target(self, ref: RefName) -> Oid | None:
         return self.refs.get(ref)
 

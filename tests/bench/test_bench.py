@@ -37,6 +37,8 @@ _ROWS = {
     "spread": {"spread": True},
     "flat": {"flat": True},
     "events": {"events": True},
+    "watch": {"watch": True, "watch-idle": True},
+    "tasks": {"tasks": True},
     "library": {"library": False, "library-wal": False, "library-nosync": False},
 }
 

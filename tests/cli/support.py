@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support import git
+from tests.support import UNHOOKED, git
 
 ROOT = Path(__file__).parents[2]
 _SITE = sysconfig.get_path("purelib")
@@ -115,7 +115,7 @@ class World:
         beat["wall"] -= seconds
         text = json.dumps(beat, sort_keys=True, separators=(",", ":")) + "\n"
         oid = self.git("hash-object", "-w", "--stdin", data=text.encode())
-        self.git("-c", "core.hooksPath=/dev/null", "update-ref", ref, oid)
+        self.git(*UNHOOKED, "update-ref", ref, oid)
 
     # --- commands
 

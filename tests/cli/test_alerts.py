@@ -43,6 +43,17 @@ def test_an_expiry_is_told_once_by_who_made_it(world: World) -> None:
     assert first["repository"] == str(world.top)
 
 
+def test_a_task_that_goes_to_another(world: World) -> None:
+    assert world.coord("task", "add", "paint it").code == 0
+    task = world.coord("task", "next", "--json").json["task"]["id"]
+    assert world.coord("task", "next", agent="bob").code != 0, "it has an owner"
+    world.fall_silent("alice")
+    assert world.coord("task", "next", agent="bob").code == 0
+    (row,) = alerts(world, 1)
+    assert (row["alert"], row["agent"], row["more"]) == ("reassigned", "bob", 0)
+    assert [(t["id"], t["agent"], t["to"]) for t in row["tasks"]] == [(task, "alice", "open")]
+
+
 def test_a_wait_of_more_than_twice_what_was_expected(world: World) -> None:
     world.take("src/a.py", "--expect", "1s", "-m", "fix")
     world.take("docs", "--expect", "1h")

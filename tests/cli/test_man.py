@@ -84,8 +84,8 @@ def test_every_command_of_git_coord_is_described() -> None:
 def test_every_setting_of_the_policy_is_described() -> None:
     """All but those of resources, which git-claim(1) tells, and what is only reserved."""
     words = set(re.split(r"[,\s=]+", "\n".join(entries("git-coord.1", "CONFIGURATION"))))
-    for part in ("gitcoord", "rule", "role", "agent", "deploy"):
-        middle = {"gitcoord": "", "deploy": "<target>."}.get(part, f"<{part}>.")
+    for part in ("gitcoord", "rule", "role", "agent", "deploy", "rules", "sequence"):
+        middle = {"gitcoord": "", "rules": "", "deploy": "<target>."}.get(part, f"<{part}>.")
         settings = {f"{part}.{middle}{name}" for name in KNOWN[part] if name not in ("authority", "sync")}
         assert settings <= words
     assert "rollout.<rule>" in words

@@ -126,6 +126,19 @@ def test_what_cannot_be_started_did_not_happen(world: World) -> None:
     assert world.coord("once", "k", "--", "sh", "-c", "exit 4").code == 4
 
 
+def test_an_end_that_cannot_be_recorded_is_no_end(world: World, tmp_path: Path) -> None:
+    """Its agent lives on, but nobody runs it any more: the outcome is unknown, not under way."""
+    lock = world.top / ".git/refs/heads/gitcoord.lock"
+    with under_way(world, "k", f"{wait_for(tmp_path / 'go')}; exit 6") as process:
+        lock.touch()
+        (tmp_path / "go").touch()
+        assert process.wait(60) == 6
+        assert process.stderr is not None and b"is not on record" in process.stderr.read()
+    lock.unlink()
+    world.take("x")
+    assert world.coord("once", "k", "--", "true").code == 5
+
+
 def test_a_live_run_is_not_forgotten(world: World, tmp_path: Path) -> None:
     with under_way(world, "k", wait_for(tmp_path / "go")) as process:
         done = world.person("once", "--forget", "k", "--reason", "x")

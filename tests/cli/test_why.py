@@ -45,6 +45,29 @@ def test_a_life(world: World) -> None:
     assert world.coord("why", "-n", "1", "src/a.py").err.startswith("(5 older")
 
 
+def test_handed_over_and_written_about(world: World) -> None:
+    sections = ("--state", "half done", "--changed", "the parser", "--remaining", "the tests", "--next", "write them")
+    rest = ("--blockers", "none", "--assumptions", "none")
+    world.take("src/a.py")
+    first = world.handoff("new", "--to", "bob", *sections, *rest)
+    assert first.code == 0, first
+    offer = f"h{len(world.events())}"
+    assert world.handoff("decline", offer, "--reason", "busy", agent="bob").code == 0
+    world.handoff("new", *sections, *rest)
+    second = f"h{len(world.events())}"
+    assert world.handoff("accept", second, agent="carol").code == 0
+    assert world.coord("journal", "add", "-m", "tabs\nare hard", "--path", "src/a.py", agent="carol").code == 0
+    assert story(world, "src/a.py") == [
+        "alice claimed it",
+        f"alice offered it to bob ({offer})",
+        f"bob: the handoff {offer} was declined: busy",
+        f"alice offered it to whoever takes it ({second})",
+        f"carol took it over from alice ({second})",
+        "carol wrote: tabs...",
+    ]
+    assert story(world, "src/b.py") == []
+
+
 def test_what_nobody_ever_did(world: World) -> None:
     done = world.coord("why", "nothing")
     assert (done.code, done.out) == (0, "nothing is on record about it\n")

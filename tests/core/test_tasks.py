@@ -316,7 +316,7 @@ WRONG = {
     "an owner": New("a", owner="No One"),
     "a line": New("a", line="../x"),
     "a role": New("a", role="a b"),
-    "attempts": New("a", limit=0),
+    "attempts": New("a", limit=-1),
     "time": New("a", expected=-1),
 }
 

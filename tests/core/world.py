@@ -10,7 +10,8 @@ from gitcoord.core.codec import dumps
 from gitcoord.core.events import Decision, Event, apply, decode_event, effects, encode_event
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.kinds.init import first_event
-from gitcoord.core.policy import parse_policy
+from gitcoord.core.policy import Attributes, parse_policy
+from gitcoord.core.policy import Policy as ProjectPolicy
 from gitcoord.core.sessions import Beat, Seen, encode_beat, next_beat
 from gitcoord.core.state import Policy, State, View
 from gitcoord.core.workers import Workers, cap_resources
@@ -64,6 +65,10 @@ class SeenView(View):
             return Workers(dict(self.world.caps))
         if kind == "policy":
             return parse_policy(("gitcoord.approver", name) for name in self.world.approvers)
+        if kind == "restrictions":
+            return self.world.policy
+        if kind == "classes":
+            return {path: {path: self.world.classes.get(path, Attributes())} for path in rest}
         return {"head": self.world.head, "approvers": self.world.approvers, "gone": self.world.gone}[kind]
 
 
@@ -83,6 +88,8 @@ class World:
         self.head = ""
         self.approvers: list[str] = []
         self.caps: dict[str, int] = {}
+        self.policy: ProjectPolicy | None = None
+        self.classes: dict[str, Attributes] = {}
         self.dirty: set[str] = set()
         self.changed: dict[str, list[list[str]]] = {}
         self.landed: set[str] = set()

@@ -1,10 +1,14 @@
 """A repository with gitcoord in it, and a stand-in for git-claim that notes how it was called."""
 
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from gitcoord.app.hooks import CONFIGURED
 from tests.cli.support import COORD, Done, World
 
 # Notes its arguments and what it reads, ends as the file 'verdict' says. Without input of its own git gives /dev/null.
@@ -14,20 +18,52 @@ _STAND_IN = """#!/bin/sh
 """
 
 
-class Place(World):
-    """The tests' repository. `bin` is first on PATH, and holds the stand-in."""
+_VERSION = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout.split()[2]
+NEWER = tuple(int(number) for number in _VERSION.split(".")[:2]) >= CONFIGURED
+CHAIN, CONFIG = "chain", "config"
+# How hooks are installed: what is claimed of hooks must hold both ways. Every git runs chained ones.
+WAYS = [
+    CHAIN,
+    pytest.param(
+        CONFIG, marks=pytest.mark.skipif(not NEWER, reason=f"git {_VERSION} takes no hooks from its settings")
+    ),
+]
 
-    def __init__(self, top: Path, place: Path) -> None:
+
+def script(path: Path, text: str, mode: int = 0o755) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def pretend(bin: Path, way: str) -> None:
+    """A git first on PATH that says it is of the version for this way. All else it does is the real one's."""
+    version = {CHAIN: "2.53.0", CONFIG: "2.54.0"}[way]
+    script(
+        bin / "git",
+        f'#!/bin/sh\n[ "$1" != version ] || {{ echo git version {version}; exit; }}\nexec {shutil.which("git")} "$@"\n',
+    )
+
+
+class Place(World):
+    """The tests' repository. `bin` is first on gitcoord's PATH, and holds the stand-in."""
+
+    def __init__(self, top: Path, place: Path, way: str = CHAIN) -> None:
         self.bin = place / "bin"
         self.bin.mkdir(parents=True)
         self.stand_in = self.script(self.bin / "git-claim", _STAND_IN)
+        self.way = way
+        if way == CHAIN and NEWER:
+            pretend(self.bin, CHAIN)
         super().__init__(top)
 
     def script(self, path: Path, text: str, mode: int = 0o755) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(mode)
-        return path
+        return script(path, text, mode)
+
+    def hook(self, event: str) -> Path:
+        """Where our hook is installed."""
+        return self.hooks / (event if self.way == CHAIN else f"gitcoord-{event}")
 
     @property
     def hooks(self) -> Path:
@@ -35,7 +71,11 @@ class Place(World):
 
     @property
     def path(self) -> dict[str, str]:
-        return {"PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}"}
+        return {"PATH": os.pathsep.join([str(self.stand_in.parent), str(self.bin), os.environ["PATH"]])}
+
+    def move_stand_in(self) -> None:
+        """git-claim is at another place now: that makes another text of every hook, as a newer version does."""
+        self.stand_in = self.stand_in.rename(self.script(self.bin / "new/git-claim", ""))
 
     def coordinate(self, *words: str, cwd: str = "", env: dict[str, str] | None = None) -> Done:
         return self.run(COORD, words, "", cwd, {**self.path, **(env or {})})
@@ -51,7 +91,7 @@ class Place(World):
 
     def calls(self) -> list[str]:
         """What the stand-in noted since it was last asked, line by line."""
-        notes = self.bin / "calls"
+        notes = self.stand_in.parent / "calls"
         lines = notes.read_text().splitlines() if notes.exists() else []
         notes.unlink(missing_ok=True)
         return lines
@@ -61,7 +101,7 @@ class Place(World):
         return [line.split("|")[1] for line in self.calls() if line.startswith("--gate|")]
 
     def says(self, code: int) -> None:
-        (self.bin / "verdict").write_text(str(code))
+        (self.stand_in.parent / "verdict").write_text(str(code))
 
     def try_git(self, *words: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> Done:
         done = subprocess.run(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.support import CLAIM, COORD, Done, World
-from tests.support import git
+from tests.support import UNHOOKED, git
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "reference-transaction", "pre-push")
 _HOOK = """#!/bin/sh
@@ -61,7 +61,7 @@ class Project:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def unhooked(self, *words: str) -> str:
-        return self.git("-c", "core.hooksPath=/dev/null", *words)
+        return self.git(*UNHOOKED, *words)
 
     def write(self, files: dict[str, str | None]) -> None:
         for name, text in files.items():

@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,18 +14,22 @@ from gitcoord.app.hooktext import KEPT
 from gitcoord.app.managers import EVENTS
 from gitcoord.errors import StoreError
 from tests.cli.support import ROOT
-from tests.hooks.places import Place, picture
+from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture, pretend
 from tests.support import git
 
 # A hook of somebody's own: notes its name, its arguments and what it reads.
 OLD = '#!/bin/sh\n{ echo "old %s" "$@"; cat; } >>"$(git rev-parse --git-common-dir)/old"\n'
 
 
-@pytest.fixture
-def place(git_repo: GitRepo, tmp_path: Path) -> Iterator[Place]:
-    place = Place(Path(git_repo.workspace), tmp_path)
+@pytest.fixture(params=WAYS)
+def place(git_repo: GitRepo, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    place = Place(Path(git_repo.workspace), tmp_path, request.param)
     place.init()
-    yield place
+    return place
+
+
+only_chained = pytest.mark.parametrize("place", [CHAIN], indirect=True)
+only_configured = pytest.mark.parametrize("place", WAYS[1:], indirect=True)
 
 
 def with_old_hooks(place: Place, *events: str) -> None:
@@ -124,13 +127,13 @@ def test_linked_work_trees_are_covered(place: Place, tmp_path: Path) -> None:
     assert place.judged() == ["pre-commit", "prepare-commit-msg", "post-commit"]
     place.ok("uninstall-hooks")
     done = place.run_in(tmp_path / "tree", "install-hooks")
-    assert done.code == 0 and (place.hooks / "pre-push").exists(), done
+    assert done.code == 0 and place.hook("pre-push").exists(), done
 
 
 # --- beside what was there ----------------------------------------------------------------------------------------
 
 
-def test_old_hooks_run_first_with_the_same_words_and_input(place: Place, tmp_path: Path) -> None:
+def test_old_hooks_run_with_the_same_words_and_input(place: Place, tmp_path: Path) -> None:
     remote(place, tmp_path)
     with_old_hooks(place)
 
@@ -169,6 +172,8 @@ def test_a_failing_old_hook_fails_the_whole(place: Place, tmp_path: Path, event:
         words = ("update-ref", "refs/heads/new", "HEAD")
     done = place.try_git(*words)
     assert done.code != 0 and "no" in done.err
+    if place.way == CONFIG:
+        return  # git runs those of its settings first
     assert event not in place.judged()
     arguments = ("prepared",) if event == "reference-transaction" else ()
     assert (
@@ -195,7 +200,9 @@ def test_a_large_transaction_reaches_both(place: Place) -> None:
     )
     lines = [f"{'0' * 40} {oid} refs/heads/many/{n}" for n in range(2000)]
     assert sorted(place.calls()[1:]) == sorted(lines)
-    assert sum("refs/heads/many" in line for line in old_calls(place)) == 2 * len(lines)
+    told = old_calls(place)
+    states = sum(line.startswith("old ") for line in told)
+    assert states >= 2 and sum("refs/heads/many" in line for line in told) == states * len(lines)
 
 
 def test_a_hook_that_git_ignores_stays_ignored(place: Place) -> None:
@@ -217,7 +224,8 @@ def test_uninstall_restores_byte_for_byte(place: Place) -> None:
     before, settings = picture(place.hooks), (place.top / ".git/config").read_text()
     place.ok("install-hooks")
     assert picture(place.hooks) != before
-    assert "restored" in [row["action"] for row in place.ok("uninstall-hooks", "--json").json["hooks"]]
+    actions = [row["action"] for row in place.ok("uninstall-hooks", "--json").json["hooks"]]
+    assert ("restored" if place.way == CHAIN else "removed") in actions
     assert picture(place.hooks) == before
     assert (place.top / ".git/config").read_text() == settings
     assert "no hooks" in place.ok("uninstall-hooks").out
@@ -244,7 +252,8 @@ def test_dry_run_changes_nothing(place: Place) -> None:
     with_old_hooks(place, "pre-commit")
     before, settings = picture(place.hooks), (place.top / ".git/config").read_text()
     done = place.ok("install-hooks", "--dry-run")
-    assert f"would install {place.hooks}/pre-commit; the hook that was there runs first" in done.out
+    first = "; the hook that was there runs first" if place.way == CHAIN else "\n"
+    assert f"would install {place.hook('pre-commit')}{first}" in done.out
     assert picture(place.hooks) == before and (place.top / ".git/config").read_text() == settings
     place.ok("install-hooks")
     installed = picture(place.hooks)
@@ -253,33 +262,43 @@ def test_dry_run_changes_nothing(place: Place) -> None:
 
 
 def test_an_upgrade_replaces_our_own_old_version(place: Place) -> None:
-    """Another place of git-claim makes another text, as a newer version does."""
     with_old_hooks(place, "pre-commit")
     place.ok("install-hooks")
-    place.stand_in.rename(place.script(place.bin / "new/git-claim", ""))
-    place.bin = place.bin / "new"
+    place.move_stand_in()
     actions = {row["action"] for row in place.ok("install-hooks", "--json").json["hooks"]}
     assert actions == {"upgraded"}
-    assert (place.hooks / f"pre-commit{KEPT}").read_text() == OLD % "pre-commit"
+    kept = f"pre-commit{KEPT}" if place.way == CHAIN else "pre-commit"
+    assert (place.hooks / kept).read_text() == OLD % "pre-commit"
+    place.git("commit", "-q", "--allow-empty", "-m", "x")
+    assert old_calls(place) == ["old pre-commit"] and "pre-commit" in place.judged()
     place.ok("uninstall-hooks")
     assert (place.hooks / "pre-commit").read_text() == OLD % "pre-commit"
 
 
-def test_lines_that_somebody_added_are_not_lost(place: Place) -> None:
+def test_lines_that_somebody_added_are_not_lost(place: Place, text: str = "") -> None:
     with_old_hooks(place, "pre-push")
     place.ok("install-hooks")
-    hook = place.hooks / "pre-push"
-    edited = hook.read_text() + "git lfs pre-push\n"
+    hook = place.hook("pre-push")
+    edited = text or hook.read_text() + "git lfs pre-push\n"
     hook.write_text(edited)
-    place.stand_in.rename(place.script(place.bin / "new/git-claim", ""))
-    place.bin = place.bin / "new"
+    place.move_stand_in()
     done = place.coordinate("install-hooks", "--json")
     assert (done.code, done.json["error"]) == (1, "edited-hook") and hook.read_text() == edited
-    place.ok("uninstall-hooks")
-    assert hook.read_text() == OLD % "pre-push"
-    assert (place.hooks / "pre-push.edited-gitcoord").read_text() == edited
+    own = f"pre-push{KEPT}" if place.way == CHAIN else "a hook of your own"
+    assert own in done.json["hints"][0]
+    rows = {row["hook"]: row["action"] for row in place.ok("uninstall-hooks", "--json").json["hooks"]}
+    assert rows["pre-push"] == "set aside"
+    assert (place.hooks / "pre-push").read_text() == OLD % "pre-push"
+    assert Path(f"{hook}.edited-gitcoord").read_text() == edited
+    assert "hook.gitcoord" not in place.git("config", "--local", "--list")
 
 
+@only_configured
+def test_what_replaced_ours_is_not_lost(place: Place) -> None:
+    test_lines_that_somebody_added_are_not_lost(place, "#!/bin/sh\necho new\n")
+
+
+@only_chained
 def test_a_hook_that_replaced_ours_is_not_overwritten(place: Place) -> None:
     with_old_hooks(place, "pre-commit")
     place.ok("install-hooks")
@@ -293,6 +312,7 @@ def test_a_hook_that_replaced_ours_is_not_overwritten(place: Place) -> None:
     assert (place.hooks / f"pre-commit{KEPT}").read_text() == OLD % "pre-commit"
 
 
+@only_chained
 def test_an_interrupted_install_goes_on(place: Place) -> None:
     """The old hook has its second name already, and ours is not there yet."""
     with_old_hooks(place, "pre-commit")
@@ -304,10 +324,26 @@ def test_an_interrupted_install_goes_on(place: Place) -> None:
     assert sorted(p.name for p in place.hooks.iterdir() if "sample" not in p.name) == ["pre-commit"]
 
 
+@only_configured
+def test_an_install_without_its_settings_goes_on(place: Place) -> None:
+    """The files are there, and nothing names them yet; then only one half of what names one."""
+    place.ok("install-hooks")
+    settings = (place.top / ".git/config").read_text()
+    for cut in ("--remove-section=hook.gitcoord-pre-commit", "--unset=hook.gitcoord-pre-commit.event"):
+        word, _, name = cut.partition("=")
+        place.git("config", word, name)
+        place.git("commit", "-q", "--allow-empty", "-m", "x")
+        assert "pre-commit" not in place.judged()
+        assert place.ok("install-hooks", "--json").json["changed"] is True
+        place.git("commit", "-q", "--allow-empty", "-m", "x")
+        assert place.judged().count("pre-commit") == 1
+    assert sorted((place.top / ".git/config").read_text().split()) == sorted(settings.split())
+
+
 def test_no_hooks_directory_is_no_obstacle(place: Place) -> None:
     subprocess.run(["rm", "-r", place.hooks], check=True)
     place.ok("install-hooks")
-    assert (place.hooks / "pre-commit").stat().st_mode & 0o111
+    assert place.hook("pre-commit").stat().st_mode & 0o111
 
 
 # --- which refs ---------------------------------------------------------------------------------------------------
@@ -324,13 +360,17 @@ def test_the_sync_branch_and_what_is_deployed_are_guarded(place: Place) -> None:
     ]
     place.git("update-ref", "refs/heads/release/1", "HEAD")
     assert place.judged() == ["reference-transaction"]
+    place.ok("install-hooks")
+    place.ok("uninstall-hooks")
+    assert place.git("config", "--get-all", "gitcoord.gateRef") == "refs/heads/mine", "it was the user's own"
+    assert "no hooks" in place.ok("uninstall-hooks").out
 
 
 def test_a_deploy_ref_that_makes_no_sense_is_named(place: Place) -> None:
     place.commit({".gitcoord/config": '[deploy "web"]\n\tref = production\n'})
     done = place.coordinate("install-hooks", "--json")
     assert (done.code, done.json["error"]) == (4, "could-not-judge") and "deploy.web.ref" in done.json["message"]
-    assert not (place.hooks / "pre-commit").exists()
+    assert not place.hook("pre-commit").exists()
 
 
 # --- who else looks after hooks -----------------------------------------------------------------------------------
@@ -367,6 +407,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@only_chained
 @pytest.mark.parametrize("case", CASES)
 def test_a_manager_is_told_and_nothing_changed(place: Place, tmp_path: Path, case: str) -> None:
     manager, files, settings = managers(place, tmp_path)[case]
@@ -386,6 +427,34 @@ def test_a_manager_is_told_and_nothing_changed(place: Place, tmp_path: Path, cas
     assert "gateRef" not in (place.top / ".git/config").read_text()
 
 
+@only_configured
+@pytest.mark.parametrize("case", CASES)
+def test_beside_a_manager_nothing_of_its_own_changes(place: Place, tmp_path: Path, case: str) -> None:
+    """Its hooks, wherever git looks for them, and ours run; ours are gone without a trace afterwards."""
+    _, files, settings = managers(place, tmp_path)[case]
+    for name, text in files.items():
+        place.script(place.top / name, text)
+    for key, value in settings.items():
+        place.git("config", key, value)
+    place.script(
+        Path(place.git("rev-parse", "--path-format=absolute", "--git-path", "hooks")) / "post-commit", OLD % case
+    )
+    before = _theirs(place)
+    assert place.ok("install-hooks", "--json").json["way"] == CONFIG
+    place.git("commit", "-q", "--allow-empty", "-m", "x")
+    assert place.judged() == ["pre-commit", "prepare-commit-msg", "reference-transaction", "post-commit"]
+    assert old_calls(place) == [f"old {case}"]
+    place.ok("uninstall-hooks")
+    assert _theirs(place) == before
+
+
+def _theirs(place: Place) -> dict[str, tuple[str, int, bytes]]:
+    """All but what git writes with every commit, and gitcoord's scratch."""
+    passing = (".git/gitcoord/", ".git/objects/", ".git/logs/", ".git/refs/", ".git/index", ".git/COMMIT_EDITMSG")
+    return {name: row for name, row in picture(place.top).items() if not name.startswith(passing)}
+
+
+@only_chained
 def test_settings_of_the_whole_machine_are_not_used(place: Place, tmp_path: Path) -> None:
     """Even where they lead into this repository: another repository's hooks would change too."""
     config = tmp_path / "gitconfig"
@@ -401,7 +470,7 @@ def test_a_directory_of_this_repositorys_own_is_used(place: Place) -> None:
     place.git("commit", "-q", "--allow-empty", "-m", "x")
     assert "pre-commit" in place.judged()
     place.ok("uninstall-hooks")
-    assert list(own.iterdir()) == []
+    assert picture(own) == {}
 
 
 def test_a_hooks_directory_that_is_a_link_is_not_ours(place: Place, tmp_path: Path) -> None:
@@ -418,6 +487,7 @@ def snippet(place: Place, **settings: str) -> str:
     return str(place.coordinate("install-hooks", "--json").json["snippet"])
 
 
+@only_chained
 def test_the_snippet_for_a_directory_works(place: Place, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     text = snippet(place, core_hooksPath=str(shared))
@@ -426,7 +496,8 @@ def test_the_snippet_for_a_directory_works(place: Place, tmp_path: Path) -> None
         place.script(Path(name), f"#!/bin/sh\n{lines}\n")
     env = place.path
     assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=env).code == 0
-    assert place.judged() == ["pre-commit", "prepare-commit-msg", "reference-transaction", "post-commit"]
+    events = list(dict.fromkeys(place.judged()))  # git has more transactions than that of the branch
+    assert events == ["pre-commit", "prepare-commit-msg", "reference-transaction", "post-commit"]
     place.says(1)
     assert place.try_git("commit", "-q", "--allow-empty", "-m", "x", env=env).code == 1
     place.calls()
@@ -435,6 +506,7 @@ def test_the_snippet_for_a_directory_works(place: Place, tmp_path: Path) -> None
     assert place.calls() == [], "whoever does not use gitcoord is not bothered"
 
 
+@only_chained
 def test_the_snippet_for_pre_commit_works(place: Place) -> None:
     """pre-commit splits an entry into words as a shell does, and tells a push by its environment."""
     place.write(".pre-commit-config.yaml", "repos: []\n")
@@ -453,6 +525,7 @@ def test_the_snippet_for_pre_commit_works(place: Place) -> None:
     assert all(subprocess.run(shlex.split(e), cwd=place.top, env=env, input=b"").returncode == 1 for e in entries)
 
 
+@only_chained
 def test_pre_commit_leaves_the_range_out_where_a_root_is_pushed(place: Place) -> None:
     place.write(".pre-commit-config.yaml", "repos: []\n")
     (entry,) = [line.split("entry: ")[1] for line in snippet(place).splitlines() if "--gate pre-push" in line]
@@ -462,6 +535,7 @@ def test_pre_commit_leaves_the_range_out_where_a_root_is_pushed(place: Place) ->
     assert place.calls()[1:] == [f"refs/heads/main {place.git('rev-parse', 'main')} refs/heads/new 0"]
 
 
+@only_chained
 def test_the_snippet_for_lefthook_works(place: Place) -> None:
     place.write("lefthook.yml", "")
     lines = [line.strip() for line in snippet(place).splitlines() if "git-claim --gate" in line]
@@ -474,15 +548,16 @@ def test_the_snippet_for_lefthook_works(place: Place) -> None:
 # --- where it does not apply --------------------------------------------------------------------------------------
 
 
-def test_not_set_up_and_bare(git_repo: GitRepo, tmp_path: Path) -> None:
-    place = Place(Path(git_repo.workspace), tmp_path)
+@pytest.mark.parametrize("way", WAYS)
+def test_not_set_up_and_bare(git_repo: GitRepo, tmp_path: Path, way: str) -> None:
+    place = Place(Path(git_repo.workspace), tmp_path, way)
     done = place.coordinate("install-hooks", "--json")
     assert (done.code, done.json["error"]) == (2, "not-initialised")
-    assert "git coord setup" in " ".join(done.json["hints"]) and not (place.hooks / "pre-commit").exists()
+    assert "git coord setup" in " ".join(done.json["hints"]) and not place.hook("pre-commit").exists()
     place.init()
     git(tmp_path, "clone", "-q", "--bare", str(place.top), "bare.git")
     done = place.run_in(tmp_path / "bare.git", "install-hooks", "--json")
-    assert done.code != 0 and not (tmp_path / "bare.git/hooks/pre-commit").exists()
+    assert done.code != 0 and not (tmp_path / "bare.git/hooks" / place.hook("pre-commit").name).exists()
     place.run_in(tmp_path / "bare.git", "init", "--adopt")
     done = place.run_in(tmp_path / "bare.git", "install-hooks", "--json")
     assert done.code == 2 and "no work tree" in done.json["message"]
@@ -502,19 +577,18 @@ def test_two_sections_are_made_one_first(place: Place) -> None:
     config = place.top / ".git/config"
     config.write_text(config.read_text() + "[x]\n\ty = z\n[gitcoord]\n\tagent = alice\n")
     done = place.coordinate("install-hooks", "--json")
-    assert (done.code, done.json["error"]) == (2, "usage") and not (place.hooks / "pre-commit").exists()
+    assert (done.code, done.json["error"]) == (2, "usage") and not place.hook("pre-commit").exists()
 
 
-# --- git 2.54 and later -------------------------------------------------------------------------------------------
+# --- from one git to another --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def newer(place: Place) -> Place:
-    """A git that says it is newer. All else it does is real; it does not run such hooks, so the test does as it would."""
-    real = subprocess.run(["which", "git"], capture_output=True, text=True, check=True).stdout.strip()
-    place.script(
-        place.bin / "git", f'#!/bin/sh\n[ "$1" != version ] || {{ echo git version 2.54.0; exit; }}\nexec {real} "$@"\n'
-    )
+def newer(git_repo: GitRepo, tmp_path: Path) -> Place:
+    """Where a git says it is newer. An older one does not run such hooks: then the test does as a newer one would."""
+    place = Place(Path(git_repo.workspace), tmp_path, CONFIG)
+    place.init()
+    pretend(place.bin, CONFIG)
     return place
 
 
@@ -546,16 +620,18 @@ def test_newer_git_takes_them_from_its_settings(newer: Place) -> None:
 def test_a_change_of_git_leaves_no_hook_twice(newer: Place) -> None:
     with_old_hooks(newer, "pre-commit")
     before = picture(newer.hooks)
-    (newer.bin / "git").rename(newer.bin / "newer-git")
+    pretend(newer.bin, CHAIN)
     newer.ok("install-hooks")
     assert (newer.hooks / f"pre-commit{KEPT}").exists()
-    (newer.bin / "newer-git").rename(newer.bin / "git")
+    pretend(newer.bin, CONFIG)
     newer.ok("install-hooks")
     assert (newer.hooks / "pre-commit").read_text() == OLD % "pre-commit"
     assert not (newer.hooks / "pre-push").exists() and configured(newer, "pre-push")
-    (newer.bin / "git").unlink()
+    pretend(newer.bin, CHAIN)
     newer.ok("install-hooks")
     assert "hook.gitcoord" not in newer.git("config", "--local", "--list") and (newer.hooks / "pre-push").exists()
+    newer.git("commit", "-q", "--allow-empty", "-m", "x")
+    assert newer.judged().count("pre-commit") == 1
     newer.ok("uninstall-hooks")
     assert picture(newer.hooks) == before
 

@@ -99,6 +99,38 @@ def test_disowning_clears_it(project: Project) -> None:
     assert project.try_commit({}, "alice").code == 0
 
 
+def test_a_binary_that_cannot_be_merged_is_missing(project: Project) -> None:
+    """git keeps our side of it, and tells by its exit code alone that it merged nothing."""
+    released(project, {"shared/bin": "\0bob"})
+    project.switch("main")
+    project.commit({"shared/bin": "\0main"})
+    project.unhooked("push", "-q", "origin", "main")
+    project.branch("mine")
+    project.claim("shared/bin", agent="alice")
+    assert refused(project.try_commit({"shared/bin": "\0alice"}, "alice"), "lineage", "shared/bin")
+
+
+def test_the_newest_of_what_is_missing_is_named(project: Project) -> None:
+    """It brings what it was built upon along."""
+    released(project)
+    newest = project.work("carol", "carols", {"shared/a": "carol's\n"}, start="bobs")
+    project.branch("mine")
+    project.claim("shared/a", agent="alice")
+    done = project.try_commit({"shared/a": "mine\n"}, "alice")
+    assert refused(done, "lineage", "shared/a") and f"git merge {newest[:12]}" in done.err
+
+
+def test_work_of_another_beginning_is_missing_too(project: Project) -> None:
+    """Nothing can be merged with it: that is an answer."""
+    project.unhooked("checkout", "-q", "--orphan", "other")
+    project.claim("shared/a", agent="bob")
+    commit = project.commit({"shared/a": "bob's\n"}, agent="bob")
+    project.claim("release", "shared/a", "--commit", commit, agent="bob")
+    project.branch("mine")
+    project.claim("shared/a", agent="alice")
+    assert refused(project.try_commit({"shared/a": "mine\n"}, "alice"), "lineage", "shared/a")
+
+
 def test_the_older_of_two_releases_must_be_contained_too(project: Project) -> None:
     """Two releases of one path before landing, the second without the first: landing the second is refused."""
     released(project)
@@ -202,6 +234,30 @@ def test_a_later_commit_of_the_holder_in_the_same_push(project: Project) -> None
     assert project.push("bobs", agent="bob").code == 0
 
 
+def test_either_side_of_a_merge_brings_it(project: Project) -> None:
+    """What landed past the gates conflicts with it; the merge is resolved to neither side."""
+    released(project)
+    project.switch("main")
+    project.commit({"shared/a": LONG.replace("line 3\n", "hers\n")}, agent="alice")
+    project.unhooked("push", "-q", "origin", "main")
+    project.claim("shared/a", agent="alice")
+    assert project.try_git("merge", "-q", "bobs", agent="alice").code == 1
+    done = project.try_commit({"shared/a": LONG.replace("line 3\n", "both\n")}, "alice")
+    assert done.code == 0, done
+    assert project.push("main", agent="alice").code == 0
+
+
+def test_released_work_may_have_begun_before_its_claim(project: Project) -> None:
+    """Where no claim is needed: the first commit builds on nothing that was released, and is part of what was."""
+    project.branch("work")
+    project.commit({"free/x": "begun\n"}, agent="alice")
+    project.claim("free/x", agent="alice")
+    commit = project.commit({"free/x": "done\n"}, agent="alice")
+    project.claim("release", "free/x", "--commit", commit, agent="alice")
+    done = project.push("work", agent="alice")
+    assert done.code == 0, done
+
+
 def test_two_releases_one_upon_the_other_land_together_or_in_turn(project: Project) -> None:
     first = released(project)
     second = project.work("carol", "carols", {"shared/a": "carol's\n"}, start="bobs")
@@ -249,22 +305,19 @@ def test_a_conflict_resolved_to_exactly_what_was_released(project: Project) -> N
 
 
 def test_only_where_a_change_starts_is_the_work_asked_for(project: Project) -> None:
-    """bob's work landed squashed together with carol's: only a merge shows that it is contained, and only until his
-    lines are changed again."""
+    """bob's work landed on top of carol's: only a merge shows that it is contained, and only until his lines are changed
+    again."""
+    project.work("carol", "carols", {"shared/a": LONG.replace("line 20\n", "carol's\n")})
     released(project)
-    project.work(
-        "carol",
-        "carols",
-        {"shared/a": LONG.replace("line 3\n", "bob's\n").replace("line 20\n", "carol's\n")},
-        start="bobs",
-    )
-    _land(project, "merge", "-q", "--squash", "carols")
-    assert project.try_commit({}, "boss").code == 0
+    for branch in ("carols", "bobs"):
+        _land(project, "merge", "-q", "--squash", branch)
+        assert project.try_commit({}, "boss").code == 0
     assert project.push("main", agent="boss").code == 0
     project.branch("next")
     project.claim("shared/a", agent="alice")
     for text in ("alice's\n", "alice's again\n"):
         project.commit({"shared/a": LONG.replace("line 3\n", text).replace("line 20\n", "carol's\n")}, agent="alice")
+        project.commit({"free/x": text}, agent="alice")
     done = project.push("next", agent="alice")
     assert done.code == 0, done
 

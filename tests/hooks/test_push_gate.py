@@ -169,8 +169,11 @@ def test_a_replaced_commit_hides_nothing(project: Project) -> None:
     assert refused(project.push("work", agent="alice"), "unclaimed", "shared/a")
 
 
-def test_missing_history_cannot_be_judged(project: Project, tmp_path: Path) -> None:
-    project.work("bob", "landed", {"shared/a": "released\n"})
+@pytest.mark.parametrize("releases", [1, 6])
+def test_missing_history_cannot_be_judged(project: Project, releases: int) -> None:
+    """Many releases are asked for at once."""
+    for number in range(releases):
+        project.work("bob", f"landed-{number}", {"shared/a": f"released {number}\n"})
     project.branch("work")
     project.claim("shared/a", agent="alice")
     project.commit({"shared/a": "mine\n"}, agent="alice")

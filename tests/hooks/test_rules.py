@@ -81,6 +81,18 @@ def test_an_orchestrator_lands_released_work_and_writes_none(project: Project) -
     assert refused(project.try_commit({"free/x": "its own\n"}, "boss"), "role", "free/x")
 
 
+def test_who_holds_a_path_writes_it_whatever_it_looks_like(project: Project) -> None:
+    """Landing is for who holds no claim: a holder's change is its own, and its role was taken away meanwhile."""
+    project.work("alice", "alices", {"shared/a": "alice's\n"})
+    project.branch("work")
+    project.claim("shared/a", agent="bob")
+    assert project.as_person("role", "bob", "orchestrator").code == 0
+    project.git("merge", "-q", "--squash", "alices", agent="bob")
+    assert refused(project.try_commit({}, "bob"), "role", "shared/a")
+    project.claim("release", "shared/a", "--dirty", agent="bob")
+    assert project.try_commit({}, "bob").code == 0
+
+
 def test_check_knows_roles(project: Project) -> None:
     done = project.world.claim("check", "tests/t", "--json", agent="alice")
     assert done.code == 1 and done.json["paths"][0]["verdict"] == "role"
@@ -189,6 +201,15 @@ def test_before_it_landed_an_approved_content_needs_no_second_approval(project: 
     assert project.coord("approvals", "--json").json["approvals"] == []
 
 
+def test_a_merge_takes_the_approved_side(project: Project) -> None:
+    """It is there on that side, and was not left again."""
+    commit = approved(project, {"money/x": "10\n"})
+    project.branch("other", f"{commit}^")
+    project.commit({"money/x": "20\n"})
+    done = project.try_git("merge", "-q", "-X", "theirs", "--no-edit", commit, agent="alice")
+    assert done.code == 0, done
+
+
 def test_going_back_to_something_older_is_approved_for_good(project: Project) -> None:
     """What lay there before it was asked for does not use it up."""
     project.commit({"money/x": "10\n"})
@@ -247,6 +268,12 @@ def test_attributes_that_are_none_of_gitcoords_business(project: Project) -> Non
     assert done.code == 0, done
 
 
+def test_an_attributes_file_that_git_may_not_read_is_telling(project: Project) -> None:
+    """The same rules, and more than git takes of such a file: then none of them would hold."""
+    padding = "# nothing\n" * 120_000
+    assert refused(project.try_commit({".gitattributes": ATTRIBUTES + padding}, "alice"), "own-files")
+
+
 def test_a_macro_that_is_used_is_seen(project: Project) -> None:
     project.commit({".gitattributes": "[attr]open -gitcoord-claim\n" + ATTRIBUTES})
     assert refused(project.try_commit({"shared/.gitattributes": "* open\n"}, "alice"), "unclaimed")
@@ -298,6 +325,17 @@ def test_attribution_where_it_is_required(tmp_path: Path) -> None:
     assert refused(project.push("work", agent="alice"), "attribution")
     project.unhooked("commit", "-q", "--amend", "--no-edit", "--trailer", "Agent: alice")
     assert project.push("work", agent="alice").code == 0
+    assert project.try_commit({"free/x": "newer\n"}, "alice").code == 0, (
+        "the trailer is added after pre-commit has judged"
+    )
+
+
+def test_people_are_no_agents_to_be_named(tmp_path: Path) -> None:
+    project = Project(tmp_path, SHARED, "[gitcoord]\n\tattribution = require\n")
+    project.branch("work")
+    project.commit({"free/x": "new\n"})
+    done = project.person_git("push", "-q", "origin", "work")
+    assert done.code == 0, done
 
 
 # --- explain, check, gate ------------------------------------------------------------------------------------------

@@ -9,14 +9,15 @@ import pytest
 from pytest_git import GitRepo
 
 from tests.cli.support import COORD, PERSON, Done
-from tests.hooks.places import Place, picture
+from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture
+from tests.support import UNHOOKED
 
 POLICY = [".gitcoord/config", ".gitcoord/rules.md", ".gitattributes"]
 
 
-@pytest.fixture
-def place(git_repo: GitRepo, tmp_path: Path) -> Place:
-    return Place(Path(git_repo.workspace), tmp_path)
+@pytest.fixture(params=WAYS)
+def place(git_repo: GitRepo, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    return Place(Path(git_repo.workspace), tmp_path, request.param)
 
 
 def at_terminal(place: Place, *words: str, answer: str = "", agent: str = "") -> Done:
@@ -86,9 +87,10 @@ def test_a_person_is_asked_once(place: Place) -> None:
     assert "[Y/n]" not in at_terminal(place, "setup").out, "nothing to do, so nothing to ask"
     place.ok("uninstall-hooks")
     assert "[Y/n]" not in at_terminal(place, "setup", "--yes").out
-    assert (place.hooks / "pre-commit").exists()
+    assert place.hook("pre-commit").exists()
 
 
+@pytest.mark.parametrize("place", [CHAIN], indirect=True)
 def test_with_a_manager_the_rest_is_set_up(place: Place) -> None:
     place.write(".husky/pre-commit", "npm test\n")
     done = place.ok("setup")
@@ -96,6 +98,15 @@ def test_with_a_manager_the_rest_is_set_up(place: Place) -> None:
     assert "refs/heads/gitcoord" in place.refs() and not (place.hooks / "pre-commit").exists()
     row = place.ok("setup", "--json").json
     assert (row["way"], row["manager"], row["hooks"]) == ("managed", "husky", [])
+
+
+@pytest.mark.parametrize("place", WAYS[1:], indirect=True)
+def test_beside_a_manager_all_is_set_up(place: Place) -> None:
+    place.write(".husky/pre-commit", "npm test\n")
+    row = place.ok("setup", "--json").json
+    assert row["way"] == CONFIG and {hook["action"] for hook in row["hooks"]} == {"installed"}
+    place.git("commit", "-q", "--allow-empty", "-m", "x")
+    assert "pre-commit" in place.judged()
 
 
 def test_what_cannot_be_done_is_said_before_anything_is(place: Place) -> None:
@@ -227,7 +238,10 @@ def test_added_lines_that_were_committed_stay(place: Place) -> None:
 
 def test_settings_that_the_user_made_stay(place: Place) -> None:
     config = place.top / ".git/config"
-    config.write_text(config.read_text() + "[gitcoord]\n\tdeployer = walter ; me\n\tworktrees = /elsewhere\n")
+    config.write_text(
+        config.read_text()
+        + "[gitcoord]\n\tdeployer = walter ; me\n\tworktrees = /elsewhere\n\tgateRef = refs/heads/mine\n"
+    )
     before = everything(place)
     place.ok("setup")
     assert "gitcoord.root" in place.ok("teardown", "--dry-run").out
@@ -241,24 +255,24 @@ def test_an_interrupted_teardown_goes_on(place: Place) -> None:
     place.take("src/a.py")
     place.fall_silent("alice")
     head = place.head
-    place.git("-c", "core.hooksPath=/dev/null", "update-ref", "refs/gitcoord-archive/torn", head)
-    place.git("-c", "core.hooksPath=/dev/null", "update-ref", "-d", "refs/heads/gitcoord")
+    place.git(*UNHOOKED, "update-ref", "refs/gitcoord-archive/torn", head)
+    place.git(*UNHOOKED, "update-ref", "-d", "refs/heads/gitcoord")
     row = place.ok("teardown", "--yes", "--json").json
     assert row["archive"] == "refs/gitcoord-archive/torn"
     assert [ref for ref in place.refs() if "gitcoord" in ref or "claims" in ref] == ["refs/gitcoord-archive/torn"]
-    assert not (place.hooks / "pre-commit").exists() and not (place.top / ".git/gitcoord").exists()
+    assert not place.hook("pre-commit").exists() and not (place.top / ".git/gitcoord").exists()
 
 
 def test_a_missing_ledger_is_no_empty_one(place: Place) -> None:
     place.ok("setup")
-    place.git("-c", "core.hooksPath=/dev/null", "update-ref", "-d", "refs/heads/gitcoord")
+    place.git(*UNHOOKED, "update-ref", "-d", "refs/heads/gitcoord")
     done = place.coordinate("teardown", "--yes", "--json")
     assert (done.code, done.json["error"]) == (4, "could-not-judge") and "refs/gitcoord/tip" in place.refs()
 
 
 def test_an_earlier_lost_ledger_is_kept_too(place: Place) -> None:
     place.ok("setup")
-    place.git("-c", "core.hooksPath=/dev/null", "update-ref", "refs/gitcoord/lost/abc", "main")
+    place.git(*UNHOOKED, "update-ref", "refs/gitcoord/lost/abc", "main")
     row = place.ok("teardown", "--yes", "--json").json
     assert place.refs()[f"{row['archive']}-lost-abc"] == place.git("rev-parse", "main")
 
@@ -272,7 +286,7 @@ def test_a_claim_made_meanwhile_wins(place: Place) -> None:
         os.write(shown._master, b"y\n")
         done = shown.end()
     assert done.code == 1 and "src/a.py" in done.out
-    assert place.claims() == ["path/src/a.py/@alice"] and (place.hooks / "pre-commit").exists()
+    assert place.claims() == ["path/src/a.py/@alice"] and place.hook("pre-commit").exists()
 
 
 def test_scratch_is_removed_without_following_links(place: Place, tmp_path: Path) -> None:

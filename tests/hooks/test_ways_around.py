@@ -104,6 +104,28 @@ def test_an_older_release_is_no_way_back(project: Project) -> None:
     assert refused(project.push("back:main", agent="mallory", force=True), "unclaimed", "shared/a")
 
 
+def test_a_merge_is_no_way_back_to_what_both_sides_had(project: Project) -> None:
+    project.work("alice", "alices", {"shared/a": "first\n"})
+    project.unhooked("checkout", "-q", "-B", "main", "alices")
+    project.branch("bobs")
+    project.commit({"free/y": "y\n"}, agent="bob")
+    project.switch("main")
+    project.claim("shared/a", agent="alice")
+    project.commit({"shared/a": "second\n"}, agent="alice")
+    project.switch("bobs")
+    project.unhooked("merge", "-q", "-s", "ours", "-m", "merge", "main")
+    assert refused(project.push("bobs", agent="bob"), "held", "shared/a")
+
+
+def test_a_release_covers_no_commit_before_its_base(project: Project) -> None:
+    project.branch("work")
+    project.commit({"shared/a": "hidden\n"}, agent="mallory")
+    project.claim("shared/a", agent="alice")
+    commit = project.commit({"shared/a": "alice's\n"}, agent="alice")
+    project.claim("release", "shared/a", "--commit", commit, agent="alice")
+    assert refused(project.push("work", agent="alice"), "unclaimed", "shared/a")
+
+
 def test_what_builds_on_unlanded_work_needs_the_later_work_too(project: Project) -> None:
     project.commit({"shared/a": LONG})
     project.unhooked("push", "-q", "origin", "main")
@@ -228,6 +250,14 @@ def test_a_killed_agent_does_not_push_in_anothers_name(project: Project) -> None
     project.coord("kill", "mallory", agent="boss")
     project.commit({"free/y": "y\n"}, agent="somebody")
     assert refused(project.push("work", agent="mallory"), "killed")
+
+
+def test_work_of_a_killed_agent_leaves_with_nobody(project: Project) -> None:
+    project.branch("work")
+    project.claim("free/x", agent="mallory")
+    project.commit({"free/x": "new\n"}, agent="mallory")
+    project.coord("kill", "mallory", agent="boss")
+    assert refused(project.push("work", agent="somebody"), "killed")
 
 
 def test_while_halted_nothing_is_deployed(tmp_path: Path) -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import CLAIM, COORD, Done, World
-from tests.support import git
+from tests.hooks.places import CHAIN, NEWER, WAYS, pretend
+from tests.support import UNHOOKED, git
 
 
 class Place(World):
     """A repository that was set up in one step, with the commands on the path of whoever works in it."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, way: str = CHAIN) -> None:
         top = place / "project"
         git(place, "init", "-q", "-b", "main", str(top))
         super().__init__(top)
@@ -25,6 +26,8 @@ class Place(World):
         for name, argv in (("git-claim", CLAIM), ("git-coord", COORD)):
             (commands / name).write_text(f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n')
             (commands / name).chmod(0o755)
+        if way == CHAIN and NEWER:
+            pretend(commands, CHAIN)
         self.env = {"PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
 
     def sh(self, *words: str, agent: str = "alice") -> Done:
@@ -37,9 +40,9 @@ class Place(World):
         return self.sh("cat-file", "blob", f"refs/gitcoord/sessions/{agent}").out
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    made = Place(tmp_path)
+@pytest.fixture(params=WAYS)
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    made = Place(tmp_path, request.param)
     assert made.sh("coord", "setup", "--yes").code == 0
     return made
 
@@ -47,7 +50,7 @@ def place(tmp_path: Path) -> Place:
 def _mark(place: Place) -> None:
     (place.top / ".gitattributes").write_text("src/** gitcoord-claim\n")
     place.git("add", "-A")
-    place.git("-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "policy")
+    place.git(*UNHOOKED, "commit", "-q", "-m", "policy")
 
 
 def test_set_up_claim_commit_release(place: Place) -> None:
@@ -77,7 +80,7 @@ def test_a_commit_is_a_heartbeat(place: Place) -> None:
     """The session ref is taken away; only the commit's hooks can have put it back."""
     assert place.sh("claim", "other").code == 0
     before = place.beat()
-    place.git("-c", "core.hooksPath=/dev/null", "update-ref", "-d", "refs/gitcoord/sessions/alice")
+    place.git(*UNHOOKED, "update-ref", "-d", "refs/gitcoord/sessions/alice")
     place.write("free", "x\n")
     place.git("add", "-A")
     assert place.sh("commit", "-qm", "x", "--no-verify").code == 0

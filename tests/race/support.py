@@ -34,6 +34,27 @@ sys.path.insert(0, {str(ROOT)!r})
 from gitcoord.hot.coord import main
 sys.exit(main(sys.argv[1:]))
 """
+# What most tests need and few are about, without the start of the whole command line.
+_QUICK = f"""#!{sys.executable} -IS
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from gitcoord.hot.open import environ, open_repository
+verb, *words = sys.argv[1:]
+ctx = open_repository(environ(), writing=True)
+if verb == "join":
+    from gitcoord.app.joining import begin
+    from gitcoord.core.sessions import Actor
+    begin(ctx, Actor(words[0]), "origin")
+elif verb == "fsck":
+    from gitcoord.app.fsck import fsck
+    print(*fsck(ctx, ctx.store, None)["differences"], sep="\\n", end="")
+else:
+    from gitcoord.app.hooktext import Kit
+    from gitcoord.app.server import EVENTS, install, plan
+    names = ("gate.sh", "before.sh", *EVENTS)
+    texts = {{name: open({str(ROOT / "githooks/server")!r} + "/" + name).read() for name in names}}
+    install(ctx, plan(ctx, Kit(texts, words[0]), words[1]))
+"""
 
 
 def soak(quick: int, long: int) -> int:
@@ -72,7 +93,7 @@ def scratch_env(place: Path) -> dict[str, str]:
     home, tools = place / "home", place / "bin"
     home.mkdir()
     tools.mkdir()
-    for name, text in (("git-claim", _CLAIM), ("git-coord", _COORD)):
+    for name, text in (("git-claim", _CLAIM), ("git-coord", _COORD), ("gitcoord-quick", _QUICK)):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     return {

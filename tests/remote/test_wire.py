@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.race.support import Project
+from tests.race.support import Project, wait_until
 from tests.remote.support import Fleet
 
 ROOT = Path(__file__).parents[2]
@@ -102,3 +102,36 @@ def test_what_the_host_says_is_heard(fleet: Fleet) -> None:
         assert alice.ask("take", "c") == "ok"
     assert len(fleet.events("claim")) == 3
     fleet.assert_sound()
+
+
+def test_an_answer_does_not_wait_for_the_servers_last_hook(fleet: Fleet) -> None:
+    """Once the server has reported, the refs have moved."""
+    one, _ = fleet.joined()
+    os.mkfifo(fleet.place / "gate")
+    gate = os.open(fleet.place / "gate", os.O_RDWR)  # both ends: the hook waits, and nobody waits for it
+    with Client(one, "alice") as alice:
+        fleet.hook("post-receive", f"read -r _ <{fleet.place}/gate\n")
+        try:
+            assert alice.ask("take", "a") == "ok"
+            assert [event["agent"] for event in fleet.events("claim")] == ["alice"]
+        finally:
+            os.write(gate, b"go\n")
+    os.close(gate)
+    fleet.assert_sound()
+
+
+def test_a_connection_that_is_not_needed_is_closed(fleet: Fleet) -> None:
+    """It is opened while the request is decided; a refused one has nothing to send."""
+    one, two = fleet.joined()
+    assert two.claim("a", agent="bob").code == 0
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a").startswith("held ")
+        wait_until("no receive-pack is left", lambda: not receiving(alice.process.pid))
+    fleet.assert_sound()
+
+
+def receiving(pid: int) -> list[str]:
+    """The receive-packs that a process has started and that still run."""
+    lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    found = [Path(f"/proc/{child}/cmdline") for text in lists for child in text.split()]
+    return [line for path in found if path.exists() and "receive-pack" in (line := path.read_text())]

@@ -71,10 +71,13 @@ class Clone(Project):
     ) -> "subprocess.Popen[str]":
         return super().start(*self.wrap, *argv, agent=agent, env=env, stdin=stdin)
 
-    def join(self, *words: str) -> Answer:
-        done = self.coord("init", "--remote", "origin", *words, agent=self.account)
+    def join(self, *words: str) -> None:
+        """As `git coord init --remote origin`; that itself where there are more words."""
+        argv = (
+            ["git-coord", "init", "--remote", "origin", *words] if words else ["gitcoord-quick", "join", self.account]
+        )
+        done = self.run(*argv, agent=self.account)
         assert done.code == 0, done
-        return done
 
     def take(self, path: str, agent: str, *words: str) -> Answer:
         return self.note(self.claim("--json", *words, path, agent=agent), agent)
@@ -131,16 +134,14 @@ class Realm:
             (self.bare / "gitcoord/accounts").write_text(ACCOUNTS)
 
     def install(self, claim: str = "") -> None:
-        env = dict(self.env)
+        """As `git coord server install`."""
+        tools = self.place / ("server-bin" if claim else "bin")
         if claim:
-            tools = self.place / "server-bin"
             tools.mkdir()
             (tools / "git-claim").write_text(claim)
             (tools / "git-claim").chmod(0o755)
-            env["PATH"] = f"{tools}{os.pathsep}{env['PATH']}"
-        account = ["--account", self.served.server.variable] if self.served.server.variable else []
-        done = self.server("install", str(self.bare), *account, env=env)
-        assert done.code == 0, done
+        argv = ["gitcoord-quick", "install", str(tools / "git-claim"), self.served.server.variable]
+        subprocess.run(argv, cwd=self.bare, env=self.env, check=True)
 
     def server(self, *words: str, env: dict[str, str] | None = None) -> Answer:
         argv = ["git-coord", "server", *words]
@@ -196,8 +197,8 @@ class Realm:
         assert not problems, "\n".join(problems[:20])
         if self.clones:
             assert self.clones[0].claim("list").code == 0
-            found = self.clones[0].coord("fsck", "--json")
-            assert found.json["clean"], found
+            found = self.clones[0].run("gitcoord-quick", "fsck")
+            assert (found.code, found.out) == (0, ""), found
 
     # --- holding a push up
 

@@ -150,6 +150,8 @@ def test_a_process_that_lives_long_and_a_silent_link(realm: Realm, one: Clone, l
             link.hold(down=True)
             assert alice.ask("take", "shared/a").startswith("unreachable ")
             link.resume()
+            # The thread that was left hears the server now, and would go on if it might.
+            wait_until("it has ended", lambda: len(os.listdir(f"/proc/{alice.process.pid}/task")) == 1)
             wait_until("nothing is under way", lambda: not pushes(realm))
             assert len(realm.events("claim")) == 1
         else:

@@ -26,6 +26,15 @@ read -r _ <"{place}/gate"
 """
 
 
+# The same when the ref is locked, and about to move.
+_STOP_LOCKED = """#!/bin/sh
+case $1/$(cat) in prepared/*refs/heads/main*) ;; *) exit 0 ;; esac
+[ -p "{place}/gate" ] || exit 0
+echo here >"{place}/here"
+read -r _ <"{place}/gate"
+"""
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     site = Site(tmp_path).setup()
@@ -139,6 +148,32 @@ def test_a_dead_push_is_not_waited_for(site: Site, stopped: Stopped) -> None:
     os.kill(int(ticket.partition(".")[2]), 9)
     assert site.sync().code == 0
     assert not stopped.landed()
+
+
+def test_a_push_that_died_with_its_ref_locked(site: Site) -> None:
+    """Its lock stays, as with git alone: nobody can tell whose it is. Nothing but pushes to that branch waits for it."""
+    (site.bare / "hooks/update").unlink()
+    hook = site.bare / "hooks/reference-transaction.before-gitcoord"
+    hook.write_text(_STOP_LOCKED.format(place=site.place))
+    hook.chmod(0o755)
+    dying = Stopped(site)
+    (ticket,) = tickets(site)
+    os.kill(int(ticket.partition(".")[2]), 9)
+    assert dying.push.wait(60) != 0
+    (site.place / "gate").unlink()
+    locks = [site.bare / "refs/heads/main.lock", site.bare / "HEAD.lock"]
+    assert all(lock.exists() for lock in locks), "what git leaves"
+    site.setting("wait", "1")
+    take_away(site)
+    assert site.sync().code == 0, "a takeover does not wait for the dead"
+    site.world.git("reset", "-q", "--hard", "origin/main")
+    commit = site.commit({"shared/a": "bob's\n"}, "bob")
+    done = site.push("origin", "main", options=("agent=bob",))
+    assert done.code != 0 and ".lock" in done.err and all(lock.exists() for lock in locks), done
+    for lock in locks:
+        lock.unlink()
+    assert site.push("origin", "main", options=("agent=bob",)).code == 0
+    assert site.refs()["refs/heads/main"] == commit
 
 
 def test_whoever_lost_the_claim_is_refused(site: Site) -> None:

@@ -37,7 +37,9 @@ def push(place: Path, pid: int | None, clock: Clock | None = None, boot: str = "
         (stake(["alice"], ()), stake(["alice.x"], ()), True),
         (stake(["alice"], ()), stake(["alicex"], ()), False),
         (stake(["alice"], ["a"]), stake(["bob"], ["b"]), False),
-        (EVERYTHING, NOTHING, True),
+        (EVERYTHING, stake(["alice"], ()), True),
+        (EVERYTHING, EVERYTHING, True),
+        (EVERYTHING, NOTHING, False),
         (stake((), map(str, range(3000))), stake((), ["x"]), True),
     ],
 )
@@ -55,6 +57,19 @@ def test_only_lower_tickets_of_the_other_kind_are_waited_for(tmp_path: Path) -> 
     assert not ledger.in_the_way()
     ledger.leave()
     assert not later.in_the_way()
+
+
+def test_pushes_of_one_kind_never_wait_for_each_other(tmp_path: Path) -> None:
+    """However much they rely on or touch: that two of them move one ref is git's to settle."""
+    code, more, ledger, halt = (push(tmp_path, os.getpid()) for _ in range(4))
+    code.register(relies=EVERYTHING)
+    more.register(relies=EVERYTHING)
+    assert not more.in_the_way()
+    more.leave()
+    code.leave()
+    ledger.register(touches=EVERYTHING)
+    halt.register(touches=EVERYTHING)
+    assert not halt.in_the_way()
 
 
 def test_a_ticket_ends_with_its_process(tmp_path: Path) -> None:

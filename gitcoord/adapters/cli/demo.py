@@ -1,5 +1,6 @@
 """`git coord demo`: the main job, shown with real processes in a throw-away repository."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,8 +8,9 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from gitcoord.adapters.cli import demo_gates
+from gitcoord.adapters.cli import demo_gates, demo_handover
 
 
 class Stage:
@@ -55,6 +57,11 @@ class Stage:
     def show(self, agent: str, *words: str) -> int:
         """Print the command as that agent would type it, and what it answers."""
         return self._show(agent, words, self.argv(*words))
+
+    def output(self, agent: str, *words: str) -> Any:
+        """What a command answers to a machine, without showing it."""
+        out, _ = self._start(agent, self.argv(*words)).communicate()
+        return json.loads(out.split("\n", 1)[0])
 
     def plain(self, agent: str, *words: str) -> int:
         """The same with a command of git's own."""
@@ -147,5 +154,6 @@ def scene_ledger(stage: Stage) -> bool:
 
 
 SCENES = (
-    scene_setup, scene_race, scene_all_or_nothing, scene_kill, scene_expiry, scene_work, *demo_gates.SCENES, scene_ledger,
+    scene_setup, scene_race, scene_all_or_nothing, scene_kill, scene_expiry, scene_work, *demo_gates.SCENES,
+    *demo_handover.SCENES, scene_ledger,
 )  # fmt: skip

@@ -62,6 +62,15 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;[resource "gpu"]
 ;	capacity = 2
 
+# Numbers that nobody gets twice, above those in the names of files: 'git coord number migrations'.
+;[sequence "migrations"]
+;	pattern = migrations/[0-9]*_*.sql
+;	width = 4
+
+# An agent that pushes must have read .gitcoord/rules.md as it is now: 'git coord rules ack'.
+;[rules]
+;	ack = true
+
 # Where this project is deployed to: 'git coord deploy production -- <command>' refuses
 # a stale copy, and runs 'verify' against the public surface afterwards.
 ;[deploy "production"]

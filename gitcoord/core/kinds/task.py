@@ -19,6 +19,7 @@ from gitcoord.core.tasks import (
     task_record,
 )
 from gitcoord.core.texts import one_line, prose
+from gitcoord.core.workers import settings
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import check_agent, check_path, check_resource, check_word, quote
 from gitcoord.record import NamedTuple
@@ -52,7 +53,7 @@ class New(NamedTuple):
     expected: int = 0
     safe: bool = True
     review: bool = False
-    limit: int = ATTEMPTS
+    limit: int = 0  # 0: as the settings say
     branch: str = ""
     key: str = ""
     owner: str = ""
@@ -79,16 +80,17 @@ def decide(state: "State", command: Add, view: "View") -> "Decision | Refusal":
         if id:
             known.append(id)
         else:
-            id = f"t{chain.add('task', _body(chain.state, new)).seq}"
+            id = f"t{chain.add('task', _body(chain.state, new, view)).seq}"
         ids.append(id)
     found = [task for id in ids if (task := task_record(chain.state, id)) is not None]
     result: dict[str, object] = {"tasks": [described(task) for task in found], "known": known}
     return Decision(chain.events, sign_of_life(state, command.actor, view), result)
 
 
-def _body(state: "State", new: New) -> "Record":
+def _body(state: "State", new: New, view: "View") -> "Record":
     needs = [_known(state, need) for need in dict.fromkeys(new.needs)]
-    content = checked({**{key: getattr(new, key) for key in CONTENT}, "needs": needs})
+    limit = new.limit or settings(view).attempts or ATTEMPTS
+    content = checked({**{key: getattr(new, key) for key in CONTENT}, "needs": needs, "limit": limit})
     return {
         **content,
         "key": check_word(new.key, "key") if new.key else "",
