@@ -200,9 +200,7 @@ class Ledger(RuleBasedStateMachine):
     def watch_over_them(self, seed: int) -> None:
         chance = Chance(seed)
         who, victim = chance.actor(), chance.choice(AGENTS)
-        lifter = chance.choice(
-            [who._replace(person=chance.random() < 0.8), Actor("ada", person=True)]
-        )  # an agent's is refused
+        lifter = who._replace(person=chance.random() < 0.8)  # an agent's own is refused
         every: dict[str, Any] = {
             "kill": Kill(who, victim), "revive": Revive(lifter, victim), "halt": Halt(who), "unhalt": Unhalt(lifter),
             "expire": Sweep(who), "disown": Disown(who, chance.choice(PLACES), "because"),
