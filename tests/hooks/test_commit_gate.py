@@ -224,6 +224,35 @@ def test_a_branch_that_the_local_settings_guard(project: Project, pattern: str) 
     assert refused(project.try_git("merge", "-q", "--ff-only", "work", agent="alice"), "unclaimed", "shared/a")
 
 
+def test_a_branch_that_is_deployed_from(tmp_path: Path) -> None:
+    """Also where no local setting names it."""
+    project = Project(tmp_path, config='[deploy "production"]\n\tref = refs/heads/production\n')
+    project.branch("work")
+    commit = project.commit({"shared/a": "unclaimed\n"})
+    assert refused(project.try_git("branch", "production", commit, agent="alice"), "unclaimed", "shared/a")
+    assert project.try_git("branch", "production", "main", agent="alice").code == 0
+
+
+def test_a_guarded_branch_is_not_fetched_past_the_gate(project: Project) -> None:
+    """What lies at the remote has landed if it lies on the sync branch there."""
+    project.commit({"shared/a": "unclaimed\n"})
+    project.unhooked("push", "-q", "origin", "work:guarded")
+    project.git("config", "gitcoord.gateRef", "refs/heads/guarded")
+    done = project.try_git("fetch", "-q", "origin", "guarded:guarded", agent="alice")
+    assert refused(done, "unclaimed", "shared/a")
+
+
+def test_claims_and_heartbeats_are_not_moved_by_hand(project: Project) -> None:
+    project.claim("shared/a", agent="bob")
+    head = project.git("rev-parse", "gitcoord")
+    for words in (
+        ("refs/claims/path/shared/b/@alice", head),
+        ("-d", "refs/claims/path/shared/a/@bob"),
+        ("-d", "refs/gitcoord/sessions/bob"),
+    ):
+        assert refused(project.try_git("update-ref", *words, agent="alice"), "ledger"), words
+
+
 def test_am_is_gated(project: Project, tmp_path: Path) -> None:
     project.commit({"shared/a": "unclaimed\n"})
     patch = project.git("format-patch", "-1", "-o", str(tmp_path))
