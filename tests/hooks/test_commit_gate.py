@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.cli.support import CLAIM
 from tests.hooks.support import Project, refused
+from tests.remote.support import Fleet
 from tests.support import git
 
 
@@ -251,6 +255,25 @@ def test_claims_and_heartbeats_are_not_moved_by_hand(project: Project) -> None:
         ("-d", "refs/gitcoord/sessions/bob"),
     ):
         assert refused(project.try_git("update-ref", *words, agent="alice"), "ledger"), words
+
+
+def test_where_a_remote_decides_only_copies_are_renewed(tmp_path: Path) -> None:
+    """As `git fetch` does. The tip is the witness that the ledger was not rewound."""
+    (machine,) = Fleet(tmp_path, ("one",)).joined()
+    hook = machine.git_dir / "hooks/reference-transaction"
+    hook.write_text(
+        f'#!/bin/sh\n[ "$1" = prepared ] || exit 0\nexec {shlex.join(CLAIM)} --gate reference-transaction "$@"\n'
+    )
+    hook.chmod(0o755)
+    head = machine.git("rev-parse", "refs/heads/gitcoord")
+    machine.git("update-ref", "refs/claims/path/shared/a/@bob", head)
+    main = machine.git("rev-parse", "main")
+    for words in (("refs/gitcoord/tip", main), ("-d", "refs/gitcoord/tip"), ("refs/heads/gitcoord", main)):
+        argv = ["git", "update-ref", *words]
+        done = subprocess.run(
+            argv, cwd=machine.repo, env={**machine.env, "GITCOORD_AGENT": "alice"}, capture_output=True
+        )
+        assert done.returncode != 0 and b"[ledger]" in done.stderr, (words, done)
 
 
 def test_am_is_gated(project: Project, tmp_path: Path) -> None:

@@ -224,6 +224,27 @@ def test_a_tag_of_something_else_brings_no_commits(project: Project) -> None:
     assert done.code == 0, done
 
 
+def test_a_way_back_is_a_change_of_whoever_pushes_it(project: Project) -> None:
+    """bob may change it, in a commit on top of what is there; carol may not undo what landed with it."""
+    project.switch("main")
+    project.commit({"shared/a": "landed\n"})
+    project.unhooked("push", "-q", "origin", "main")
+    project.claim("shared/a", agent="bob")
+    project.branch("forward", "main")
+    project.commit({"shared/a": "bob's\n"}, agent="bob")
+    project.branch("back", "main~1")
+    project.commit({"shared/a": "bob's\n"}, agent="bob")
+    assert refused(project.push("back:main", agent="carol", force=True), "held", "shared/a")
+    assert project.push("forward:main", agent="carol").code == 0
+
+
+def test_claims_are_not_pushed_by_hand(project: Project) -> None:
+    """They point into the ledger, of which a copy may be pushed."""
+    project.claim("shared/a", agent="bob")
+    for ref in ("refs/claims/path/shared/a/@bob", "refs/gitcoord/tip"):
+        assert refused(project.push(f"{ref}:{ref}", agent="alice"), "ledger"), ref
+
+
 def test_a_replaced_commit_hides_nothing(project: Project) -> None:
     project.branch("work")
     bad = project.commit({"shared/a": "unclaimed\n"})
