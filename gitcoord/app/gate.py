@@ -254,7 +254,6 @@ class Gate:
         new = {step.oid for step in steps}
         accepted = self._tracking(self.remote)
         if not strict:
-            accepted += self._tips()
             accepted += [p for step in steps for p in step.parents if p not in new] or [move.new]
         for commit in dict.fromkeys(accepted):
             if rest and commit != move.old:
