@@ -31,8 +31,10 @@ share/man/man1/git-coord.1
 share/man/man1/git-handoff.1
 share/bash-completion/completions/git-claim
 share/bash-completion/completions/git-coord
+share/bash-completion/completions/git-handoff
 share/zsh/site-functions/_git-claim
 share/zsh/site-functions/_git-coord
+share/zsh/site-functions/_git-handoff
 bin/git-coord
 bin/git-handoff
 bin/git-claim
@@ -314,7 +316,7 @@ stage() {
     zsh=$tree/stage/share/zsh/site-functions bin=$tree/stage/bin
     mkdir -p "$man" "$bash" "$zsh" "$bin"
     cp "$SOURCE"/docs/man/*.1 "$man/"
-    for name in git-claim git-coord; do
+    for name in git-claim git-coord git-handoff; do
         cp "$SOURCE/docs/completion/$name.bash" "$bash/$name"
         cp "$SOURCE/docs/completion/_$name" "$zsh/_$name"
     done

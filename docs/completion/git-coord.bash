@@ -2,14 +2,15 @@
 # tests/cli/test_completion.py holds that commands and options agree with the command line.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
-__gitcoord_coord_commands="init run start stop task dispatch status agents kill revive halt unhalt sweep log why watch once number rules fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
+__gitcoord_coord_commands="init run start stop journal task dispatch status agents kill revive halt unhalt sweep log why watch once number rules fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
 
 __gitcoord_coord_options() {
     case "$1" in
     init) echo "--policy --sync= --fold-case --no-fold-case --adopt --remote= --same --read-only --json" ;;
     run) echo "--as=" ;;
-    start) echo "--join --json" ;;
+    start) echo "--brief --join --json" ;;
     stop) echo "--keep --json" ;;
+    journal) echo "--agent= --grep= --json --message= --number= --path= --prose --quiet --since= --task=" ;;
     task) echo "--accept --all --attempts= --body= --branch= --dirty --expect= --from= --json --key= --line= --message= --mine --need= --next= --no-needs --no-paths --nonce= --not-done= --owner= --path= --priority= --quiet --reason= --result= --return --review= --role= --safe= --state= --title= --ttl= --unsafe --wait=" ;;
     dispatch) echo "--max= --as= --until-empty" ;;
     kill | halt) echo "--reason= --json" ;;
@@ -78,6 +79,7 @@ _git_coord() {
     policy) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "explain check" ;;
     kill | revive | role) __gitcomp_nl "$(__gitcoord_agents)" ;;
     deploy) __gitcomp_nl "$(__gitcoord_targets)" ;;
+    journal) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add show" ;;
     rules) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "show ack who" ;;
     task) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list show take next update block unblock needs-human complete fail release review abandon reopen join schema" ;;
     worktree) [ "$cword" -eq $((__git_cmd_idx + 2)) ] && __gitcomp "add list done" ;;

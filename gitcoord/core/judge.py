@@ -160,12 +160,15 @@ class _Judge:
             )  # fmt: skip
 
     def _standing(self, agent: str, path: str) -> "tuple[bool, list[dict[str, object]]]":
-        """Does the agent hold it, and which live write claims of others cover it?"""
+        """Does the agent, or whoever pushes, hold it, and which live write claims of others cover it?
+
+        Whoever accepted a handoff pushes commits that name the one who handed over.
+        """
         holds, others = False, []
         for claim in self._claims.over(path):
             if claim["mode"] != WRITE:
                 continue
-            if is_family(claim["agent"], agent):
+            if is_family(claim["agent"], agent) or is_family(claim["agent"], self._actor.agent):
                 # Its own claim, as long as no event says otherwise: the gate is a sign of life.
                 holds = True
             else:

@@ -9,6 +9,7 @@ import pytest
 
 from gitcoord.core.kinds import KINDS
 from gitcoord.hot.options import VERBS
+from gitcoord.hot.verbtable import HANDOFF
 from tests.cli.test_man import coord_commands
 
 COMPLETION = Path(__file__).parents[2] / "docs/completion"
@@ -62,6 +63,14 @@ def test_bash_knows_every_command_and_option_of_git_coord() -> None:
     for name, options in commands.items():
         offered = {word.rstrip("=") for word in bash_words("git-coord", '__gitcoord_coord_options "$1"', name)}
         assert offered == {option for option in options if option.startswith("--")} - {"--help"}
+
+
+@needs_bash
+def test_bash_knows_every_verb_and_option_of_git_handoff() -> None:
+    assert bash_words("git-handoff", 'echo "$__gitcoord_handoff_verbs"') == set(HANDOFF)
+    for name, verb in HANDOFF.items():
+        wanted = {f"--{option.name}" + ("" if option.kind == "flag" else "=") for option in verb.options}
+        assert bash_words("git-handoff", '__gitcoord_handoff_options "$1"', name) == wanted
 
 
 @pytest.mark.parametrize("name", ["git-coord.bash", "_git-coord"])
@@ -147,6 +156,14 @@ def test_zsh_knows_every_verb_and_option_of_git_claim() -> None:
         wanted = {f"--{o.name}" for o in verb.options} | {f"-{o.short}" for o in verb.options if o.short}
         assert zsh_options("git-claim", "claim", name, "-") == wanted
     assert zsh_options("git-claim", "claim", "some/path", "-") == zsh_options("git-claim", "claim", "take", "-")
+
+
+@needs_zsh
+def test_zsh_knows_every_verb_and_option_of_git_handoff() -> None:
+    assert [line.partition(":")[0] for line in zsh_words("git-handoff", "handoff", "")] == list(HANDOFF)
+    for name, verb in HANDOFF.items():
+        wanted = {f"--{o.name}" for o in verb.options} | {f"-{o.short}" for o in verb.options if o.short}
+        assert zsh_options("git-handoff", "handoff", name, "-") == wanted
 
 
 @needs_zsh

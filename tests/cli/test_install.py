@@ -99,7 +99,10 @@ def test_installed_commands_work(installed: Home) -> None:
     assert refused.returncode == 1 and "alice" in refused.stderr
     assert "alice" in installed.ok("git", "claim", cwd=repo)
     assert "a.txt" in installed.ok("git", "coord", "status", cwd=repo)
-    assert "later version" in installed.ok("git", "handoff", cwd=repo)
+    said = [word for key in ("state", "changed", "remaining", "next") for word in (f"--{key}", f"the {key} of it")]
+    assert "waits for bob" in installed.ok("git", "handoff", "new", "--to", "bob", *said, cwd=repo)
+    assert "alice -> bob" in installed.ok("git", "handoff", cwd=repo)
+    assert "h4" in installed.ok("git", "coord", "start", cwd=repo, GITCOORD_AGENT="bob")
 
 
 def test_the_hooks_come_along(installed: Home) -> None:

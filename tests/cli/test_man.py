@@ -13,6 +13,7 @@ from gitcoord import __version__
 from gitcoord.adapters.cli.coord import app
 from gitcoord.core.policy import KNOWN
 from gitcoord.hot.options import VERBS, Option
+from gitcoord.hot.verbtable import HANDOFF
 
 MAN = Path(__file__).parents[2] / "docs/man"
 PAGES = sorted(MAN.glob("*.1"))
@@ -72,6 +73,18 @@ def test_nothing_is_described_that_git_claim_does_not_know() -> None:
     assert set(re.findall(r"--[a-z][a-z-]*", section("git-claim.1", "SYNOPSIS"))) <= known
     assert {word for e in entries("git-claim.1", "OPTIONS") for word in re.findall(r"--[a-z][a-z-]*", e)} <= known
     assert {entry.split()[0] for entry in entries("git-claim.1", "COMMANDS")} == set(VERBS)
+
+
+@pytest.mark.parametrize("verb", HANDOFF)
+def test_every_verb_and_option_of_git_handoff_is_described(verb: str) -> None:
+    assert any(entry.split()[0] == verb for entry in entries("git-handoff.1", "COMMANDS"))
+    words = [word for entry in entries("git-handoff.1", "OPTIONS") for word in re.split(r"[,\s=]+", entry)]
+    (usage,) = re.findall(rf"^git handoff \[?{verb}\b.*(?:\n .*)*", section("git-handoff.1", "SYNOPSIS"), re.MULTILINE)
+    for option in HANDOFF[verb].options:
+        assert f"--{option.name}" in words and f"--{option.name}" in usage
+        assert not option.short or f"-{option.short}" in words
+    known = {f"--{option.name}" for row in HANDOFF.values() for option in row.options}
+    assert {word for word in words if word.startswith("--")} == known
 
 
 def test_every_command_of_git_coord_is_described() -> None:

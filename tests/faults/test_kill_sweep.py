@@ -1,4 +1,4 @@
-"""SIGKILL at every system call of take, release, expire and init.
+"""SIGKILL at every system call of take, release, expire, init and of accepting a handoff.
 
 Three ways to die: the command alone (its git children live on), its `git update-ref` alone (the command lives on), and
 both together. strace counts system calls by name, so that a point means the same thing in each run. A run without
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.faults.world import CLAIM, DRIVER, GIT, SOAK, Done, Mirror, World, make_world
+from tests.faults.world import CLAIM, DRIVER, GIT, HANDOFF, SOAK, Done, Mirror, World, make_world
 
 STRACE = shutil.which("strace") or ""
 
@@ -104,6 +104,15 @@ def _fall_silent(world: World) -> None:
     world.silence("alice")
 
 
+def _hand_over(world: World) -> None:
+    """A task with its path: event 2 adds it, 6 is the handoff."""
+    assert world.coord("task", "add", "build", "--path", "src/app.py", agent="boss").code == 0
+    assert world.coord("task", "take", "t2", agent="alice").code == 0
+    said = [word for key in ("state", "changed", "remaining", "next") for word in (f"--{key}", f"the {key} of it")]
+    done = world.run([*HANDOFF, "new", "--task", "t2", *said], "alice")
+    assert done.code == 0 and done.out.startswith("h6 "), done
+
+
 def _nothing(world: World) -> None:
     pass
 
@@ -112,6 +121,7 @@ SCENES = {
     "take": Scene([*CLAIM, "src/app.py"], "alice", _nothing, {True: 0, False: 0}, {True: 1, False: 0}),
     "release": Scene([*CLAIM, "release", "src/app.py"], "alice", _work, {True: 1, False: 0}, {True: 0, False: 1}),
     "expire": Scene([*CLAIM, "src/app.py"], "bob", _fall_silent, {True: 0, False: 0}, {True: 1, False: 0}),
+    "accept": Scene([*HANDOFF, "accept", "h6"], "bob", _hand_over, {True: 0, False: 0}, {True: 1, False: 1}),
     "init": Scene([*DRIVER, "init"], "", _nothing, {True: 0, False: 0}, {True: 0, False: 0}),
 }
 
@@ -218,7 +228,7 @@ def _judge(stage: Stage, done: Done, where: str, turn: int) -> None:
     new = _state(seen) == _state(stage.after)
     assert new or _state(seen) == _state(stage.before), f"{where}: neither old nor new: {seen}"
     assert all(line.startswith("refs/") for line in seen["differences"]), f"{where}: {seen['differences']}"
-    if done.code == 0 or "claimed" in done.out or "released" in done.out:
+    if done.code == 0 or "claimed" in done.out or "released" in done.out or "accepted h6" in done.out:
         assert new, f"{where}: said to be done, and is not: {done}"
     first, second = ("again", "rival") if turn % 2 else ("rival", "again")
     answers = {

@@ -20,6 +20,7 @@ LEDGER, TIP, SESSIONS, CLAIMS = "refs/heads/gitcoord", "refs/gitcoord/tip", "ref
 _ENTRY = "import sys; sys.path.insert(0, sys.argv.pop(1)); from gitcoord.hot.main import entry; entry()"
 _QUICK = [sys.executable, "-I", "-S"]
 CLAIM = [*_QUICK, "-c", _ENTRY, str(ROOT)]
+HANDOFF = [*_QUICK, "-c", _ENTRY.replace("hot.main", "hot.handoff"), str(ROOT)]
 DRIVER = [*_QUICK, str(Path(__file__).with_name("driver.py")), str(ROOT)]
 COORD = [sys.executable, "-m", "gitcoord.adapters.cli", "coord"]
 

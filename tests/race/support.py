@@ -34,6 +34,7 @@ sys.path.insert(0, {str(ROOT)!r})
 from gitcoord.hot.coord import main
 sys.exit(main(sys.argv[1:]))
 """
+_HANDOFF = _COORD.replace("hot.coord", "hot.handoff")
 # What most tests need and few are about, without the start of the whole command line.
 _QUICK = f"""#!{sys.executable} -IS
 import sys
@@ -93,7 +94,12 @@ def scratch_env(place: Path) -> dict[str, str]:
     home, tools = place / "home", place / "bin"
     home.mkdir()
     tools.mkdir()
-    for name, text in (("git-claim", _CLAIM), ("git-coord", _COORD), ("gitcoord-quick", _QUICK)):
+    for name, text in (
+        ("git-claim", _CLAIM),
+        ("git-coord", _COORD),
+        ("git-handoff", _HANDOFF),
+        ("gitcoord-quick", _QUICK),
+    ):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     return {
@@ -157,6 +163,9 @@ class Project:
 
     def coord(self, *words: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
         return self.run("git-coord", *words, agent=agent, env=env)
+
+    def handoff(self, *words: str, agent: str = "") -> Answer:
+        return self.run("git-handoff", *words, agent=agent)
 
     def events(self, kind: str = "") -> list[Row]:
         return [e for e in read_ledger(self.repo, self.env) if kind in ("", e["kind"])]
