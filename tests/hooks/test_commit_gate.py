@@ -265,9 +265,9 @@ def test_where_a_remote_decides_only_copies_are_renewed(tmp_path: Path) -> None:
         f'#!/bin/sh\n[ "$1" = prepared ] || exit 0\nexec {shlex.join(CLAIM)} --gate reference-transaction "$@"\n'
     )
     hook.chmod(0o755)
-    head = machine.git("rev-parse", "refs/heads/gitcoord")
+    head = machine.git("rev-parse", "refs/heads/gitcoord").strip()
     machine.git("update-ref", "refs/claims/path/shared/a/@bob", head)
-    main = machine.git("rev-parse", "main")
+    main = machine.git("rev-parse", "main").strip()
     for words in (("refs/gitcoord/tip", main), ("-d", "refs/gitcoord/tip"), ("refs/heads/gitcoord", main)):
         argv = ["git", "update-ref", *words]
         done = subprocess.run(
