@@ -236,6 +236,13 @@ def test_going_back_to_something_older_is_approved_for_good(project: Project) ->
     land(project)
 
 
+def test_an_approver_does_not_approve_by_pushing(project: Project) -> None:
+    """What an agent made is approved by its content, not by who happens to bring it."""
+    project.commit({"money/x": "10\n"}, agent="alice")
+    done = project.person_git("push", "-q", "origin", "work")
+    assert done.code == 1 and "[guard]" in done.out, done
+
+
 def test_denied_is_denied_and_says_why(project: Project) -> None:
     project.try_commit({"money/x": "10\n"}, "alice")
     (request,) = project.coord("approvals", "--json").json["approvals"]
