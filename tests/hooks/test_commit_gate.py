@@ -41,6 +41,13 @@ def test_a_claim_above_covers_and_so_does_one_of_the_family(project: Project) ->
     assert refused(project.try_commit({"shared/a": "y\n"}, "bob"), "held", "shared/a")
 
 
+def test_what_a_subagent_holds_its_parent_commits(project: Project) -> None:
+    """The hook cannot see which of them acts."""
+    project.claim("shared/a", agent="alice.helper")
+    assert project.try_commit({"shared/a": "new\n"}, "alice").code == 0
+    assert refused(project.try_commit({"shared/a": "newer\n"}, "alicia"), "held", "shared/a")
+
+
 def test_what_another_holds_binds_on_every_path(project: Project) -> None:
     project.claim("free/x", "-m", "mine for now", agent="bob")
     done = project.try_commit({"free/x": "new\n"}, "alice")
