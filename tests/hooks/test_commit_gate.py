@@ -41,6 +41,13 @@ def test_a_claim_above_covers_and_so_does_one_of_the_family(project: Project) ->
     assert refused(project.try_commit({"shared/a": "y\n"}, "bob"), "held", "shared/a")
 
 
+def test_what_a_subagent_holds_its_parent_commits(project: Project) -> None:
+    """The hook cannot see which of them acts."""
+    project.claim("shared/a", agent="alice.helper")
+    assert project.try_commit({"shared/a": "new\n"}, "alice").code == 0
+    assert refused(project.try_commit({"shared/a": "newer\n"}, "alicia"), "held", "shared/a")
+
+
 def test_what_another_holds_binds_on_every_path(project: Project) -> None:
     project.claim("free/x", "-m", "mine for now", agent="bob")
     done = project.try_commit({"free/x": "new\n"}, "alice")
@@ -265,9 +272,9 @@ def test_where_a_remote_decides_only_copies_are_renewed(tmp_path: Path) -> None:
         f'#!/bin/sh\n[ "$1" = prepared ] || exit 0\nexec {shlex.join(CLAIM)} --gate reference-transaction "$@"\n'
     )
     hook.chmod(0o755)
-    head = machine.git("rev-parse", "refs/heads/gitcoord")
+    head = machine.git("rev-parse", "refs/heads/gitcoord").strip()
     machine.git("update-ref", "refs/claims/path/shared/a/@bob", head)
-    main = machine.git("rev-parse", "main")
+    main = machine.git("rev-parse", "main").strip()
     for words in (("refs/gitcoord/tip", main), ("-d", "refs/gitcoord/tip"), ("refs/heads/gitcoord", main)):
         argv = ["git", "update-ref", *words]
         done = subprocess.run(

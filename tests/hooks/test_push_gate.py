@@ -26,6 +26,13 @@ def test_an_unclaimed_change_does_not_leave(project: Project) -> None:
     assert project.push("work", agent="alice").code == 0
 
 
+def test_a_path_is_told_once_with_its_first_commit(project: Project) -> None:
+    project.branch("work")
+    commits = [project.commit({"shared/a": f"{number}\n"})[:12] for number in range(2)]
+    done = project.push("work", agent="alice")
+    assert [commit in done.err for commit in commits] == [True, False] and done.err.count("[unclaimed]") == 1
+
+
 def test_released_work_leaves_with_anybody(project: Project) -> None:
     project.work("alice", "work", {"shared/a": "released\n"})
     assert project.push("work:main", agent="orchestrator").code == 0
