@@ -183,7 +183,7 @@ class _Connection:
                 if packet is None:
                     self._tell(self._read(dict(parser.check())))
 
-            parser.handle_packet = heed  # type: ignore[method-assign, assignment]
+            parser.handle_packet = heed
         assert self._tail is not None
         return self._tail(*words, **named)
 
