@@ -11,13 +11,11 @@ import time
 from gitcoord.hot.wait import Bell
 from gitcoord.names import LEDGER
 from gitcoord.store.files import list_files, make_directory, read_file, remove_file, write_file
-from gitcoord.store.process import runs_still, start_time
+from gitcoord.store.process import process_state, runs_still, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
-
-_PATIENCE = 2.0  # with one ahead that neither asks nor ends: it may have been stopped
 
 
 class Line:
@@ -28,20 +26,17 @@ class Line:
         pid = posix.getpid()
         self._ticket = f"{time.time_ns():020d}-{pid}"
         self._who = f"{pid}\n{start_time(pid)}\n{ctx.host.boot}\n"
-        self._since = ("", 0.0)
+        self._asked_at = ""
         self._bell = Bell(self._dir)  # its signal wakes whoever waits for the ledger, too
         self._write("")
 
     def ahead(self) -> int:
         """How many have not had their turn at the present head; 0: it is ours."""
-        head = self._head()
-        if self._since[0] != head:
-            self._since = (head, time.monotonic())
-        count = sum(self._waits(ticket, head) for ticket in self._tickets() if ticket < self._ticket)
-        return count if time.monotonic() - self._since[1] < _PATIENCE else 0
+        head = self._asked_at = self._ctx.store.resolve([LEDGER])[0] or ""
+        return sum(self._waits(ticket, head) for ticket in self._tickets() if ticket < self._ticket)
 
     def told_not_now(self) -> None:
-        self._write(self._since[0])
+        self._write(self._asked_at)
 
     def leave(self) -> None:
         remove_file(f"{self._dir}/{self._ticket}")
@@ -49,9 +44,6 @@ class Line:
 
     def _tickets(self) -> list[str]:
         return [name for name in list_files(self._dir) if not name.endswith(".tmp")]
-
-    def _head(self) -> str:
-        return self._ctx.store.resolve([LEDGER])[0] or ""
 
     def _write(self, head: str) -> None:
         write_file(f"{self._dir}/{self._ticket}", f"{self._who}{head}".encode())
@@ -64,4 +56,4 @@ class Line:
         if words[2] == self._ctx.host.boot and not runs_still(words[0], words[1]):
             remove_file(path)
             return False
-        return words[3] != head
+        return words[3] != head and process_state(int(words[0])) != "T"  # one that was stopped holds up nobody
