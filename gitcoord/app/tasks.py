@@ -9,6 +9,8 @@ from gitcoord.errors import NotInitialised, Refusal, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.app.context import Context
     from gitcoord.app.ledger import What
     from gitcoord.core.codec import Record
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View
 
+    Turn = Callable[[int], int]
+
 
 def add(ctx: "Context", actor: "Actor", tasks: "tuple[New, ...]") -> "dict[str, object]":
     """Put tasks into the queue, all or none; one whose key is known is not added again."""
@@ -27,10 +31,20 @@ def add(ctx: "Context", actor: "Actor", tasks: "tuple[New, ...]") -> "dict[str, 
     return transact(ctx, kind.decide, kind.Add(actor, tasks))
 
 
-def assign(ctx: "Context", command: "Assign") -> "dict[str, object]":
-    """Take one task by its id, or the next one that can be done now, with the claims that it needs."""
+def assign(ctx: "Context", command: "Assign", *, turn: "Turn | None" = None) -> "dict[str, object]":
+    """Take one task by its id, or the next one that can be done now, with the claims that it needs.
+
+    `turn` says how many have to be asked before this one at a Seq of the ledger: refused as "later" where there are any.
+    """
     agent = command.actor.agent
-    result = transact(ctx, _decide_assign, command, ahead=_ahead(agent, command.id))
+
+    def decide(state: "State", command: "Assign", view: "View") -> "Decision | Refusal":
+        ahead = turn(state.seq) if turn is not None else 0
+        if ahead:
+            return Refusal("later", f"{ahead} ahead in line")
+        return _decide_assign(state, command, view)
+
+    result = transact(ctx, decide, command, ahead=_ahead(agent, command.id))
     given = result.get("assignment")
     if isinstance(given, dict) and given["claims"]:
         note_tree(ctx, agent)

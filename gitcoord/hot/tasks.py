@@ -124,13 +124,11 @@ def _in_line(call: "Call", command: "Assign", seconds: int) -> "Row":
     line = Line(call.ctx, "tasks")
 
     def ask() -> "Row":
-        ahead = line.ahead()
-        if ahead:
-            raise later(f"{ahead} ahead in line")
         try:
-            result = tasks.assign(call.ctx, command)
-        except Refused:
-            line.told_not_now()
+            result = tasks.assign(call.ctx, command, turn=line.ahead)
+        except Refused as refused:
+            if refused.code != "later":
+                line.told_not_now()
             raise
         if result["task"] is None:
             line.told_not_now()

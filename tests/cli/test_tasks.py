@@ -223,7 +223,7 @@ def _told(line: Path) -> int:
     for path in line.iterdir() if line.is_dir() else ():
         with contextlib.suppress(FileNotFoundError):  # it was just replaced
             words = path.read_text().split("\n")
-            count += path.suffix != ".tmp" and len(words) == 4 and bool(words[3])
+            count += path.suffix != ".tmp" and len(words) == 4 and words[3] != "0"
     return count
 
 
