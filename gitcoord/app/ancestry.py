@@ -99,8 +99,8 @@ def _contained(ctx: "Context", at: str, commits: "list[str]") -> "dict[str, bool
 
 
 def _containing(ctx: "Context", old: str, commits: "list[str]") -> "dict[str, bool]":
-    """Which of these commits contain `old`; what is left out as above."""
-    return {**_listed(ctx, commits, f"^{old}", ["--ancestry-path"], listed=True), old: True}
+    """Which of these commits, of which `old` is none, contain it; what is left out as above."""
+    return _listed(ctx, commits, f"^{old}", ["--ancestry-path"], listed=True)
 
 
 def _listed(ctx: "Context", commits: "list[str]", beyond: str, how: "list[str]", *, listed: bool) -> "dict[str, bool]":

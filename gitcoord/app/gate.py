@@ -80,6 +80,7 @@ class Gate:
         self._who = who
         self._known: Actor | None = None
         self._remote: str | None = None
+        self._named = True
         self._landed: list[str] = []  # at the usual remote, by its own word
         self._snapshot = snapshot or read_snapshot(ctx)
         self.sync = str(format_record(self._snapshot.state)["sync"])
@@ -212,8 +213,9 @@ class Gate:
         names = run(["git", "remote"], self._ctx.repo.env)[1].decode("utf-8", "surrogateescape").split("\n")
         return remote if remote in names else wanted
 
-    def range(self, base: str, head: str) -> Outcome:
-        """The commits of head that base does not have, by base's policy: for CI."""
+    def range(self, base: str, head: str, *, named: bool = True) -> Outcome:
+        """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
+        self._named = named
         return self._judge(base, self._steps(Move("", base, head), [base], strict=True, gated=False), pushed=True)
 
     def _is_gated(self, ref: str) -> bool:
@@ -252,7 +254,6 @@ class Gate:
         new = {step.oid for step in steps}
         accepted = self._tracking(self.remote)
         if not strict:
-            accepted += self._tips()
             accepted += [p for step in steps for p in step.parents if p not in new] or [move.new]
         for commit in dict.fromkeys(accepted):
             if rest and commit != move.old:
@@ -315,9 +316,15 @@ class Gate:
             self._ctx,
             self._snapshot,
             view,
-            lambda state, view: judge(state, view, policy, self.actor, steps, pushed=pushed),
+            lambda state, view: judge(state, view, policy, self.actor, steps, self._readers(steps) if pushed else ()),
         )
         return Outcome(verdicts, policy)
+
+    def _readers(self, steps: "list[Step]") -> list[str]:
+        """Who must know the rules: whoever pushes, unless it is a person. CI is nobody in particular: there, the authors."""
+        if not self._named:
+            return sorted({step.agent for step in steps if step.agent})
+        return [] if self.actor.person else [self.actor.agent]
 
 
 def _together(outcomes: list[Outcome]) -> Outcome:

@@ -61,10 +61,10 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    state: "State", view: "View", policy: "Policy", actor: "Actor", steps: "list[Step]", *, pushed: bool = False
+    state: "State", view: "View", policy: "Policy", actor: "Actor", steps: "list[Step]", readers: "Iterable[str]" = ()
 ) -> list[Verdict]:
-    """What stands against these steps, oldest first, each path once a rule. `pushed`: they are to land elsewhere."""
-    return _Judge(state, view, policy, actor, steps).verdicts(pushed=pushed)
+    """What stands against these steps, oldest first, each path once a rule. `readers` push them: they know the rules."""
+    return _Judge(state, view, policy, actor, steps).verdicts(readers)
 
 
 class _Judge:
@@ -82,12 +82,12 @@ class _Judge:
         self._free: dict[str, bool] = {}
         self._found: dict[tuple[str, str], Verdict] = {}
 
-    def verdicts(self, *, pushed: bool) -> list[Verdict]:
+    def verdicts(self, readers: "Iterable[str]") -> list[Verdict]:
         if not self._steps:
             return []
         self._living(self._actor.agent, self._steps[-1])
-        if pushed and self._policy.ack and self._policy.rules and not self._actor.person:
-            self._read(self._policy.rules)
+        if self._policy.ack and self._policy.rules:
+            self._read(self._policy.rules, readers)
         halt = halt_record(self._state)
         if halt is not None:
             reason = f": {printable(halt['reason'])}" if halt["reason"] else ""
@@ -120,15 +120,15 @@ class _Judge:
         if refusal is not None:
             self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
 
-    def _read(self, rules: str) -> None:
-        """Whoever pushes has read them; who made the commits may be gone by now."""
+    def _read(self, rules: str, readers: "Iterable[str]") -> None:
         from gitcoord.core.kinds.ack import has_read  # only where the policy asks for it
 
-        if not has_read(self._state, self._actor.agent, rules):
-            self._add(
-                "rules", "", self._actor.agent, f"'{self._actor.agent}' has not read the rules ({rules[:12]})",
-                hints=(f"read them: git coord rules show {rules[:12]}", f"then: git coord rules ack {rules[:12]}"),
-            )  # fmt: skip
+        for agent in readers:
+            if not has_read(self._state, agent, rules):
+                self._add(
+                    "rules", "", agent, f"'{agent}' has not read the rules ({rules[:12]})",
+                    hints=(f"read them: git coord rules show {rules[:12]}", f"then: git coord rules ack {rules[:12]}"),
+                )  # fmt: skip
 
     def _attributed(self, step: Step) -> None:
         if self._policy.attribution and step.oid and not step.agent and not self._actor.person:

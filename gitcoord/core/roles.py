@@ -67,7 +67,7 @@ def may_not_claim(state: "State", actor: "Actor", view: "View", paths: "tuple[st
     if actor.unchecked:
         actor = actor._replace(person=False)  # the stricter of both counts, as for the changes that the claim is for
     free = is_free(state, policy, actor, actor.agent)
-    if policy.stage("role") != ENFORCE or may_approve(actor, policy.approvers) or (free and not policy.writers):
+    if policy.stage("role") != ENFORCE or (free and not policy.writers):
         return None
     classes = view.fact("classes", *paths) if free else {path: {path: Attributes()} for path in paths}
     assert isinstance(classes, dict)
@@ -93,8 +93,6 @@ def _not_claimed(agent: str, path: str, name: str, message: str) -> Refusal:
 
 def is_free(state: "State", policy: "Policy", actor: "Actor", agent: str) -> bool:
     """Does this agent's role write wherever no path says otherwise?"""
-    if may_approve(actor, policy.approvers):
-        return True
     role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
     return not policy.roles.get(role, Role()).readonly
 

@@ -29,11 +29,11 @@ _FEW = 64
 _COPIES = 8
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
 # git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
+_QUIET = ["git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false"]
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
-_UPDATE = [
-    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
-    "-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only", "update-ref", "--no-deref", "--stdin",
-]  # fmt: skip
+# Copies of what a remote has are kept as git keeps what it fetches.
+_WRITTEN_OUT = ["-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only"]
+_UPDATE = ["update-ref", "--no-deref", "--stdin"]
 
 
 class PlumbingStore:
@@ -100,7 +100,8 @@ class PlumbingStore:
         while self._spent:
             self._spent.pop().close()
         if self._update is None:
-            self._update = Child(_UPDATE, self._repo.env)
+            durable = _WRITTEN_OUT if self._durable else []
+            self._update = Child([*_QUIET, *durable, *_UPDATE], self._repo.env)
         return self._update
 
     # --- reading

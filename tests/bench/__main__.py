@@ -55,6 +55,10 @@ BENCHES: dict[str, Bench] = {
     "flat": lambda place, cache, scale: size.flat(place, cache, scale.rounds, scale.claims),
     "events": lambda place, cache, scale: size.events(place, cache, scale.rounds, scale.events),
     "watch": lambda place, cache, scale: watch.follow(place, scale.rounds, scale.idle),
+    "journal": lambda place, cache, scale: size.journal(place, cache, scale.rounds, scale.events),
+    "start": lambda place, cache, scale: size.start(
+        place, cache, scale.rounds, scale.events // 10, scale.events // 500
+    ),
     "tasks": lambda place, cache, scale: tasks.next_task(place, scale.queue),
     "library": lambda place, cache, scale: library.pairs(place, scale.rounds, scale.chunk),
 }

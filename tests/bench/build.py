@@ -10,6 +10,7 @@ from pathlib import Path
 from gitcoord.app.claims import release, take
 from gitcoord.app.context import Context
 from gitcoord.app.init import init
+from gitcoord.app.journal import write
 from gitcoord.core.claims import Item
 from gitcoord.core.kinds.claim import Take
 from gitcoord.core.sessions import Actor
@@ -71,6 +72,10 @@ class Builder:
         release(self._ctx, Actor(agent), tuple(Item("path", p) for p in paths))
         self.events += 1
 
+    def write(self, agent: str, text: str) -> None:
+        write(self._ctx, Actor(agent), text)
+        self.events += 1
+
     def _count(self, result: dict[str, object]) -> None:
         self.events = int(str(result["token"]))
 
@@ -102,6 +107,35 @@ def with_events(place: Place, where: Path, events: int) -> None:
     n = 0
     while builder.events < events:
         agent, path = f"agent{n % 20}", paths[10 + n % 490]
+        builder.take(agent, [path])
+        builder.release(agent, [path])
+        n += 1
+        if n % 500 == 0:
+            builder.trim()
+            progress.show(builder.events)
+    builder.finish()
+
+
+def with_journal(place: Place, where: Path, entries: int) -> None:
+    """A journal with so many entries, written by twenty agents."""
+    builder, progress = Builder(place, where), Progress(where.name, entries)
+    for n in range(entries):
+        builder.write(f"agent{n % 20}", f"entry {n}: the parser reads numbers, strings still fail")
+        if n % 1000 == 999:
+            builder.trim()
+            progress.show(n)
+    builder.finish()
+
+
+def with_work(place: Place, where: Path, events: int, claims: int) -> None:
+    """A ledger with so many events and so many live claims, most of them other agents'."""
+    builder, progress = Builder(place, where), Progress(where.name, events)
+    paths = spread_paths(claims + 300)
+    for n, path in enumerate(paths[:claims]):
+        builder.take(f"agent{n % 20}", [path])
+    n = 0
+    while builder.events < events:
+        agent, path = f"agent{n % 20}", paths[claims + n % 300]
         builder.take(agent, [path])
         builder.release(agent, [path])
         n += 1

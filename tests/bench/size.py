@@ -7,7 +7,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench.build import flat_paths, is_fresh, settle, spread_paths, with_claims, with_events
+from tests.bench.build import (
+    flat_paths,
+    is_fresh,
+    settle,
+    spread_paths,
+    with_claims,
+    with_events,
+    with_journal,
+    with_work,
+)
 from tests.bench.measure import Result, Target, compare, interleave
 from tests.bench.place import Place
 
@@ -77,3 +86,29 @@ def events(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
     samples = _measure(place, rounds, few, lots, _directories(spread_paths(500)))
     what = f"git claim with {long:,} events in the ledger / with {_SHORT}"
     return [compare("events", what, samples, "many", "few", Target(1.2), "both after git gc")]
+
+
+def journal(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
+    few = _repository(place, cache, f"journal-{_SHORT}", lambda where: with_journal(place, where, _SHORT))
+    lots = _repository(place, cache, f"journal-{long}", lambda where: with_journal(place, where, long))
+
+    def append(where: Path) -> float:
+        os.chdir(where)
+        return place.timed("git", "coord", "journal", "add", "-q", "-m", "one more entry")
+
+    samples = interleave(rounds, {"few": lambda n: append(few), "many": lambda n: append(lots)}, warm=2)
+    what = f"git coord journal add with {long:,} entries / with {_SHORT}"
+    return [compare("journal", what, samples, "many", "few", Target(1.2), "both after git gc")]
+
+
+def start(place: Place, cache: Path, rounds: int, events: int, claims: int) -> list[Result]:
+    """By an agent that holds ten of the claims, and has a session open."""
+    where = _repository(place, cache, f"start-{events}-{claims}", lambda where: with_work(place, where, events, claims))
+
+    def begin() -> float:
+        os.chdir(where)
+        return place.timed("git", "coord", "start")
+
+    samples = interleave(rounds, {"start": lambda n: begin(), "python": lambda n: place.bare_python()}, warm=2)
+    what = f"git coord start with {events:,} events and {claims} claims / python3 -I -S -c pass"
+    return [compare("start", what, samples, "start", "python", Target(12), "after git gc")]

@@ -39,6 +39,8 @@ _ROWS = {
     "events": {"events": True},
     "watch": {"watch": True, "watch-idle": True},
     "tasks": {"tasks": True},
+    "journal": {"journal": True},
+    "start": {"start": True},
     "library": {"library": False, "library-wal": False, "library-nosync": False},
 }
 

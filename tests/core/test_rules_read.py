@@ -47,12 +47,10 @@ def test_a_server_agrees_and_the_killed_have_no_say() -> None:
         world.decide("ack", Ack(ALICE, "\x1b[31m"))
 
 
-def verdicts(
-    world: World, settings: list[tuple[str, str]], *, actor: Actor = ALICE, pushed: bool = True
-) -> list[Verdict]:
+def verdicts(world: World, settings: list[tuple[str, str]], *, readers: tuple[str, ...] = ("alice",)) -> list[Verdict]:
     policy = parse_policy(settings)._replace(rules=oid(7), attributes={"a": Attributes()})
     steps = [*STEPS, Step("4" * 40, ("3" * 40,), "", (Change("a", "100644", "b" * 40),))]
-    return judge(world.state, world.view(), policy, actor, steps, pushed=pushed)
+    return judge(world.state, world.view(), policy, ALICE, steps, readers)
 
 
 def test_a_push_needs_the_version_that_counts() -> None:
@@ -70,9 +68,8 @@ def test_a_push_needs_the_version_that_counts() -> None:
 
 def test_where_it_does_not_count() -> None:
     world, on = World(), [("rules.ack", "true")]
-    assert not verdicts(world, on, pushed=False), "a commit is no push"
+    assert not verdicts(world, on, readers=()), "a commit is no push"
     assert not verdicts(world, [("rules.ack", "false")]) and not verdicts(world, [])
-    assert not verdicts(world, on, actor=Actor("ada", person=True))
     assert [v.stage for v in verdicts(world, [*on, ("rollout.rules", "warn")])] == ["warn"]
     with pytest.raises(CouldNotJudge, match=r"rules\.ack"):
         parse_policy([("rules.ack", "perhaps")])

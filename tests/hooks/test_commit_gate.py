@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.cli.support import CLAIM
 from tests.hooks.support import Project, refused
+from tests.remote.support import Fleet
 from tests.support import git
 
 
@@ -35,6 +39,13 @@ def test_a_claim_above_covers_and_so_does_one_of_the_family(project: Project) ->
     project.claim("shared", agent="alice")
     assert project.try_commit({"shared/new": "x\n"}, "alice.helper").code == 0
     assert refused(project.try_commit({"shared/a": "y\n"}, "bob"), "held", "shared/a")
+
+
+def test_what_a_subagent_holds_its_parent_commits(project: Project) -> None:
+    """The hook cannot see which of them acts."""
+    project.claim("shared/a", agent="alice.helper")
+    assert project.try_commit({"shared/a": "new\n"}, "alice").code == 0
+    assert refused(project.try_commit({"shared/a": "newer\n"}, "alicia"), "held", "shared/a")
 
 
 def test_what_another_holds_binds_on_every_path(project: Project) -> None:
@@ -222,6 +233,54 @@ def test_a_branch_that_the_local_settings_guard(project: Project, pattern: str) 
     assert project.try_git("merge", "-q", "--ff-only", "work", agent="alice").code == 0
     project.switch("release/1")
     assert refused(project.try_git("merge", "-q", "--ff-only", "work", agent="alice"), "unclaimed", "shared/a")
+
+
+def test_a_branch_that_is_deployed_from(tmp_path: Path) -> None:
+    """Also where no local setting names it."""
+    project = Project(tmp_path, config='[deploy "production"]\n\tref = refs/heads/production\n')
+    project.branch("work")
+    commit = project.commit({"shared/a": "unclaimed\n"})
+    assert refused(project.try_git("branch", "production", commit, agent="alice"), "unclaimed", "shared/a")
+    assert project.try_git("branch", "production", "main", agent="alice").code == 0
+
+
+def test_a_guarded_branch_is_not_fetched_past_the_gate(project: Project) -> None:
+    """What lies at the remote has landed if it lies on the sync branch there."""
+    project.commit({"shared/a": "unclaimed\n"})
+    project.unhooked("push", "-q", "origin", "work:guarded")
+    project.git("config", "gitcoord.gateRef", "refs/heads/guarded")
+    done = project.try_git("fetch", "-q", "origin", "guarded:guarded", agent="alice")
+    assert refused(done, "unclaimed", "shared/a")
+
+
+def test_claims_and_heartbeats_are_not_moved_by_hand(project: Project) -> None:
+    project.claim("shared/a", agent="bob")
+    head = project.git("rev-parse", "gitcoord")
+    for words in (
+        ("refs/claims/path/shared/b/@alice", head),
+        ("-d", "refs/claims/path/shared/a/@bob"),
+        ("-d", "refs/gitcoord/sessions/bob"),
+    ):
+        assert refused(project.try_git("update-ref", *words, agent="alice"), "ledger"), words
+
+
+def test_where_a_remote_decides_only_copies_are_renewed(tmp_path: Path) -> None:
+    """As `git fetch` does. The tip is the witness that the ledger was not rewound."""
+    (machine,) = Fleet(tmp_path, ("one",)).joined()
+    hook = machine.git_dir / "hooks/reference-transaction"
+    hook.write_text(
+        f'#!/bin/sh\n[ "$1" = prepared ] || exit 0\nexec {shlex.join(CLAIM)} --gate reference-transaction "$@"\n'
+    )
+    hook.chmod(0o755)
+    head = machine.git("rev-parse", "refs/heads/gitcoord").strip()
+    machine.git("update-ref", "refs/claims/path/shared/a/@bob", head)
+    main = machine.git("rev-parse", "main").strip()
+    for words in (("refs/gitcoord/tip", main), ("-d", "refs/gitcoord/tip"), ("refs/heads/gitcoord", main)):
+        argv = ["git", "update-ref", *words]
+        done = subprocess.run(
+            argv, cwd=machine.repo, env={**machine.env, "GITCOORD_AGENT": "alice"}, capture_output=True
+        )
+        assert done.returncode != 0 and b"[ledger]" in done.stderr, (words, done)
 
 
 def test_am_is_gated(project: Project, tmp_path: Path) -> None:

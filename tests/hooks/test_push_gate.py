@@ -26,6 +26,13 @@ def test_an_unclaimed_change_does_not_leave(project: Project) -> None:
     assert project.push("work", agent="alice").code == 0
 
 
+def test_a_path_is_told_once_with_its_first_commit(project: Project) -> None:
+    project.branch("work")
+    commits = [project.commit({"shared/a": f"{number}\n"})[:12] for number in range(2)]
+    done = project.push("work", agent="alice")
+    assert [commit in done.err for commit in commits] == [True, False] and done.err.count("[unclaimed]") == 1
+
+
 def test_released_work_leaves_with_anybody(project: Project) -> None:
     project.work("alice", "work", {"shared/a": "released\n"})
     assert project.push("work:main", agent="orchestrator").code == 0
@@ -159,6 +166,90 @@ def test_a_push_cannot_bring_its_own_policy(project: Project) -> None:
     project.commit({".gitattributes": "# nothing\n", "shared/a": "new\n"})
     done = project.push("work:main", agent="alice")
     assert refused(done, "unclaimed", "shared/a") and refused(done, "own-files", ".gitattributes")
+
+
+def test_the_policy_of_the_old_tip_decides(project: Project) -> None:
+    """Not that of the branch here, which has moved on past the gates."""
+    project.switch("main")
+    project.commit({".gitattributes": "# nothing\n", "shared/a": "new\n"})
+    assert refused(project.push("main", agent="alice"), "unclaimed", "shared/a")
+
+
+def test_a_branch_has_no_policy_of_its_own(project: Project) -> None:
+    project.branch("work")
+    project.commit({".gitattributes": "# nothing\n"})
+    project.unhooked("push", "-q", "origin", "work")
+    project.commit({"shared/a": "new\n"})
+    assert refused(project.push("work", agent="alice"), "unclaimed", "shared/a")
+
+
+def test_what_the_remote_has_is_not_judged_again(project: Project) -> None:
+    """Whoever builds on it answers for their own commits."""
+    project.branch("theirs")
+    project.commit({"shared/a": "past the gates\n"})
+    project.unhooked("push", "-q", "origin", "theirs")
+    project.branch("mine", "theirs")
+    project.commit({"free/x": "mine\n"})
+    done = project.push("mine", agent="alice")
+    assert done.code == 0, done
+
+
+def test_what_landed_here_is_not_judged_again(project: Project) -> None:
+    project.switch("main")
+    project.commit({"shared/a": "past the gates\n"})
+    project.branch("mine", "main")
+    project.commit({"free/x": "mine\n"})
+    done = project.push("mine", agent="alice")
+    assert done.code == 0, done
+    assert refused(project.push("main", agent="alice"), "unclaimed", "shared/a")
+
+
+def test_what_landed_at_the_usual_remote_is_not_judged_again(project: Project, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", str(tmp_path / "backup.git"))
+    project.git("remote", "add", "backup", str(tmp_path / "backup.git"))
+    project.unhooked("push", "-q", "backup", "main")
+    project.switch("main")
+    project.commit({"shared/a": "past the gates\n"})
+    project.unhooked("push", "-q", "origin", "main")
+    done = project.try_git("push", "-q", "backup", "main", agent="alice")
+    assert done.code == 0, done
+
+
+def test_whoever_may_not_act_moves_no_sync_branch(project: Project, tmp_path: Path) -> None:
+    """Nor where there is nothing new to judge."""
+    git(tmp_path, "init", "-q", "--bare", str(tmp_path / "backup.git"))
+    project.git("remote", "add", "backup", str(tmp_path / "backup.git"))
+    project.claim("free/x", agent="mallory")
+    project.coord("kill", "mallory", agent="boss")
+    assert refused(project.try_git("push", "-q", "backup", "main", agent="mallory"), "killed")
+    assert project.try_git("push", "-q", "backup", "main", agent="alice").code == 0
+
+
+def test_a_tag_of_something_else_brings_no_commits(project: Project) -> None:
+    project.git("tag", "key", project.git("rev-parse", "main:shared/a"))
+    done = project.push("key", agent="alice")
+    assert done.code == 0, done
+
+
+def test_a_way_back_is_a_change_of_whoever_pushes_it(project: Project) -> None:
+    """bob may change it, in a commit on top of what is there; carol may not undo what landed with it."""
+    project.switch("main")
+    project.commit({"shared/a": "landed\n"})
+    project.unhooked("push", "-q", "origin", "main")
+    project.claim("shared/a", agent="bob")
+    project.branch("forward", "main")
+    project.commit({"shared/a": "bob's\n"}, agent="bob")
+    project.branch("back", "main~1")
+    project.commit({"shared/a": "bob's\n"}, agent="bob")
+    assert refused(project.push("back:main", agent="carol", force=True), "held", "shared/a")
+    assert project.push("forward:main", agent="carol").code == 0
+
+
+def test_claims_are_not_pushed_by_hand(project: Project) -> None:
+    """They point into the ledger, of which a copy may be pushed."""
+    project.claim("shared/a", agent="bob")
+    for ref in ("refs/claims/path/shared/a/@bob", "refs/gitcoord/tip"):
+        assert refused(project.push(f"{ref}:{ref}", agent="alice"), "ledger"), ref
 
 
 def test_a_replaced_commit_hides_nothing(project: Project) -> None:

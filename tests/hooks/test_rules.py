@@ -58,6 +58,23 @@ def test_writers_limit_a_path_to_roles(project: Project) -> None:
     assert project.coord("role", "alice", "--json").json["role"] == "code", "the default of the settings"
 
 
+def test_an_approver_writes_whatever_roles_may(project: Project) -> None:
+    project.write({"tests/t": "x\n"})
+    project.git("add", "-A")
+    done = project.person_git("commit", "-q", "-m", "by a person")
+    assert done.code == 0, done
+
+
+def test_the_default_role_is_for_agents(tmp_path: Path) -> None:
+    """Also where a person is none of the approvers."""
+    config = CONFIG.replace("role = code", "role = explore\n\tapprover = somebody.else")
+    project = Project(tmp_path, ATTRIBUTES, config)
+    project.branch("work")
+    assert refused(project.try_commit({"free/x": "new\n"}, "alice"), "role", "free/x")
+    done = project.person_git("commit", "-q", "-m", "by a person")
+    assert done.code == 0, done
+
+
 def test_an_agent_gives_no_roles(project: Project) -> None:
     done = project.coord("role", "alice", "test", agent="alice")
     assert done.code == 1 and "only a person" in done.err
@@ -217,6 +234,13 @@ def test_going_back_to_something_older_is_approved_for_good(project: Project) ->
     project.unhooked("push", "-q", "origin", "HEAD:main")
     approved(project, {"money/x": "10\n"})
     land(project)
+
+
+def test_an_approver_does_not_approve_by_pushing(project: Project) -> None:
+    """What an agent made is approved by its content, not by who happens to bring it."""
+    project.commit({"money/x": "10\n"}, agent="alice")
+    done = project.person_git("push", "-q", "origin", "work")
+    assert done.code == 1 and "[guard]" in done.out, done
 
 
 def test_denied_is_denied_and_says_why(project: Project) -> None:

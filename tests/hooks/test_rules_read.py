@@ -61,6 +61,14 @@ def test_the_range_gate_of_ci(project: Project) -> None:
     assert done.code == 1 and "[rules]" in done.err
     project.coord("rules", "ack", agent="alice")
     assert project.coord("gate", "main..work", "--agent", "alice").code == 0
+    assert project.coord("gate", "main..work").code == 0, (
+        "nobody in particular, and nobody is named: perhaps a person's"
+    )
+    project.commit({"free/x": "newer\n"}, agent="bob")
+    done = project.coord("gate", "main..work")
+    assert done.code == 1 and "'bob' has not read the rules" in done.err, "who made them is all that is known"
+    project.coord("rules", "ack", agent="bob")
+    assert project.coord("gate", "main..work").code == 0
 
 
 def test_people_and_stages(project: Project) -> None:

@@ -37,8 +37,10 @@ def gate(
             from gitcoord.app.remote import look
 
             look(call.ctx)
-        actor = Actor(check_agent(agent)) if agent else call.onlooker() or Actor("ci")
-        outcome = Gate(call.ctx, lambda: actor).range(*(_commit(call, name) for name in (base, head)))
+        known = Actor(check_agent(agent)) if agent else call.onlooker()
+        actor = known or Actor("ci")
+        ends = [_commit(call, name) for name in (base, head)]
+        outcome = Gate(call.ctx, lambda: actor).range(*ends, named=known is not None)
         rows = [
             {**verdict._asdict(), "held": list(verdict.held), "hints": list(verdict.hints)}
             for verdict in outcome.verdicts

@@ -1,11 +1,11 @@
 """close: a handoff that nobody will accept any more: its addressee declined it, or who made it took it back."""
 
+from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.claims import own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
 from gitcoord.core.roles import may_approve
-from gitcoord.core.rules import halted
-from gitcoord.core.sessions import KILLED, OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.core.sessions import KILLED, Actor, agent_record
 from gitcoord.core.tasks import changed, given_back, set_handoff, task_record
 from gitcoord.core.texts import one_line
 from gitcoord.core.workers import caps_for
@@ -39,7 +39,7 @@ def decide(state: "State", command: Close, view: "View") -> "Decision | Refusal"
     if command.state not in (DECLINED, WITHDRAWN):
         raise UsageError("a handoff is declined or withdrawn")
     reason = one_line(command.reason, "the reason", _REASON, empty=command.state == WITHDRAWN)
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
     record = handoff_record(state, command.handoff)
@@ -55,10 +55,8 @@ def decide(state: "State", command: Close, view: "View") -> "Decision | Refusal"
     returned = _lost_place(state, view, record)
     body = {"handoff": record["id"], "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)
-    mine = agent_record(state, agent)
-    is_open = mine is not None and mine["state"] == OPEN
-    beat = next_beat(view.beat(agent), agent, mine["session"], view) if is_open and mine is not None else None
-    return Decision(chain.events, [beat] if beat else [], {**told, "changed": True, "returned": returned})
+    beats = sign_of_life(state, command.actor, view)
+    return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
 
 
 def _lost_place(state: "State", view: "View", record: "Record") -> bool:

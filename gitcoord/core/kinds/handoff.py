@@ -1,10 +1,10 @@
 """handoff: an agent offers its work, with its claims and its task, to another. Nothing changes hands until it is accepted."""
 
+from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.claims import Item, all_claims, overlapping, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
-from gitcoord.core.rules import halted
-from gitcoord.core.sessions import KILLED, OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.core.sessions import KILLED, Actor, agent_record
 from gitcoord.core.tasks import held_by, set_handoff, task_record, the_task
 from gitcoord.core.texts import one_line
 from gitcoord.core.workers import is_cap
@@ -52,7 +52,7 @@ def decide(state: "State", command: New, view: "View") -> "Decision | Refusal":
         check_word(command.role, "role")
     if command.to == agent:
         raise UsageError("a handoff is for another than yourself", hints=("leave --to out: then it is for anyone",))
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
     claims = _claims(state, command)
@@ -69,9 +69,8 @@ def decide(state: "State", command: New, view: "View") -> "Decision | Refusal":
     }  # fmt: skip
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
-    is_open = record is not None and record["state"] == OPEN
-    beat = next_beat(view.beat(agent), agent, session, view) if is_open else None
-    return Decision(chain.events, [beat] if beat else [], {"id": f"h{event.seq}", **_told(body)})
+    beats = sign_of_life(state, command.actor, view)
+    return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
 
 
 def _told(body: "Record") -> "dict[str, object]":

@@ -1,10 +1,10 @@
 """journal: what a person or agent writes down, beside what the machine records. Nothing changes or removes an entry."""
 
+from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.nonces import day
-from gitcoord.core.rules import halted
-from gitcoord.core.sessions import KILLED, OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.core.sessions import KILLED, Actor, agent_record
 from gitcoord.core.texts import prose
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import check_path, check_word, printable
@@ -33,16 +33,14 @@ class Write(NamedTuple):
 
 def decide(state: "State", command: Write, view: "View") -> "Decision | Refusal":
     body = _body(command.text, command.paths, command.task)
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
     agent = command.actor.agent
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     event = chain.add("journal", body)
-    record = agent_record(state, agent)
-    is_open = record is not None and record["state"] == OPEN
-    beat = next_beat(view.beat(agent), agent, record["session"], view) if is_open and record is not None else None
-    return Decision(chain.events, [beat] if beat else [], {"seq": event.seq, "file": entry_file(event), **body})
+    beats = sign_of_life(state, command.actor, view)
+    return Decision(chain.events, beats, {"seq": event.seq, "file": entry_file(event), **body})
 
 
 def _body(text: str, paths: "tuple[str, ...] | list[str]", task: str) -> "Record":
