@@ -135,8 +135,10 @@ class _Connection:
         self._ready, self._over = Event(), Event()
         self._sent = self._left = False
         self._report: Report | None = None
-        self._tail = self._client._handle_receive_pack_tail
-        self._client._handle_receive_pack_tail = self._finish  # type: ignore[method-assign]
+        # A dulwich that has no such part is as good: the answer comes with the end of the push.
+        self._tail = getattr(client, "_handle_receive_pack_tail", None)
+        if self._tail is not None:
+            client._handle_receive_pack_tail = self._finish  # type: ignore[method-assign]
         Thread(target=self._run, args=(path.encode("utf-8", "surrogateescape"),), daemon=True).start()
 
     def push(self, wanted: "dict[bytes, Move]", objects: "list[ShaFile]", seconds: float) -> Report:
@@ -172,7 +174,7 @@ class _Connection:
 
     def _finish(self, *words: Any, **named: Any) -> Any:
         """Once the server has reported, its refs are where they are: nobody waits for its last hooks and housekeeping."""
-        parser = self._client._report_status_parser
+        parser = getattr(self._client, "_report_status_parser", None)
         if parser is not None:
             handle = parser.handle_packet
 
@@ -181,7 +183,8 @@ class _Connection:
                 if packet is None:
                     self._tell(self._read(dict(parser.check())))
 
-            parser.handle_packet = heed  # type: ignore[method-assign, assignment]
+            parser.handle_packet = heed
+        assert self._tail is not None
         return self._tail(*words, **named)
 
     def _tell(self, report: Report) -> None:
