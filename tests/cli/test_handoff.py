@@ -62,9 +62,9 @@ def test_what_people_read(world: World) -> None:
 
 
 @pytest.mark.parametrize("way", ["file", "word", "stdin", "json on stdin", "json word"])
-def test_the_document_comes_in_many_ways(world: World, way: str) -> None:
+def test_the_document_comes_in_many_ways(world: World, tmp_path: Path, way: str) -> None:
     text = document(DOCUMENT) if "json" not in way else json.dumps({**DOCUMENT, "to": "bob"}, ensure_ascii=False)
-    file = world.top.parent / "document"
+    file = tmp_path / "document"
     file.write_text(text)
     words = {"file": ["--file", str(file)], "word": [str(file)], "json word": ["-"]}.get(way, [])
     done = world.handoff("new", *words, "--json", data=text.encode() if not words or words == ["-"] else b"")
@@ -105,14 +105,14 @@ def test_hostile_words_are_only_shown(world: World) -> None:
     clean(world)
 
 
-def test_the_editor_at_a_terminal(world: World) -> None:
-    editor = world.top.parent / "editor"
-    editor.write_text(f'#!/bin/sh\ncp "$1" {world.top.parent}/seen\ncat >"$1" <<"END"\n{document(DOCUMENT)}\nEND\n')
+def test_the_editor_at_a_terminal(world: World, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\ncp "$1" {tmp_path}/seen\ncat >"$1" <<"END"\n{document(DOCUMENT)}\nEND\n')
     editor.chmod(0o755)
     env = {"GIT_EDITOR": str(editor), "GITCOORD_AGENT": "alice"}
     done = world.at_terminal("new", "--to", "bob", argv=HANDOFF, env=env)
     assert done.code == 0 and "waits for bob" in done.out
-    seen = (world.top.parent / "seen").read_text()
+    seen = (tmp_path / "seen").read_text()
     assert "goes along: src/a.py" in seen and "the lexer" in seen and "## Assumptions" in seen
     world.handoff("withdraw", f"h{len(world.events())}")
     for script in ("exit 1", ":"):

@@ -7,6 +7,7 @@ from pytest_git import GitRepo
 
 from tests.cli.support import COORD, World
 from tests.cli.test_json import holds, refused
+from tests.support import UNHOOKED, git
 
 
 @pytest.fixture
@@ -48,14 +49,14 @@ def test_what_is_wanted(world: World) -> None:
     assert world.coord("journal", "show", "--grep", "nothing like it").err == "nothing fits\n"
 
 
-def test_from_a_file_from_stdin_and_from_an_editor(world: World) -> None:
-    file = world.top.parent / "entry"
+def test_from_a_file_from_stdin_and_from_an_editor(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "entry"
     file.write_text("from a file\n")
     assert holds(world.coord("journal", "add", str(file), "--json"), "noted")["text"] == "from a file"
     for words in ((), ("-",)):
         done = world.run(COORD, ("journal", "add", *words, "--json"), "alice", data="über stdin\n".encode())
         assert holds(done, "noted")["text"] == "über stdin"
-    editor = world.top.parent / "editor"
+    editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nprintf "typed\\n" >>"$1"\n')
     editor.chmod(0o755)
     env = {"GIT_EDITOR": str(editor), "GITCOORD_AGENT": "alice"}
@@ -92,14 +93,14 @@ def test_hostile_words_are_only_shown(world: World) -> None:
     assert world.coord("fsck", "--json").json["clean"] is True
 
 
-def test_an_entry_that_somebody_changed_is_found(world: World) -> None:
+def test_an_entry_that_somebody_changed_is_found(world: World, tmp_path: Path) -> None:
     """No command does so; by hand it is no legal ledger any more."""
     row = holds(world.coord("journal", "add", "-m", "the truth", "--json"), "noted")
-    world.git("worktree", "add", "-q", "../ledger", "gitcoord")
-    ledger = World.__new__(World)
-    ledger.top, ledger.coloured = world.top.parent / "ledger", False
-    ledger.write(row["file"], (ledger.top / row["file"]).read_text().replace("truth", "lie"))
-    ledger.git("-c", "core.hooksPath=/dev/null", "commit", "-q", "-am", "journal by alice: a lie")
+    place = tmp_path / "ledger"
+    world.git("worktree", "add", "-q", str(place), "gitcoord")
+    file = place / row["file"]
+    file.write_text(file.read_text().replace("truth", "lie"))
+    git(place, *UNHOOKED, "commit", "-q", "-am", "journal by alice: a lie")
     assert world.coord("fsck", "--json").json["clean"] is False
     assert world.claim("x").code == 4
 

@@ -52,7 +52,7 @@ def test_rules_and_memory_are_those_of_the_sync_branch(world: World) -> None:
     assert "(not there)" in world.coord("start").out
 
 
-def test_a_stale_copy(world: World) -> None:
+def test_a_stale_copy(world: World, tmp_path: Path) -> None:
     assert holds(world.coord("start", "--json"), "started")["copy"]["behind"] == 0
     world.git("switch", "-q", "-c", "topic")
     world.git("switch", "-q", "main")
@@ -61,8 +61,8 @@ def test_a_stale_copy(world: World) -> None:
     world.git("switch", "-q", "topic")
     assert "2 commit(s) behind 'main': git coord sync --pull" in world.coord("start").out
     # A remote that was fetched counts too.
-    other = world.top.parent / "other.git"
-    git(world.top.parent, "clone", "-q", "--bare", str(world.top), str(other))
+    other = tmp_path / "other.git"
+    git(tmp_path, "clone", "-q", "--bare", str(world.top), str(other))
     world.git("remote", "add", "origin", str(other))
     world.git("fetch", "-q", "origin")
     world.git("merge", "-q", "main")

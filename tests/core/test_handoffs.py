@@ -17,6 +17,8 @@ from gitcoord.core.kinds.handoff import New
 from gitcoord.core.kinds.kill import Kill
 from gitcoord.core.kinds.release import Release
 from gitcoord.core.kinds.role import SetRole
+from gitcoord.core.kinds.start import Start
+from gitcoord.core.kinds.stop import Stop
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import Refusal, UsageError
 from tests.core.test_retrace import judged
@@ -197,6 +199,21 @@ def test_declining_and_taking_back(world: World) -> None:
     third = offered(world)
     world.must("close", Close(Actor("ada", person=True), third, "withdrawn"))
     world.check_replay()
+
+
+def test_a_session_that_ends_leaves_what_it_handed_over(world: World) -> None:
+    """It stays, dirty or not, and is the next session's if nobody accepted it."""
+    world.dirty = {"a"}
+    id = offered(world, items=paths("a"))
+    answer = world.must("stop", Stop(ALICE))
+    assert (answer.result["handed_over"], answer.result["released"]) == (["a"], ["r"])
+    world.check()
+    world.must("start", Start(ALICE))
+    assert [(c["path"], c["session"]) for c in world.claims("alice")] == [("a", 2)]
+    world.must("stop", Stop(ALICE))
+    world.check()
+    accepted(world, id)
+    assert world.claims("alice") == []
 
 
 def test_halted_and_killed(world: World) -> None:
