@@ -6,7 +6,7 @@ Nothing is noted in this clone before the remote has said yes: a failure leaves 
 from gitcoord.app.context import Context
 from gitcoord.app.init import first_ledger, note, root_of
 from gitcoord.app.ledger import read_snapshot, settle
-from gitcoord.app.remote import look, store_of
+from gitcoord.app.remote_look import look, store_of
 from gitcoord.app.step import prepare
 from gitcoord.app.transact import transact
 from gitcoord.core.claims import format_record

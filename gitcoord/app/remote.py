@@ -15,14 +15,13 @@ from gitcoord.app.batch import (
     Outcome,
     join,
     load_batch,
-    note_outcome,
-    outcome_of,
     overlay,
-    store_batch,
 )
 from gitcoord.app.heal import heal
-from gitcoord.app.ledger import Commit, read_snapshot, settle
+from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
+from gitcoord.app.remote_carry import SPLIT, STUCK, carry, contains, push, push_options
+from gitcoord.app.remote_look import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
 from gitcoord.core.events import Decision
@@ -33,17 +32,13 @@ from gitcoord.errors import (
     Refusal,
     Refused,
     StoreError,
-    Unreachable,
     UsageError,
 )
-from gitcoord.names import LEDGER, SESSIONS, TIP, session_ref
+from gitcoord.names import LEDGER, SESSIONS, session_ref
 from gitcoord.record import NamedTuple
-from gitcoord.store.far import FAILED, HOST, LANDED, LOST, NONE, UNKNOWN, UNREACHABLE
-from gitcoord.store.files import read_file, write_file
-from gitcoord.store.interface import SwapFailed, Update, Verify
-from gitcoord.store.process import run
-from gitcoord.store.queue import Queue
-from gitcoord.store.remote import RemoteStore, as_move
+from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
+from gitcoord.store.interface import SwapFailed
+from gitcoord.store.remote import as_move
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,241 +54,8 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Operation
 
 ATTEMPTS = 60
-CARRY_SECONDS = 90.0
 PATIENCE_MS = 10_000
 _STUBBORN = 4
-_SPLIT, _STUCK = "split", "stuck"
-
-
-def store_of(ctx: "Context") -> RemoteStore:
-    assert isinstance(ctx.store, RemoteStore)
-    return ctx.store
-
-
-# --- looking ------------------------------------------------------------------------------------------------------
-
-
-def look(ctx: "Context") -> None:
-    """Fetch what the remote has. Unreachable where it does not answer; what was seen before stays."""
-    store = store_of(ctx)
-    began = ctx.host.mono()
-    for _ in range(_STUBBORN):
-        report = store.far.fetch()
-        store.refresh()
-        if report.kind != LOST:
-            break
-        ctx.host.pause(0.05)
-    if report.kind == NONE:
-        if store.near.resolve([LEDGER])[0] is None:
-            return
-        raise StoreError(
-            f"the ledger is gone from '{store.far.name}'",
-            hints=("see what happened there before anything else", "from this clone: git coord fsck"),
-        )
-    if report.kind != LANDED:
-        raise unreachable(ctx, report.words)
-    _follow_tip(ctx)
-    _note_look(ctx, began)
-
-
-def _follow_tip(ctx: "Context") -> None:
-    """The tip goes forward with the ledger. Where that was rewound it stays, and is the witness."""
-    near = store_of(ctx).near
-    ledger, tip = near.resolve([LEDGER, TIP])
-    if ledger is None or tip in (None, ledger):
-        return
-    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", tip or "", ledger], ctx.repo.env)
-    if not code:
-        try:
-            near.swap([Verify(LEDGER, ledger), Update(TIP, tip or "", ledger)])
-        except SwapFailed:
-            pass  # another look was quicker
-
-
-def _note_look(ctx: "Context", began: int) -> None:
-    """When the remote was last seen; and every heartbeat seen on the way counts as a look at its agent."""
-    _seen_since(ctx, began)
-    now = ctx.host.mono()
-    for ref, oid in store_of(ctx).near.list_refs(SESSIONS).items():
-        path = ctx.scratch(f"seen/{ref.removeprefix(SESSIONS)}")
-        head = f"{oid}\n{ctx.host.boot}\n".encode()
-        if not read_file(path).startswith(head):
-            write_file(path, head + str(now).encode())
-
-
-def _seen_since(ctx: "Context", began: int) -> None:
-    write_file(ctx.scratch("looked"), f"{ctx.host.boot}\n{began}\n{ctx.host.wall()}".encode())
-
-
-def seen_at(ctx: "Context") -> "tuple[int | None, int]":
-    """When the remote was last looked at: on this boot's monotonic clock (None: before it), and on the wall clock."""
-    words = read_file(f"{ctx.repo.scratch}/looked").decode("ascii", "replace").split("\n")
-    if len(words) != 3 or not words[2].isdecimal():
-        return None, 0
-    return int(words[1]) if words[0] == ctx.host.boot and words[1].isdecimal() else None, int(words[2])
-
-
-def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
-    """For those who look: fetch if the last look is older than that, else or in vain go on with it. Tells how old it is."""
-    wish = ctx.settings.get("gitcoord.maxage")
-    most = int(wish) if wish.isdecimal() and len(wish) < 8 else most
-    seen, wall = seen_at(ctx)
-    told: dict[str, object] = {}
-    if seen is None or ctx.host.mono() - seen > most * 1000:
-        try:
-            _look_once(ctx, ctx.host.mono())
-        except GitcoordError as error:
-            told["offline"] = error.message
-        seen, wall = seen_at(ctx)
-    age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
-    return {"as_of_seconds": age, **told}
-
-
-def unreachable(ctx: "Context", words: str, what: str = "nothing was changed") -> Unreachable:
-    _, wall = seen_at(ctx)
-    hints = ["what was last seen there: git claim list"] if wall else []
-    return Unreachable(
-        f"'{store_of(ctx).far.name}' cannot be reached: {words or 'no answer'}; {what}", hints=tuple(hints)
-    )
-
-
-# --- carrying -----------------------------------------------------------------------------------------------------
-
-
-def carry(ctx: "Context", batch_id: str) -> Outcome:
-    """Wait until the batch has landed or is lost; push it if nobody else does."""
-    with Queue(ctx.scratch("carry.lock"), CARRY_SECONDS) as lock:
-        outcome = outcome_of(ctx, batch_id)
-        if outcome is not None:
-            return outcome
-        if not lock.held:
-            return Outcome(_STUCK)
-        _finish_for_the_dead(ctx)
-        outcome = outcome_of(ctx, batch_id)
-        if outcome is None:
-            _fly(ctx, batch_id)
-            outcome = outcome_of(ctx, batch_id)
-    return outcome or Outcome(LOST)
-
-
-def _fly(ctx: "Context", batch_id: str) -> None:
-    """Push the open batch. The carrier's lock is ours."""
-    with ctx.queue():
-        batch = load_batch(ctx, OPEN)
-        if batch is None or batch.id != batch_id:
-            return
-        store_batch(ctx, FLYING, batch)
-        store_batch(ctx, OPEN, None)
-    began = ctx.host.mono()
-    store_of(ctx).near.open(writing=True)  # the refs here will follow: that git gets ready meanwhile
-    outcome = _push(ctx, batch)
-    if outcome.kind == LANDED and LEDGER in batch.refs:
-        _seen_since(ctx, began)  # it landed on the ledger that we know
-    _settle(ctx, batch, outcome)
-
-
-def _push(ctx: "Context", batch: "Batch") -> Outcome:
-    """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
-    far = store_of(ctx).far
-    patience = _STUBBORN
-    while True:
-        report = far.push(batch.moves, _options(ctx, batch.agents[0]))
-        if report.kind in (LANDED, UNREACHABLE) and patience == _STUBBORN:
-            return Outcome(*report)
-        if report.kind == LANDED:
-            return Outcome(LANDED)
-        try:
-            _look_patiently(ctx)
-        except GitcoordError:  # it would say that nothing was changed, which nobody knows
-            return Outcome(report.kind if report.kind in (LOST, HOST, FAILED) else UNKNOWN, report.words)
-        if _landed(ctx, batch):
-            return Outcome(LANDED)
-        if _moved(ctx, batch):
-            return Outcome(LOST)
-        if report.kind in (HOST, FAILED):
-            return Outcome(_SPLIT if report.kind == HOST and len(batch.agents) > 1 else report.kind, report.words)
-        patience -= 1
-        if not patience:
-            return Outcome(FAILED if report.kind == LOST else UNKNOWN, report.words)
-        ctx.host.pause(0.1)
-
-
-def _options(ctx: "Context", agent: str) -> "tuple[str, ...]":
-    return (f"agent={agent}",) if ctx.settings.flag("gitcoord.pushoptions", default=False) else ()
-
-
-def _look_patiently(ctx: "Context") -> None:
-    """The connection has just broken: it may be back in a moment, and only a look tells what came of the push."""
-    for pause in (0.2, 0.5, 1.0):
-        try:
-            look(ctx)
-            return
-        except Unreachable:
-            ctx.host.pause(pause)
-    look(ctx)
-
-
-def _landed(ctx: "Context", batch: "Batch") -> bool:
-    """Is all of it there? The ledger tells, where the batch has events; else the heartbeats themselves."""
-    near = store_of(ctx).near
-    events = [m for m in batch.moves if m.ref == LEDGER and m.expected != m.new]
-    if not events:
-        wanted = [m for m in batch.moves if store_of(ctx).far.takes(m.ref) and m.ref != LEDGER]
-        return near.resolve([m.ref for m in wanted]) == [m.new for m in wanted]
-    return _contains(ctx, near.resolve([LEDGER])[0], events[0].new, events[0].expected)
-
-
-def _contains(ctx: "Context", head: "Oid | None", wanted: "Oid | None", stop: "Oid | None") -> bool:
-    """Is this commit in the ledger, above where it was to begin?"""
-    near = store_of(ctx).near
-    while head is not None and head != stop:
-        if head == wanted:
-            return True
-        found = near.read([head])[0]
-        parents = Commit(found, LEDGER).parents if found is not None else []
-        head = parents[0] if parents else None
-    return False
-
-
-def _moved(ctx: "Context", batch: "Batch") -> bool:
-    """Is one of its refs no longer where it was expected? Then it can never land."""
-    moves = [m for m in batch.moves if store_of(ctx).far.takes(m.ref)]
-    return store_of(ctx).near.resolve([m.ref for m in moves]) != [m.expected for m in moves]
-
-
-def _settle(ctx: "Context", batch: "Batch", outcome: Outcome) -> None:
-    """Let this clone follow, and tell all whose requests were in it. What waits on top of a lost one is lost too."""
-    if outcome.kind == LANDED:
-        with ctx.queue():
-            followed = store_of(ctx).follow(batch.moves)
-            if followed:
-                store_batch(ctx, FLYING, None)
-                note_outcome(ctx, batch, outcome)
-        if followed:
-            return
-        try:
-            look(ctx)
-        except GitcoordError:
-            pass  # it landed all the same; what this clone knows is older than that
-    with ctx.queue():
-        waiting = load_batch(ctx, OPEN)
-        store_batch(ctx, FLYING, None)
-        note_outcome(ctx, batch, outcome)
-        if outcome.kind != LANDED:
-            store_batch(ctx, OPEN, None)
-            note_outcome(ctx, waiting, Outcome(LOST))
-
-
-def _finish_for_the_dead(ctx: "Context") -> None:
-    """A carrier died: find out what came of its push, so that nobody waits for it, nor builds on it, in vain."""
-    batch = load_batch(ctx, FLYING)
-    if batch is None:
-        return
-    look(ctx)
-    _settle(ctx, batch, Outcome(LANDED if _landed(ctx, batch) else LOST))
-
-
-# --- the transaction ----------------------------------------------------------------------------------------------
 
 
 class Step(NamedTuple):
@@ -333,8 +95,8 @@ def _transact(
         if step is None and not batch_id:
             step = _step(ctx, decide, command, ahead, copied=copied)
         if step is not None and not step.operations:
-            if not _is_fresh(ctx, began):
-                _look_once(ctx, began)
+            if not is_fresh(ctx, began):
+                look_once(ctx, began)
                 continue
             return _answer(ctx, actor, step)
         ctx.host.shield(True)
@@ -351,7 +113,7 @@ def _transact(
                 return told(ctx, done.snapshot, done.view, actor, done.answer)
             tried.clear()
         ctx.host.shield(False)
-        together = together and outcome.kind not in (_SPLIT, _STUCK)
+        together = together and outcome.kind not in (SPLIT, STUCK)
         if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
             raise _error(ctx, outcome)
         if done is None and outcome.kind == LOST:
@@ -369,7 +131,7 @@ def _joined(
             return None, ""
         store.overlay = overlay(ctx)
         if not store.overlay:
-            store.far.connect(_options(ctx, command.actor.agent))  # nobody else here is about to push
+            store.far.connect(push_options(ctx, command.actor.agent))  # nobody else here is about to push
         try:
             step = _step(ctx, decide, command, ahead, copied=copied)
         finally:
@@ -406,7 +168,7 @@ def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
     """A push of this request only, past those that wait: they were refused together, or a stopped process holds a lock."""
     assert step is not None
     batch = Batch("", (actor,), 0, tuple(as_move(operation) for operation in step.operations))
-    outcome = _push(ctx, batch)
+    outcome = push(ctx, batch)
     if outcome.kind == LANDED and not store_of(ctx).follow(batch.moves):
         look(ctx)
     return outcome
@@ -417,21 +179,9 @@ def _is_there(ctx: "Context", step: Step) -> bool:
     assert isinstance(step.answer, Decision)
     near = store_of(ctx).near
     if step.answer.events:
-        return _contains(ctx, near.resolve([LEDGER])[0], step.head, step.snapshot.head)
+        return contains(ctx, near.resolve([LEDGER])[0], step.head, step.snapshot.head)
     beats = [as_move(op) for op in step.operations if op.ref.startswith(SESSIONS)]
     return near.resolve([m.ref for m in beats]) == [m.new for m in beats]
-
-
-def _is_fresh(ctx: "Context", began: int) -> bool:
-    seen, _ = seen_at(ctx)
-    return seen is not None and seen >= began
-
-
-def _look_once(ctx: "Context", began: int) -> None:
-    """Fetch, unless somebody here has done so since we began: one look serves all who wait."""
-    with Queue(ctx.scratch("carry.lock"), CARRY_SECONDS):
-        if not _is_fresh(ctx, began):
-            look(ctx)
 
 
 def _answer(ctx: "Context", actor: str, step: Step) -> "dict[str, object]":

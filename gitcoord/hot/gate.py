@@ -85,7 +85,7 @@ def _judge(ctx: "Context", screen: "Screen", hook: str, words: list[str], env: "
     if moves == []:
         return 0
     if hook == "pre-push" and ctx.remote:
-        from gitcoord.app.remote import look
+        from gitcoord.app.remote_look import look
 
         look(ctx)  # what was claimed elsewhere since this clone last looked counts too
     gate = Gate(ctx, lambda: _beating(ctx, resolve(ctx, env, terminal=posix.isatty(2))))

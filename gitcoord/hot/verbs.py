@@ -57,7 +57,7 @@ class Call:
         old what this clone knows is, also where it cannot be renewed."""
         if not self.ctx.remote:
             return {}
-        from gitcoord.app.remote import recent
+        from gitcoord.app.remote_look import recent
 
         told = recent(self.ctx, most)
         if "offline" in told:

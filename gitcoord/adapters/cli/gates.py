@@ -34,7 +34,7 @@ def gate(
         if not dots or not base or not head or head.startswith("."):
             raise UsageError(f"'{printable(span)}' is no range", hints=("git coord gate origin/main..HEAD",))
         if call.ctx.remote:
-            from gitcoord.app.remote import look
+            from gitcoord.app.remote_look import look
 
             look(call.ctx)
         known = Actor(check_agent(agent)) if agent else call.onlooker()

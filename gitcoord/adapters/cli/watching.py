@@ -191,7 +191,7 @@ class Watch:
         """At a remote that decides, where nobody here has looked for so long. What it does not answer comes later."""
         if not self._ctx.remote:
             return
-        from gitcoord.app.remote import recent
+        from gitcoord.app.remote_look import recent
 
         offline = str(recent(self._ctx, self._aims.interval).get("offline", ""))
         if offline and offline != self._offline:

@@ -13,7 +13,6 @@ from gitcoord.core.sessions import (
     alive,
     new_agent,
     next_beat,
-    silence,
 )
 from gitcoord.errors import Refusal
 from gitcoord.names import shown
@@ -76,7 +75,7 @@ def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal"
         "agent": agent,
         "session": admitted.session,
         "opened": admitted.opens,
-        "claims": [describe(c, silence(state, view, agent, c["session"], c["ttl"]).expires_in) for c in held],
+        "claims": [describe(c, c["ttl"]) for c in held],
         "again": [shown(item[1], item[0]) for item in taken],
     }
     return Decision(chain.events, [beat] if beat else [], result)

@@ -1,0 +1,126 @@
+"""Looking at the remote that decides: fetching what it says, how old that is, and what to say when it does not answer."""
+
+from gitcoord.errors import (
+    GitcoordError,
+    StoreError,
+    Unreachable,
+)
+from gitcoord.names import LEDGER, SESSIONS, TIP
+from gitcoord.store.far import LANDED, LOST, NONE
+from gitcoord.store.files import read_file, write_file
+from gitcoord.store.interface import SwapFailed, Update, Verify
+from gitcoord.store.process import run
+from gitcoord.store.queue import Queue
+from gitcoord.store.remote import RemoteStore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+
+
+CARRY_SECONDS = 90.0
+STUBBORN = 4
+
+
+def store_of(ctx: "Context") -> RemoteStore:
+    assert isinstance(ctx.store, RemoteStore)
+    return ctx.store
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+def look(ctx: "Context") -> None:
+    """Fetch what the remote has. Unreachable where it does not answer; what was seen before stays."""
+    store = store_of(ctx)
+    began = ctx.host.mono()
+    for _ in range(STUBBORN):
+        report = store.far.fetch()
+        store.refresh()
+        if report.kind != LOST:
+            break
+        ctx.host.pause(0.05)
+    if report.kind == NONE:
+        if store.near.resolve([LEDGER])[0] is None:
+            return
+        raise StoreError(
+            f"the ledger is gone from '{store.far.name}'",
+            hints=("see what happened there before anything else", "from this clone: git coord fsck"),
+        )
+    if report.kind != LANDED:
+        raise unreachable(ctx, report.words)
+    _follow_tip(ctx)
+    _note_look(ctx, began)
+
+
+def _follow_tip(ctx: "Context") -> None:
+    """The tip goes forward with the ledger. Where that was rewound it stays, and is the witness."""
+    near = store_of(ctx).near
+    ledger, tip = near.resolve([LEDGER, TIP])
+    if ledger is None or tip in (None, ledger):
+        return
+    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", tip or "", ledger], ctx.repo.env)
+    if not code:
+        try:
+            near.swap([Verify(LEDGER, ledger), Update(TIP, tip or "", ledger)])
+        except SwapFailed:
+            pass  # another look was quicker
+
+
+def _note_look(ctx: "Context", began: int) -> None:
+    """When the remote was last seen; and every heartbeat seen on the way counts as a look at its agent."""
+    seen_since(ctx, began)
+    now = ctx.host.mono()
+    for ref, oid in store_of(ctx).near.list_refs(SESSIONS).items():
+        path = ctx.scratch(f"seen/{ref.removeprefix(SESSIONS)}")
+        head = f"{oid}\n{ctx.host.boot}\n".encode()
+        if not read_file(path).startswith(head):
+            write_file(path, head + str(now).encode())
+
+
+def seen_since(ctx: "Context", began: int) -> None:
+    write_file(ctx.scratch("looked"), f"{ctx.host.boot}\n{began}\n{ctx.host.wall()}".encode())
+
+
+def seen_at(ctx: "Context") -> "tuple[int | None, int]":
+    """When the remote was last looked at: on this boot's monotonic clock (None: before it), and on the wall clock."""
+    words = read_file(f"{ctx.repo.scratch}/looked").decode("ascii", "replace").split("\n")
+    if len(words) != 3 or not words[2].isdecimal():
+        return None, 0
+    return int(words[1]) if words[0] == ctx.host.boot and words[1].isdecimal() else None, int(words[2])
+
+
+def is_fresh(ctx: "Context", began: int) -> bool:
+    seen, _ = seen_at(ctx)
+    return seen is not None and seen >= began
+
+
+def look_once(ctx: "Context", began: int) -> None:
+    """Fetch, unless somebody here has done so since we began: one look serves all who wait."""
+    with Queue(ctx.scratch("carry.lock"), CARRY_SECONDS):
+        if not is_fresh(ctx, began):
+            look(ctx)
+
+
+def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
+    """For those who look: fetch if the last look is older than that, else or in vain go on with it. Tells how old it is."""
+    wish = ctx.settings.get("gitcoord.maxage")
+    most = int(wish) if wish.isdecimal() and len(wish) < 8 else most
+    seen, wall = seen_at(ctx)
+    told: dict[str, object] = {}
+    if seen is None or ctx.host.mono() - seen > most * 1000:
+        try:
+            look_once(ctx, ctx.host.mono())
+        except GitcoordError as error:
+            told["offline"] = error.message
+        seen, wall = seen_at(ctx)
+    age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
+    return {"as_of_seconds": age, **told}
+
+
+def unreachable(ctx: "Context", words: str, what: str = "nothing was changed") -> Unreachable:
+    _, wall = seen_at(ctx)
+    hints = ["what was last seen there: git claim list"] if wall else []
+    return Unreachable(
+        f"'{store_of(ctx).far.name}' cannot be reached: {words or 'no answer'}; {what}", hints=tuple(hints)
+    )
