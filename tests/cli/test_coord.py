@@ -155,12 +155,16 @@ def test_a_copy_is_told_to_adopt(world: World, tmp_path: Path) -> None:
 
 
 def test_start_and_stop(world: World) -> None:
-    assert world.coord("start").out.startswith("session 1 of alice opened\n")
-    assert world.coord("start").out.startswith("session 1 of alice goes on\n")
+    told = (
+        "rules: none\ncopy: up to date with 'main'\nyou hold: nothing\nyou wait for: nothing\nyou were doing: nothing\n"
+        "handoffs for you: none\nnext tasks: none\nothers here: nobody\n"
+    )
+    assert world.coord("start") == Done(0, "session 1 of alice opened\n" + told, "")
+    assert world.coord("start") == Done(0, "session 1 of alice goes on\n" + told, "")
     world.take("src", "-m", "fix")
     shown = world.coord("start").out.splitlines()
-    place = shown.index("you hold: 1")
-    assert shown[0] == "session 1 of alice goes on" and shown[place + 1].split()[:2] == ["src", "alice"]
+    assert shown[0] == "session 1 of alice goes on" and shown[3] == "you hold: 1"
+    assert shown[4].split()[:2] == ["src", "alice"]
     assert world.coord("stop") == Done(0, "session of alice ended\nreleased src\n", "")
     assert world.claims() == []
     assert world.coord("stop") == Done(0, "alice has no open session\n", "")
@@ -191,7 +195,8 @@ def test_start_tells_what_was_lost(world: World) -> None:
     world.fall_silent("alice")
     world.take("src", "@gpu", agent="bob")
     out = world.coord("start").out
-    assert "you lost src (token 3) to bob" in out and "you lost @gpu (token 4) to bob" in out
+    assert "you lost src (token 3) to bob: you had been silent too long\n" in out
+    assert "you lost @gpu (token 4) to bob: you had been silent too long\n" in out
 
 
 # --- status and agents ---------------------------------------------------------------------------------------------
