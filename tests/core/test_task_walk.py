@@ -11,6 +11,7 @@ from gitcoord.core.handoffs import open_handoffs
 from gitcoord.core.kinds.accept import Accept
 from gitcoord.core.kinds.assign import Assign
 from gitcoord.core.kinds.close import Close
+from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.finish import Finish
 from gitcoord.core.kinds.handoff import New as Offer
 from gitcoord.core.kinds.kill import Kill
@@ -124,7 +125,10 @@ class Walk:
         self.world.do("revive", Revive(ADA, name))
 
     def collect(self) -> None:
-        self.world.do("lapse", Collect(Actor("boss")))
+        if self.random.random() < 0.5:
+            self.world.do("lapse", Collect(Actor("boss")))
+        else:
+            self.world.do("expire", Sweep(Actor("boss")))
 
     def actor(self) -> Actor:
         return worker(self.random.choice(WORKERS))

@@ -9,6 +9,7 @@ import pytest
 from gitcoord.core.claims import Item
 from gitcoord.core.events import Illegal
 from gitcoord.core.kinds.assign import Assign
+from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.finish import Finish
 from gitcoord.core.kinds.kill import Kill
 from gitcoord.core.kinds.revise import Revise
@@ -378,4 +379,19 @@ def test_events_by_another_hand_are_refused() -> None:
     for event in bad:
         with pytest.raises(Illegal):
             advance(world.state, event._replace(seq=world.state.seq + 1))
+    world.check()
+
+
+def test_a_sweep_takes_task_and_place_together() -> None:
+    """Nobody keeps a task beside the cap: whose place is free, whose task is open."""
+    world = Queue()
+    world.caps = {"": 1}
+    world.resources.update(cap_resources(Workers(world.caps)))
+    id, other = world.add(New("a", paths=paths("src")), "b")
+    assert world.next("w1") == id
+    world.host.advance(95)
+    answer = world.must("expire", Sweep(Actor("boss")))
+    assert [event.kind for event in answer.events] == ["lapse", "expire"] and answer.result["lapsed"] == [id]
+    assert world.task(id)["state"] == "open" and not world.claims()
+    assert world.next("w2") == id and world.refused("assign", Assign(worker("w3"), other)).code == "cap"
     world.check()

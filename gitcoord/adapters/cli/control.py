@@ -76,7 +76,8 @@ def sweep(json: Json = False) -> int:
         call.screen.answer(result)
         expired: list[Any] = result["expired"]  # type: ignore[assignment]
         call.screen.say(*(f"expired {printable(c['path'])} of {c['agent']}" for c in expired))
-        if not expired:
+        call.screen.say(*(f"{id} is without its owner now" for id in result["lapsed"]))  # type: ignore[attr-defined]
+        if not expired and not result["lapsed"]:
             call.screen.say("nothing to expire")
         return 0
 

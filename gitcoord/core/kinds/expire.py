@@ -26,12 +26,13 @@ FIELDS = {
 
 
 class Sweep(NamedTuple):
-    """The command: expire whatever may be expired."""
+    """The command: expire whatever may be expired, and open again the tasks whose owners are lost."""
 
     actor: Actor
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of the claims to look at; none: all
+    lapsed: "tuple[str, ...] | None" = None  # ids of the tasks to look at; None: all
 
 
 def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal":
@@ -43,12 +44,24 @@ def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal"
         others = [c for c in others if (c["space"], c["path"], c["agent"]) in command.only]
     judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in others]
     silent = [(c, s) for c, s in judged if s.silent]
-    result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent]}
-    if not silent:
-        return Decision([], [], result)
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    event = chain.add("expire", expire_body(view, silent))
-    return Decision(chain.events, judged_beats(view, silent, event.seq), result)
+    beats = _lapses(chain, command, view)
+    lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
+    if silent:
+        event = chain.add("expire", expire_body(view, silent))
+        judged = judged_beats(view, silent, event.seq)
+        beats = [*(beat for beat in beats if beat.agent not in {b.agent for b in judged}), *judged]
+    result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent], "lapsed": lapsed}
+    return Decision(chain.events, beats, result)
+
+
+def _lapses(chain: Chain, command: Sweep, view: "View") -> "list[Beat]":
+    """Before the claims: whoever loses its place under a cap has lost its task too."""
+    if command.lapsed == ():
+        return []
+    from gitcoord.core.kinds.lapse import add_lapses, lost  # who claims a path does not sweep
+
+    return add_lapses(chain, view, lost(chain.state, view, command.actor.agent, command.lapsed or ()))
 
 
 def expire_body(view: "View", silent: "list[tuple[Record, Silence]]") -> "Record":
@@ -73,9 +86,10 @@ def judged_beats(view: "View", silent: "list[tuple[Record, Silence]]", seq: int)
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     """A sweep of what one client saw to be silent, which may be less than the server sees."""
-    first = events[0]
-    only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in first.body["claims"])
-    return [(decide, Sweep(actor, first.nonce, first.refused, only))]
+    first, last = events[0], events[-1]
+    only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in last.body["claims"])
+    lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
+    return [(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
 
 
 def subject(event: "Event") -> str:

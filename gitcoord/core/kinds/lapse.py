@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gitcoord.core.tasks import Held
 
 FIELDS = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
-LIST = "tasks"
 
 
 class Collect(NamedTuple):
