@@ -49,8 +49,8 @@ def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal"
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
     if silent:
         event = chain.add("expire", expire_body(view, silent))
-        judged = judged_beats(view, silent, event.seq)
-        beats = [*(beat for beat in beats if beat.agent not in {b.agent for b in judged}), *judged]
+        marked = judged_beats(view, silent, event.seq)
+        beats = [*(beat for beat in beats if beat.agent not in {b.agent for b in marked}), *marked]
     result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
