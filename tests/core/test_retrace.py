@@ -20,6 +20,7 @@ from gitcoord.errors import Refusal
 from tests.core.test_stateful import HANDING, walk
 from tests.core.test_task_walk import walk_tasks
 from tests.core.world import SeenView, World, paths
+from tests.race.support import soak
 from tests.support import FakeHost
 
 
@@ -74,20 +75,20 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return count
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(soak(2, 8)))
 def test_handoffs_are_retraced(seed: int, served: list[str]) -> None:
     walk(seed, 400, HANDING)
     assert "accept" in served and "handoff" in served
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(soak(3, 12)))
 def test_whatever_the_rules_make_is_retraced(seed: int, served: list[str]) -> None:
     """Long random histories."""
     walk(seed, 400)
     assert len(served) > 50
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(soak(3, 12)))
 def test_whatever_becomes_of_tasks_is_retraced(seed: int, served: list[str]) -> None:
     walk_tasks(seed, 300)
     assert {"task", "assign", "finish", "revise"} <= set(served)
