@@ -1,0 +1,48 @@
+"""What an agent tool says that it is about to do, and what it is answered: one form for every tool.
+
+`hot/tools/` has a file for each tool, which turns that tool's own words into a ToolEvent and an Answer into the bytes that the
+tool understands; `app/guard.py` judges. Paths stay as the tool spells them: absolute, or relative to `cwd`.
+"""
+
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+
+# When a tool speaks. OTHER: nothing that gitcoord has an opinion about.
+START, BEFORE, AFTER, STOP, SUBAGENT_START, SUBAGENT_STOP, OTHER = (
+    "start", "before", "after", "stop", "subagent-start", "subagent-stop", "other",
+)  # fmt: skip
+PHASES = (START, BEFORE, AFTER, STOP, SUBAGENT_START, SUBAGENT_STOP, OTHER)
+
+ALLOW, DENY, ASK = "allow", "deny", "ask"
+
+
+class ToolEvent(NamedTuple):
+    tool: str  # which agent tool: a name in hot/tools
+    phase: str
+    conversation: str = ""  # the tool's own id of it; '' where it tells none
+    subagent: str = ""  # the id of the subagent that acts; '' for the agent itself
+    cwd: str = ""  # absolute; '' where the tool does not tell: then the hook's own
+    action: str = ""  # the tool's own word: 'Edit', 'run_shell_command'
+    writes: tuple[str, ...] = ()  # files that it would write, make, move (both names) or delete
+    reads: tuple[str, ...] = ()  # files that it would read
+    command: str = ""  # a shell command; '' where it is none
+    failed: bool = False  # after: the action did not succeed
+    spent: int = 0  # tokens, where the tool tells
+    input: "Record" = {}  # noqa: B006  the action's own arguments, for validators; never changed
+
+
+class Answer(NamedTuple):
+    decision: str = ALLOW
+    reason: str = ""  # for the agent and the person beside it; never empty with DENY and ASK
+    context: str = ""  # text for the agent's context, at a start
+
+
+class Reply(NamedTuple):
+    """The exact bytes that the tool sees."""
+
+    out: bytes = b""
+    err: bytes = b""
+    code: int = 0
