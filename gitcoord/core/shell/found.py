@@ -28,6 +28,8 @@ class Found:
         self.effects.setdefault(Effect(kind, path, word if len(word) <= MAX_WORD else word[:MAX_WORD] + "...", detail))
 
     def write(self, arg: "Arg", detail: str, kind: str = WRITE) -> None:
+        if arg.known and not arg.text:
+            return
         for path in self.resolve(arg):
             if is_device(path):
                 continue
@@ -42,6 +44,8 @@ class Found:
         self.write(arg, detail, DELETE)
 
     def read(self, arg: "Arg", detail: str) -> None:
+        if arg.known and not arg.text:
+            return
         found = self.resolve(arg) or arg.below or ("",)
         for path in found:
             if not is_device(path):

@@ -18,12 +18,12 @@ _FAMILIES = {
     "wrappers": "sudo doas env nice timeout gtimeout nohup time command builtin exec stdbuf setsid ionice chrt taskset unbuffer "
     "flock xargs parallel watch script su runuser npx bunx pnpx uvx pipx coproc strace ltrace chronic entr caffeinate "
     "busybox toybox fakeroot proxychains rtk",
-    "shells": "bash sh dash zsh ksh ash fish eval source . trap python python2 python3 pypy pypy3 node nodejs deno bun php lua Rscript "
+    "shells": "bash sh dash zsh ksh ash fish eval source . trap python python2 python3 pypy pypy3 node nodejs deno php lua Rscript "
     "julia osascript pwsh powershell tclsh expect gdb at batch crontab tmux screen",
     "builtins": "cd pushd popd export declare typeset local readonly unset alias unalias set shift read mapfile readarray "
     "getopts printf echo pwd dirname basename realpath readlink which type let hash kill pkill killall shopt enable",
     "find": "find fd fdfind ls",
-    "tools": "make gmake npm yarn pnpm pip pip3 pipenv poetry uv cargo go ruff black isort autoflake autopep8 yapf prettier eslint "
+    "tools": "make gmake npm yarn pnpm bun pip pip3 pipenv poetry uv cargo go ruff black isort autoflake autopep8 yapf prettier eslint "
     "stylelint biome gofmt goimports rustfmt clang-format dos2unix unix2dos shfmt terraform tofu mix rubocop php-cs-fixer standard "
     "dart swiftformat ktlint sqlfluff pyupgrade bundle composer pre-commit husky lefthook hatch tox nox rye pdm dprint "
     "buf mvn gradle gradlew mvnw dotnet cmake bazel openssl",

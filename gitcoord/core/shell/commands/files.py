@@ -46,9 +46,8 @@ def below(target: "Arg", source: "Arg") -> "Arg":
 
 
 def _is_dir(run: "Run", target: "Arg") -> bool:
-    return target.known and (
-        target.text.endswith(("/", "/.", "/..")) or target.text in (".", "..") or any(map(run.look.is_dir, run.resolve(target)))
-    )  # fmt: skip
+    """One that is there, or that the command makes. One that is not becomes the copy itself, also with a slash behind it."""
+    return target.known and any(run.look.is_dir(path) or path in run.made for path in run.resolve(target))
 
 
 def _copy(run: "Run", call: "Call") -> None:

@@ -122,6 +122,8 @@ _WORDS = {W: "writes it", D: "deletes it", R: "reads it"}
 
 
 def perform(run: "Run", call: "Call", row: Row) -> None:
+    if call.name == "chmod" and any(_is_mode(arg.text) for arg in call.args):
+        row = row._replace(operands=W)  # `chmod -x file`: the mode looks like an option
     given = parse(call.args, row.valued)
     if row.harmless and given.has(*row.harmless.split()):
         return
@@ -143,3 +145,7 @@ def perform(run: "Run", call: "Call", row: Row) -> None:
             run.read(arg, detail)
     if row.operands == R and not given.operands:
         run.output = run.feed  # a filter: what came in may go out
+
+
+def _is_mode(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and all(char in "rwxXstugoa,+-=" for char in word[1:])
