@@ -1,5 +1,6 @@
 """Shell commands made by a grammar, always the same for a seed: safe to run in a directory of their own, and all sorts besides."""
 
+from collections.abc import Callable
 from random import Random
 
 FILES = [
@@ -64,7 +65,7 @@ class Maker:
     # --- commands ----------------------------------------------------------------------------------------------------
 
     def writer(self) -> str:
-        forms = [
+        forms: list[Callable[[], str]] = [
             lambda: f"echo {self.text()} {self.pick('>', '>>', '>|', '&>', '1>')}{self.pick('', ' ')}{self.file()}",
             lambda: f"printf x > {self.file()} 2>/dev/null",
             lambda: f"echo {self.text()} | tee {self.pick('', '-a ')}{self.files()}",

@@ -193,7 +193,7 @@ def _names(run: "Run", chunks: "list[_Chunk]", raw: str) -> list[Arg]:
     below = _below(run, glob.fixed_part(pattern))
     if len(run.state.cwds) != 1:
         return [Arg(plain, raw, known=False, below=below)]
-    found = glob.find(pattern, run.state.cwds[0], run.look.listing)
+    found = glob.find(pattern, run.state.cwds[0], run.listing)
     if not found:
         # Nothing there yet, or it cannot be told: whatever comes to match lies below the fixed part.
         return [Arg(plain, raw, known=False, below=below)]

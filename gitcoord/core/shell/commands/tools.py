@@ -130,7 +130,7 @@ def _inner(run: "Run", call: "Call", words: "list[Arg]") -> None:
         words = words[2:] if words[0].text in ("--with", "-p", "--python", "-c", "--package") else words[1:]
     if not words:
         return
-    from gitcoord.core.shell.commands import FAMILY
+    from gitcoord.core.shell.commands.dispatch import FAMILY
     from gitcoord.core.shell.commands.table import TABLE
 
     name = words[0].text
