@@ -58,13 +58,13 @@ class Found:
     def dark(self, arg: "Arg", detail: str) -> None:
         """A change to a file that cannot be told."""
         for path in arg.below or ("",):
-            if in_git_dir(path):
-                self.tell(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
-            else:
-                self.tell(UNKNOWN, path, arg.raw, f"{detail}: which file cannot be told")
+            self.unknown(arg.raw, f"{detail}: which file cannot be told", path)
 
     def unknown(self, word: str, detail: str, path: str = "") -> None:
-        self.tell(UNKNOWN, path, word, detail)
+        if path and in_git_dir(path):
+            self.tell(BYPASS, path, word, f"{detail}: git's own files are changed by hand")
+        else:
+            self.tell(UNKNOWN, path, word, detail)
 
     def bypass(self, word: str, detail: str) -> None:
         self.tell(BYPASS, "", word, detail)
