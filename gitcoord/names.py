@@ -242,8 +242,8 @@ def decode_path(encoded: str) -> str:
 
 
 def shown(name: str, space: str) -> str:
-    """A path or resource as people and JSON see it."""
-    return name if space == PATH else "@" + name
+    """A path, a resource or a task's id as people and JSON see it."""
+    return "@" + name if space == RESOURCE else name
 
 
 def shell_word(word: str) -> str:

@@ -21,7 +21,7 @@ Changes = dict[str, "Record | None"]
 
 
 class NotLoaded(Exception):
-    """`what` is ("file", key), ("leaves", dir), ("below", dir), ("names", dir) or something that only a View knows."""
+    """`what` is ("file", key), ("files", key...), ("leaves", dir), ("below", dir), ("names", dir), or a View's own."""
 
     def __init__(self, *what: str) -> None:
         super().__init__(*what)
@@ -31,7 +31,7 @@ class NotLoaded(Exception):
 class State:
     """A partial map of the tree. `complete=True` knows everything (replay, simulation).
 
-    Rules call `get`, `leaves`, `below`, `names` and `patched`; only a reader calls `load_...`, only replay calls `patch`.
+    Rules call `get`, `want`, `leaves`, `below`, `names` and `patched`; only a reader calls `load_...`, only replay calls `patch`.
     """
 
     __slots__ = ("_base", "_children", "_known", "_removed", "complete", "files", "names_of", "seq")
@@ -90,6 +90,19 @@ class State:
         if self.complete or self._is_known(key):
             return None
         raise NotLoaded("file", key)
+
+    def want(self, keys: "list[str]") -> None:
+        """All of these files will be asked for: they are read together."""
+        missing = [key for key in keys if not self._is_read(key)]
+        if missing:
+            raise NotLoaded("files", *missing)
+
+    def _is_read(self, key: str) -> bool:
+        if key in self.files:
+            return True
+        if self._base is not None:
+            return key.startswith(self._removed) or self._base._is_read(key)
+        return self.complete or self._is_known(key)
 
     def leaves(self, directory: str) -> "dict[str, Record]":
         """The `@...` files that lie directly in this directory."""

@@ -49,8 +49,7 @@ def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal"
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
     if silent:
         event = chain.add("expire", expire_body(view, silent))
-        marked = judged_beats(view, silent, event.seq)
-        beats = [*(beat for beat in beats if beat.agent not in {b.agent for b in marked}), *marked]
+        beats = joined(beats, judged_beats(view, silent, event.seq))
     result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
@@ -82,6 +81,11 @@ def judged_beats(view: "View", silent: "list[tuple[Record, Silence]]", seq: int)
         if beat is not None and not beat.killed:
             beats[claim["agent"]] = beat._replace(judged=seq)
     return list(beats.values())
+
+
+def joined(beats: "list[Beat]", marked: "list[Beat]") -> "list[Beat]":
+    """One ref moves once: where a heartbeat was judged twice, the later mark counts."""
+    return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
 
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
