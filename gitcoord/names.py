@@ -124,7 +124,8 @@ def check_path(path: str) -> str:
         if _is_dot_git(part):
             raise UsageError(f"{quote(path[:80])} lies in git's own directory", hints=("claim files of the project",))
     clean = "/".join(parts) or ROOT
-    if len("/".join(encode(part) for part in parts).encode()) > _MAX_REF:
+    # Encoding never makes a name shorter: what is far too long is not encoded first.
+    if len(clean) > _MAX_REF or len("/".join(encode(part) for part in parts).encode()) > _MAX_REF:
         raise UsageError(f"{quote(path[:80])}... is too long for a claim", hints=("claim a directory above it",))
     return clean
 

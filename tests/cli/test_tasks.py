@@ -113,6 +113,19 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_result_that_nobody_could_read_back_is_refused(world: World, tmp_path: Path) -> None:
+    """Each line of it is within bounds, and all together fit one event; the task's file would not."""
+    id = add(world, "a")
+    assert world.coord("task", "next").code == 0
+    lines = ["\U0001f600" * 250] * 200
+    (tmp_path / "r.json").write_text(
+        json.dumps({"summary": "x", "not_done": lines, "done": lines, "files": lines}, ensure_ascii=False)
+    )
+    done = world.coord("task", "complete", id, "--result", str(tmp_path / "r.json"))
+    assert done.code and "too large" in done.err, done
+    assert task(world, id)["state"] == "active" and world.coord("fsck").code == 0
+
+
 def test_hostile_titles_are_refused(world: World, text: str) -> None:
     head = world.head
     done = world.coord("task", "add", "--", text, agent="boss")

@@ -50,6 +50,9 @@ FIELDS = {
 }  # fmt: skip
 
 
+_CAP: "Record" = {"expected": 0, "reason": "", "task": "", "base": ""}  # what is said of a place under a cap
+
+
 class Accept(NamedTuple):
     actor: Actor
     handoff: str
@@ -165,9 +168,9 @@ def _caps(state: "State", view: "View", command: Accept, record: "Record", ttl: 
     """The places under a cap that the new owner of a task needs and does not have yet."""
     actor = command.actor
     needed = caps_for(state, view, actor) if record["task"] else ()
-    said = {"mode": WRITE, "ttl": ttl, "expected": 0, "units": 1, "base": ""}
+    said = {**_CAP, "mode": WRITE, "ttl": ttl, "units": 1, "task": record["task"]}
     return [
-        {**said, "space": item.space, "path": item.name, "reason": "", "task": record["task"]}
+        {**said, "space": item.space, "path": item.name}
         for item in needed
         if own_claim(state, item, actor.agent) is None
     ]
@@ -270,6 +273,9 @@ def _sound(state: "State", event: "Event") -> "Record":
     sound = items == offered and all(body["task"] and is_cap(pair) for pair in more)
     if not sound or len(body["grants"]) != len(body["items"]) or body["claims"] != _losing(state, record):
         raise Illegal(f"event {event.seq} does not pass on what was handed over")
+    said = [*record["claims"], *({**_CAP, "task": record["task"]} for _ in more)]
+    if any(grant[key] != claim[key] for grant, claim in zip(body["grants"], said) for key in _CAP):
+        raise Illegal(f"event {event.seq} passes something on as it was not offered")
     if (body["ttl"] < 1) == bool(body["task"]) or body["ttl"] > MAX_TTL:
         raise Illegal(f"event {event.seq} passes on a task for a time that makes no sense")
     if any(grant["mode"] not in MODES or grant["units"] < 1 for grant in body["grants"]):

@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence
+from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
 from gitcoord.errors import Refusal
 from gitcoord.names import shown
 from gitcoord.record import NamedTuple
@@ -105,6 +105,8 @@ def subject(event: "Event") -> str:
 def apply(state: "State", event: "Event") -> "Changes":
     changes: Changes = {}
     for entry in event.body["claims"]:
+        if not sound_evidence(entry):
+            raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
         lose(state, event, entry, changes)
     return changes
 

@@ -8,7 +8,7 @@ from gitcoord.core.claims import all_claims
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.expire import expire_body, joined, judged_beats
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence
+from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
 from gitcoord.core.tasks import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
 from gitcoord.errors import Refusal
 from gitcoord.record import NamedTuple
@@ -136,8 +136,8 @@ def apply(state: "State", event: "Event") -> "Changes":
         task = _task(state, row["id"])
         if (task["state"], task["owner"], task["session"]) != (ACTIVE, row["agent"], row["session"]):
             raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
-        if row["to"] != after_loss(task):
-            raise Illegal(f"event {event.seq} sends {row['id']} where it does not go")
+        if row["to"] != after_loss(task) or not sound_evidence(row):
+            raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
         changes.update(changed(state, task, lost_task(task, event.at, f"{row['agent']} was lost ({row['rule']})")))
         _tell(state, event, task, changes)
     return changes
