@@ -112,7 +112,6 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_result_that_nobody_could_read_back_is_refused(world: World, tmp_path: Path) -> None:
     """Each line of it is within bounds, and all together fit one event; the task's file would not."""
     id = add(world, "a")
@@ -126,6 +125,7 @@ def test_a_result_that_nobody_could_read_back_is_refused(world: World, tmp_path:
     assert task(world, id)["state"] == "active" and world.coord("fsck").code == 0
 
 
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_titles_are_refused(world: World, text: str) -> None:
     head = world.head
     done = world.coord("task", "add", "--", text, agent="boss")

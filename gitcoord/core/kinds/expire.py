@@ -105,9 +105,9 @@ def subject(event: "Event") -> str:
 def apply(state: "State", event: "Event") -> "Changes":
     changes: Changes = {}
     for entry in event.body["claims"]:
+        lose(state, event, entry, changes)
         if not sound_evidence(entry):
             raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
-        lose(state, event, entry, changes)
     return changes
 
 
