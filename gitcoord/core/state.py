@@ -166,11 +166,17 @@ class State:
         return any(key.startswith(directory) for directory in self._known if directory[-1] == "/")
 
     def patched(self, changes: "Changes") -> "State":
-        """The state after these changes, on top of this one, which stays as it is."""
+        """The state after these changes, on top of this one, which stays as it is.
+
+        On top of one that was itself patched, both patches become one: a chain of a thousand events is no deeper than one.
+        """
         new = State(seq=self.seq, complete=self.complete)
-        new._base = self
-        new._removed = tuple(key for key in changes if key.endswith("/"))
-        new.files = {key: record for key, record in changes.items() if not key.endswith("/")}
+        gone = tuple(key for key in changes if key.endswith("/"))
+        mine = self.files if self._base is not None else {}
+        new._base = self if self._base is None else self._base
+        new._removed = (*self._removed, *gone)
+        new.files = {key: record for key, record in mine.items() if not key.startswith(gone)} if gone else dict(mine)
+        new.files.update((key, record) for key, record in changes.items() if not key.endswith("/"))
         return new
 
     # --- for replay

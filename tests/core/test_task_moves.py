@@ -14,10 +14,10 @@ from gitcoord.core.kinds.finish import Finish
 from gitcoord.core.kinds.lapse import Collect
 from gitcoord.core.kinds.revise import Revise
 from gitcoord.core.kinds.start import Start
-from gitcoord.core.kinds.task import New
+from gitcoord.core.kinds.task import MAX_TASKS, New
 from gitcoord.core.sessions import Actor
-from gitcoord.core.tasks import STATES
-from gitcoord.errors import Refusal
+from gitcoord.core.tasks import STATES, ready
+from gitcoord.errors import Refusal, UsageError
 from tests.core.test_retrace import judged
 from tests.core.test_tasks import ADA, DONE, Queue, worker
 from tests.core.world import paths
@@ -70,6 +70,14 @@ def test_who_comes_back_does_not_claim_for_a_task_that_went_on() -> None:
     )
     assert answer.result["again"] == ["x"]
     world.check()
+
+
+def test_as_many_as_may_be_are_added_at_once() -> None:
+    world = Queue()
+    ids = world.add(*(f"task {number}" for number in range(MAX_TASKS)))
+    assert ready(world.state) == ids
+    with pytest.raises(UsageError):
+        world.add(*["one too many"] * (MAX_TASKS + 1))
 
 
 def test_next_looks_at_the_whole_queue() -> None:
