@@ -52,8 +52,9 @@ elif verb == "fsck":
 else:
     from gitcoord.app.hooktext import Kit
     from gitcoord.app.server import EVENTS, install, plan
-    names = ("gate.sh", "before.sh", *EVENTS)
-    texts = {{name: open({str(ROOT / "githooks/server")!r} + "/" + name).read() for name in names}}
+    names = {{name: "server/" + name for name in ("gate.sh", *EVENTS)}}
+    names["before.sh"] = "before.sh"
+    texts = {{name: open({str(ROOT / "githooks")!r} + "/" + path).read() for name, path in names.items()}}
     install(ctx, plan(ctx, Kit(texts, words[0]), words[1]))
 """
 
