@@ -108,8 +108,9 @@ _CONTEXT = (BEFORE, AFTER, START, SUBAGENT_START)  # where the tool takes text f
 def answer_as(event: ToolEvent, answer: "Answer", *, ask: bool) -> Reply:
     """`ask`: whether the tool asks the person; where it does not, what would be asked is denied."""
     specific: Record = {}
-    if answer.context.strip() and event.phase in _CONTEXT:
-        specific["additionalContext"] = words.plain(answer.context)
+    context = words.context(event, answer)
+    if context and event.phase in _CONTEXT:
+        specific["additionalContext"] = context
     if answer.decision != ALLOW and event.phase == BEFORE:
         specific["permissionDecision"] = "ask" if ask and answer.decision == ASK else "deny"
         specific["permissionDecisionReason"] = words.reason(answer.reason)

@@ -138,16 +138,14 @@ def _phase(data: "Record") -> tuple[str, str]:
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
     told: Record = {}
     denied = answer.decision != ALLOW
-    context = answer.context
+    context = words.context(event, answer, AFTER)
     if denied and event.phase == BEFORE:
         told["permissionDecision"] = "ask" if answer.decision == ASK else "deny"
         told["permissionDecisionReason"] = words.reason(answer.reason)
     elif denied and event.phase in (STOP, SUBAGENT_STOP) and not event.final:
         told |= {"decision": "block", "reason": words.reason(answer.reason)}
-    elif denied and event.phase == AFTER:
-        context = f"{words.reason(answer.reason)}\n{context}".strip()
-    if context.strip() and event.phase in (START, SUBAGENT_START, AFTER):
-        told["additionalContext"] = words.plain(context)
+    if context and event.phase in (START, SUBAGENT_START, AFTER):
+        told["additionalContext"] = context
     if told and event.name in claude.EVENTS and "decision" not in told:
         told["hookSpecificOutput"] = {"hookEventName": event.name, **told}
     return words.said(told) if told else Reply()
@@ -157,5 +155,5 @@ def fail(message: str, data: "Record | None" = None) -> Reply:
     """Closed before an action and where it is not known what is asked."""
     if data and words.text(data, "hook_event_name", "hookEventName") and "toolName" not in data:
         return claude.fail(message, {**data, "hook_event_name": words.text(data, "hook_event_name", "hookEventName")})
-    phase = _phase(data)[0] if data else BEFORE
+    phase = _phase(data)[0] if data and "sessionId" in data else BEFORE
     return words.blocked(message) if phase == BEFORE else words.noted(message)

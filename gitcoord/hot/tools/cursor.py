@@ -139,8 +139,8 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
     if event.phase in (STOP, SUBAGENT_STOP):
         return words.said({"followup_message": why}) if denied and not event.final else words.said({})
     if event.phase in (START, AFTER):
-        context = f"{why}\n{answer.context}".strip() if denied else answer.context
-        return words.said({"additional_context": words.plain(context)} if context.strip() else {})
+        context = words.context(event, answer, AFTER)
+        return words.said({"additional_context": context} if context else {})
     return words.said({"continue": True} if event.name == "beforeSubmitPrompt" else {})
 
 

@@ -76,12 +76,10 @@ def read(data: "Record") -> ToolEvent:
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
     if answer.decision != ALLOW and (event.phase == BEFORE or (event.phase == STOP and not event.final)):
         return words.said({"decision": "deny", "reason": words.reason(answer.reason)})
-    told = answer.context
-    if answer.decision != ALLOW and event.phase == AFTER:
-        # A denial would hide the action's result from the agent; it is told beside it.
-        told = f"{words.reason(answer.reason)}\n{told}".strip()
-    if told.strip() and event.phase in (START, AFTER):
-        return words.said({"hookSpecificOutput": {"additionalContext": words.plain(told), "hookEventName": event.name}})
+    # A denial afterwards would hide the action's result from the agent: it is told beside it.
+    context = words.context(event, answer, AFTER)
+    if context and event.phase in (START, AFTER):
+        return words.said({"hookSpecificOutput": {"additionalContext": context, "hookEventName": event.name}})
     return Reply()
 
 

@@ -7,7 +7,7 @@ read or a shell command and that does not have the expected shape is an error: i
 from _json import make_scanner
 
 from gitcoord.core.codec import dumps
-from gitcoord.core.toolevents import Reply
+from gitcoord.core.toolevents import ALLOW, START, SUBAGENT_START, Reply
 from gitcoord.names import shell_word
 from gitcoord.record import NamedTuple
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitcoord.core.codec import Record
+    from gitcoord.core.toolevents import Answer, ToolEvent
 
     Table = dict[str, tuple[str, ...]]
 
@@ -33,6 +34,9 @@ _SERVED: "Table" = {
     "read_media_file": (READ, "path"),
     "read_multiple_files": (READ, "paths"),
 }
+# An action in no table that names a file and carries text for it writes that file, whatever it is called.
+_GUESSED = (WRITE, "file_path", "filePath", "notebook_path", "target_file")
+_TEXTS = ("content", "contents", "new_string", "new_str", "newString", "new_source", "file_text", "edits")
 _MANY = ("edits", "replacements", "files")  # lists whose entries may name a file each
 _HEADS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
 
@@ -49,7 +53,7 @@ NOTHING = Deed()
 
 def deed(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
     """What the action would do; ValueError where it is known and its arguments are not as they should be."""
-    kind, *keys = table.get(name) or _served(name) or ("",)
+    kind, *keys = table.get(name) or _served(name) or _guessed(args)
     if kind == WRITE:
         return Deed(writes=_paths(name, args, keys, needed=True))
     if kind in (READ, SEARCH):
@@ -77,6 +81,11 @@ def _served(name: str) -> "tuple[str, ...] | None":
         if mark in name:
             return _SERVED.get(name.rpartition(mark)[2])
     return None
+
+
+def _guessed(args: "Record") -> tuple[str, ...]:
+    named = any([args.get(key) is not None for key in _GUESSED[1:]])
+    return _GUESSED if named and any([key in args for key in _TEXTS]) else ("",)
 
 
 def _paths(name: str, args: "Record", keys: "list[str]", *, needed: bool) -> tuple[str, ...]:
@@ -234,6 +243,14 @@ def plain(words: str) -> str:
 def reason(words: str) -> str:
     """Never empty: a denial without a reason counts for nothing with some tools."""
     return plain(words).strip() or "gitcoord does not allow this"
+
+
+def context(event: "ToolEvent", answer: "Answer", *phases: str) -> str:
+    """The text for the agent. No start can be denied, so its reason is told; so it is in `phases`."""
+    told = answer.context
+    if answer.decision != ALLOW and event.phase in (START, SUBAGENT_START, *phases):
+        told = f"{reason(answer.reason)}\n{told}"
+    return plain(told).strip()
 
 
 def said(record: "Record") -> Reply:
