@@ -43,7 +43,7 @@ KNOWN = {
     "agent": ("role",),
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
-    "guard": ("onerror",),
+    "guard": ("onerror", "autoclaim", "unknown", "denyread", "askread"),
     "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
