@@ -214,6 +214,7 @@ def test_too_long() -> None:
         "sudo " * 500 + "rm a;",
         "eval " * 500 + "rm a;",
         "alias a=b b=a; a x",
+        "; ".join(f"f{n}() {'{ ' * 15}f{n + 1}{'; }' * 15}" for n in range(60)) + "; f0",
     ],
 )
 def test_too_deep(command: str) -> None:
@@ -301,7 +302,7 @@ def test_braces_are_those_of_bash(word: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["a\\ b", "'a b'", '"a b"', "$'a\\tb'", "$'\\x41\\102\\u0043\\e'", '"a\\$b\\"c\\d"', "a'b'\"c\"d", "'a'\\''b'", "$'it\\'s'", "$'\\cA'"],
+    ["a\\ b", "'a b'", '"a b"', "$'a\\tb'", "$'\\x41\\102\\u0043\\e'", '"a\\$b\\"c\\d"', "a'b'\"c\"d", "'a'\\''b'", "$'it\\'s'", "$'\\cA'", "a\\\nb", '"a\\\nb"'],
 )  # fmt: skip
 def test_quotes_are_those_of_bash(word: str) -> None:
     made = "".join(part.text for part in words.take_apart(plain_word(word)))

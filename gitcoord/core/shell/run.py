@@ -6,7 +6,7 @@ from gitcoord.core.shell.found import TooMuch
 from gitcoord.core.shell.paths import join
 from gitcoord.core.shell.state import NOT_KNOWN, Arg, State, Value, value_of
 from gitcoord.core.shell.syntax import BROKEN, Sub
-from gitcoord.core.shell.ways import MAX_DEPTH, MAX_LOOP, Ways
+from gitcoord.core.shell.ways import MAX_LOOP, Ways
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
             """The top of the work tree that a directory lies in; '' where it lies in none."""
 
 
-MAX_STEPS = 4000
+MAX_STEPS, MAX_DEPTH = 4000, 40
 
 
 class Call(NamedTuple):

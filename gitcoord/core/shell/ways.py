@@ -1,6 +1,6 @@
 """The ways that a command may take: lists, pipes, branches, loops, shells inside shells."""
 
-from gitcoord.core.shell.found import Found, TooMuch
+from gitcoord.core.shell.found import Found
 from gitcoord.core.shell.state import NOT_KNOWN, State
 from gitcoord.core.shell.syntax import (
     AND_OR,
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.shell.syntax import Node, Redirect
 
-MAX_DEPTH, MAX_LOOP = 40, 64
+MAX_LOOP = 64
 
 
 class Ways(Found):
@@ -50,9 +50,7 @@ class Ways(Found):
         raise NotImplementedError
 
     def node(self, node: "Node") -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise TooMuch("it is nested too deeply")
+        self.depth += 1  # `call` stops what goes too deep
         if node.kind != COMMAND:
             self.output = NOT_KNOWN
         if node.redirects and node.kind != COMMAND:
