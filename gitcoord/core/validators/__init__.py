@@ -28,7 +28,7 @@ SHIPPED = {
     "changelog": ("path", "file", "on"),
     "decision": ("path", "records", "on"),
     "placeholders": ("path", "mark"),
-    "injection": ("mark",),
+    "injection": ("mark", "except"),
     "handoff": ("release",),
     "spiral": ("repeats", "failures"),
     "budget": ("calls", "bytes", "time", "tokens"),
@@ -163,4 +163,4 @@ def _require_sound(validator: Validator) -> None:
 
 def known_setting(name: str, setting: str) -> bool:
     """For `policy check`."""
-    return setting in (*_ALWAYS, *(SHIPPED[name] if name in SHIPPED else OWN))
+    return setting in (*_ALWAYS, *SHIPPED.get(name, OWN))
