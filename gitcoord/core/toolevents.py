@@ -31,7 +31,7 @@ class ToolEvent(NamedTuple):
     command: str = ""  # a shell command; '' where it is none
     failed: bool = False  # after: the action did not succeed
     spent: int = 0  # tokens, where the tool tells
-    input: "Record" = {}
+    input: "Record" = {}  # the action's own arguments, for validators; never changed
 
 
 class Answer(NamedTuple):
