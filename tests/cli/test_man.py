@@ -102,9 +102,9 @@ def test_every_setting_of_the_policy_is_described() -> None:
         middle = {"gitcoord": "", "rules": "", "deploy": "<target>."}.get(part, f"<{part}>.")
         settings = {f"{part}.{middle}{name}" for name in KNOWN[part] if name not in ("authority", "sync")}
         assert settings <= words
-    for name, settings in SHIPPED.items():
+    for name, known in SHIPPED.items():
         shared = {"path", "on"}  # told once for all
-        assert {f"validator.{name}.{setting}" for setting in settings if setting not in shared} <= words
+        assert {f"validator.{name}.{setting}" for setting in known if setting not in shared} <= words
     assert {f"validator.<validator>.{setting}" for setting in (*OWN, "enabled")} <= words
     assert "gitcoord.overlay" in words
     assert "rollout.<rule>" in words
