@@ -112,7 +112,7 @@ def _is_excepted(ctx: "Context", source: "Source", validator: "Validator", place
     from gitcoord.app.patterns import matching
 
     top, patterns = f"{ctx.repo.worktree}/", validator.every("except")
-    if not patterns or not ctx.repo.worktree or not place.startswith(top) or "/../" in place:
+    if not patterns or not ctx.repo.worktree or not place.startswith(top):
         return False
     return bool(matching(ctx, source, [patterns], [place[len(top) :]])[0])
 

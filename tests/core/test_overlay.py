@@ -60,6 +60,7 @@ def test_duties_are_added_and_none_taken_away() -> None:
     bare = parse_policy([])
     more = parse_overlay([("gitcoord.attribution", "require"), ("rules.ack", "true")])
     assert tightened(bare, more).attribution and tightened(bare, more).ack
+    assert not tightened(bare, overlay).attribution and not tightened(bare, overlay).ack
     assert problems(bare, more) == []
 
 

@@ -76,6 +76,7 @@ def test_what_was_stopped_is_not_spent(under: Under) -> None:
     ctx, source = under('[validator "budget"]\n\tcalls = 5\n\ttokens = 100\n')
     results = [told(before_tool(ctx, source, ALICE, EDIT._replace(input={"n": n}))) for n in range(7)]
     assert results == [[], [], [], [], [("budget", "warn")], [("budget", "block")], [("budget", "block")]]
+    assert '"calls":5,' in Path(ctx.scratch("validators/alice")).read_text()
     last = ToolEvent("claude", BEFORE, "c1", action="Bash", command="git handoff new --task 1.0")
     assert told(before_tool(ctx, source, ALICE, last)) == [("budget", "warn")]
     ctx, source = under('[validator "budget"]\n\ttokens = 100\n')
@@ -90,6 +91,8 @@ def test_files_about_to_be_read(under: Under, project: Project, tmp_path: Path) 
     project.write({"free/bad": bad, "docs/attacks/one": bad, "free/mark": "Open  Sesame\n"})
     (tmp_path / "outside").write_text(bad)
     os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDWR)
+    os.write(pipe, bad.encode())
 
     def reading(*paths: str, **more: Any) -> list[Result]:
         return before_tool(ctx, source, ALICE, ToolEvent("claude", BEFORE, action="Read", reads=paths, **more))
@@ -102,6 +105,8 @@ def test_files_about_to_be_read(under: Under, project: Project, tmp_path: Path) 
     assert reading("docs/attacks/one") == []
     assert reading(f"{project.top}/docs/attacks/../../free/bad")[0].stops
     assert reading("free/none", "free", str(tmp_path / "pipe"), "free/x\0") == []
+    assert os.read(pipe, 100) == bad.encode()  # what waits in a pipe is its reader's
+    os.close(pipe)
 
 
 def test_the_projects_own_around_a_tool_and_at_the_end(under: Under, project: Project) -> None:

@@ -74,7 +74,10 @@ def test_claims_from_start_to_release(world: World) -> None:
         assert verdicts["allowed"] is False
         assert [row["verdict"] for row in verdicts["paths"]] == ["mine", "held", "free"]
         # What others do meanwhile is seen by the same process.
+        world.git("pack-refs", "--all")
+        assert len((await ask("list"))["claims"]) == 2
         world.claim("release", "src/b.py", agent="bob")
+        world.git("pack-refs", "--all")
         assert [row["agent"] for row in (await ask("list"))["claims"]] == ["alice"]
         assert (await ask("check", paths=["src/b.py"]))["allowed"] is True
         world.commit({"src/a.py": "new\n"})
@@ -135,6 +138,8 @@ def test_what_is_offered_and_how_it_says_no(world: World) -> None:
             assert (await ask("check", wrong=True, **arguments))["error"] == "usage"
         wrong: Any = await client.call_tool("claim", {"paths": []})
         assert wrong.is_error
+        world.git("config", "gitcoord.agent", "carol")  # settings are heard of
+        assert (await ask("claim", paths=["src/a.py"]))["claims"][0]["agent"] == "carol"
 
     session(world, nameless, agent="")
 
