@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.support import ROOT
 from tests.hooks.support import SHARED, Project, refused
 from tests.server.support import Site
 
@@ -252,3 +254,24 @@ def test_the_server_judges_too_but_runs_no_command_of_a_policy(tmp_path: Path) -
     site.commit({"CHANGELOG.md": "- two\n"}, "alice")
     assert site.push("origin", "main", account="alice").code == 0
     assert not ran.exists()
+
+
+def test_a_commit_without_validators_loads_none_of_this(tmp_path: Path) -> None:
+    project = Project(tmp_path, SHARED, "[rollout]\n\tunclaimed = warn\n")
+    project.write({"free/x": "1\n"})
+    project.git("add", "-A")
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.hot.main import main; "
+        "code = main(['--gate', 'pre-commit']); print(*sys.modules); sys.exit(code)"
+    )
+
+    def loaded() -> list[str]:
+        done = project.world.run([sys.executable, "-I", "-S", "-c", program], (), "alice")
+        assert done.code == 0, done
+        return [name for name in done.out.split() if "validators" in name or "overlay" in name or "patterns" in name]
+
+    assert loaded() == []
+    project.commit({".gitcoord/config": '[validator "changelog"]\n\tpath = src\n', "free/x": "x\n"})
+    project.write({"free/x": "1\n"})
+    project.git("add", "-A")
+    assert "gitcoord.app.validators_changes" in loaded()
