@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 _GIT = ["git", "--no-replace-objects"]
-_VERSION = 4  # of what is remembered
+_VERSION = 5  # of what is remembered
 _SPECS = [
     "--", f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes",
     ":(top,icase)*/.gitattributes",
@@ -76,6 +76,11 @@ class Source:
     def rules(self) -> str:
         """The blob of the project's rules; '' where it has none."""
         return str(self._record.get("rules", ""))
+
+    @property
+    def says_who_reads(self) -> bool:
+        """Some attributes say what may be read; where none does, nobody needs to ask for a path."""
+        return bool(self._record.get("reads"))
 
     def key(self, path: str) -> str:
         """What attributes are asked for: the path, or its conflict key."""
@@ -188,6 +193,7 @@ class Source:
         return {
             "v": _VERSION, "commit": self.commit, "case": self._case, "settings": self._settings(config),
             "config": config, "rules": rules, "telling": telling, "writers": b"gitcoord-writers" in text,
+            "reads": b"gitcoord-read" in text,
             "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MONITOR, WARN, ENFORCE = "monitor", "warn", "enforce"
 STAGES = (MONITOR, WARN, ENFORCE)
 BLOCK, CHECKPOINT = "block", "checkpoint"
+ALLOW, DENY, ASK = "allow", "deny", "ask"
 ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
 
 # Each rule, and what it stands for: shown with every refusal, and settable as [rollout] <rule> = <stage>.
@@ -43,7 +44,7 @@ KNOWN = {
     "agent": ("role",),
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
-    "guard": ("onerror",),
+    "guard": ("onerror", "autoclaim", "unknown", "denyread", "askread"),
     "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
@@ -57,6 +58,17 @@ class Attributes(NamedTuple):
     claim: bool = False
     guard: str = ""
     writers: tuple[str, ...] = ()
+    read: str = ""  # DENY or ASK: what an agent's tool is answered that wants to read it
+
+
+class Guard(NamedTuple):
+    """What `[guard]` says: how agents' tools are judged before they act."""
+
+    closed: bool = True  # what could not be judged is denied
+    autoclaim: bool = False  # a free shared path is claimed for whoever writes there
+    unknown: str = ALLOW  # the answer to a shell command whose effects cannot be told
+    deny_read: tuple[str, ...] = ()  # places outside the repository, as the settings spell them
+    ask_read: tuple[str, ...] = ()
 
 
 class Role(NamedTuple):
@@ -79,6 +91,7 @@ class Policy(NamedTuple):
     ack: bool = False  # a push needs the pusher's word that it has read the rules
     rules: str = ""  # the rules' blob; '' where there are none
     writers: bool = False  # some attributes say who writes
+    guard: Guard = Guard()
 
     def stage(self, rule: str) -> str:
         return self.stages.get(rule, ENFORCE)
@@ -114,6 +127,8 @@ def _with(policy: Policy, section: str, name: str, setting: str, value: str) -> 
         policy.agents[name] = value
     elif section == "rules" and not name and setting == "ack":
         return policy._replace(ack=_is_true("rules.ack", value))
+    elif section == "guard" and not name:
+        return policy._replace(guard=_guard(policy.guard, setting, value))
     elif section == "gitcoord" and not name:
         return _general(policy, setting, value)
     return policy
@@ -134,6 +149,26 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
             raise _senseless("gitcoord.attribution", value, "'require' or 'off'")
         return policy._replace(attribution=value == "require")
     return policy
+
+
+def _guard(guard: Guard, setting: str, value: str) -> Guard:
+    if setting == "onerror":
+        if value not in (DENY, WARN):
+            raise _senseless("guard.onError", value, f"'{DENY}' or '{WARN}'")
+        return guard._replace(closed=value == DENY)
+    if setting == "autoclaim":
+        return guard._replace(autoclaim=_is_true("guard.autoclaim", value))
+    if setting == "unknown":
+        if value not in (ALLOW, WARN, ASK, DENY):
+            raise _senseless("guard.unknown", value, f"one of {ALLOW}, {WARN}, {ASK}, {DENY}")
+        return guard._replace(unknown=value)
+    if setting in ("denyread", "askread"):
+        if not value.startswith(("/", "~/")):
+            raise _senseless(f"guard.{setting}", value, "a place that begins with '/' or '~/'")
+        if setting == "denyread":
+            return guard._replace(deny_read=(*guard.deny_read, value))
+        return guard._replace(ask_read=(*guard.ask_read, value))
+    return guard
 
 
 def _role(role: Role, name: str, setting: str, value: str) -> Role:
@@ -161,7 +196,7 @@ def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
 
 
 def attributes_of(values: "dict[str, str]") -> Attributes:
-    """From `git check-attr`'s words; a guard that is not known is the strictest one."""
+    """From `git check-attr`'s words; a value that is not known is the strictest one."""
     guard = values.get("gitcoord-guard", "unspecified")
     if guard in ("unspecified", "unset", "false"):
         guard = ""
@@ -169,9 +204,13 @@ def attributes_of(values: "dict[str, str]") -> Attributes:
         guard = BLOCK
     writers = values.get("gitcoord-writers", "unspecified")
     named = () if writers in ("unspecified", "unset", "set") else tuple(w for w in writers.split(",") if w)
-    return Attributes(
-        values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false"), guard, named
-    )
+    read = values.get("gitcoord-read", "unspecified")
+    if read in ("unspecified", "unset", "false", ALLOW):
+        read = ""
+    elif read != ASK:
+        read = DENY
+    claim = values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false")
+    return Attributes(claim, guard, named, read)
 
 
 def fold_patterns(data: bytes) -> bytes:

@@ -8,6 +8,10 @@ from gitcoord.hot.verbtable import BARE, COORD
 
 
 def main(argv: list[str]) -> int:
+    if argv == ["guard"]:
+        from gitcoord.hot.guard import main as guard
+
+        return guard([])
     try:
         name, values, words = parse_verb(COORD, BARE.get(" ".join(argv), argv))
     except NotQuick:
