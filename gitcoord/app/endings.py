@@ -7,6 +7,7 @@ one, so an agent that will not or cannot deal with it still comes to its end.
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.core.claims import Item, all_claims
 from gitcoord.core.guarding import AUTO
+from gitcoord.core.handoffs import handed_over
 from gitcoord.core.kinds.release import dirty_paths
 from gitcoord.core.tasks import ACTIVE, tasks_of
 from gitcoord.errors import GitcoordError
@@ -37,6 +38,8 @@ def give_back(ctx: "Context", actor: "Actor") -> Left:
 
     def rule(state: "State", view: "View") -> "tuple[list[Record], set[str], list[Record]]":
         claims = [claim for claim in all_claims(state, actor.agent) if claim["space"] == "path"]
+        waiting = handed_over(state, actor.agent) if claims else set()
+        claims = [claim for claim in claims if ("path", claim["path"]) not in waiting]
         paths = [claim["path"] for claim in claims]
         tasks = [task for task in tasks_of(state, actor.agent) if task["state"] == ACTIVE and not task["handoff"]]
         return claims, set(dirty_paths(view, paths, actor.agent)) if paths else set(), tasks

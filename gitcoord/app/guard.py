@@ -14,7 +14,7 @@ from gitcoord.core.judge import Change, Step, is_family, judge, path_word
 from gitcoord.core.policy import ENFORCE, MONITOR
 from gitcoord.core.sessions import admit_or_none, silence
 from gitcoord.core.state import View
-from gitcoord.core.toolevents import ALLOW, ASK, DENY
+from gitcoord.core.toolevents import ALLOW, DENY
 from gitcoord.errors import Refused
 from gitcoord.names import ROOT, printable
 from gitcoord.store.files import is_directory
@@ -93,14 +93,18 @@ class Judging:
     # --- reading
 
     def reads(self) -> "list[Finding]":
-        return [
-            Finding(
-                answer, "its content is not for agents" if answer == DENY else "a person decides who reads it",
-                "read", path, (f"what decides: git coord policy explain {path_word(path)}",),
-            )
-            for path, name in self._reads.items()
-            if (answer := self.policy.of(name).read)
-        ]  # fmt: skip
+        found = []
+        for path, name in self._reads.items():
+            attributes = self.policy.of(name)
+            if attributes.read:
+                message = (
+                    "its content is not for agents" if attributes.read == DENY else "a person decides who reads it"
+                )
+                hints = (f"what decides: git coord policy explain {path_word(path)}",)
+                if attributes.private:
+                    message, hints = "a private rule of this machine keeps it from agents", ()
+                found.append(Finding(attributes.read, message, "read", path, hints))
+        return found
 
     # --- writing
 
@@ -184,8 +188,3 @@ class Judging:
             return ""
 
         return settle(self.ctx, self.snapshot, self.view, rule)
-
-
-def asked(findings: "list[Finding]") -> "list[Finding]":
-    """Those about which a person is to be told."""
-    return [finding for finding in findings if finding.decision == ASK]

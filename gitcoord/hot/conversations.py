@@ -52,12 +52,12 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     actor = actor_of(ctx, env, event)
     if not event.final:
         left = give_back(ctx, actor)
-        messages = [*_undone(left), *_validators(ctx, actor)]
-        keys = (*left.keys, *(text for text, _ in messages[len(_undone(left)) :]))
+        words = _unsaid(ctx, actor) or _undone(left)
+        keys = (*left.keys, *(text for text, _ in words))
         # Both count: where the tool does not tell that it sent the agent back already, the notes do.
-        if messages and is_new(ctx, actor.agent, keys) and not event.again:
-            lines = [f"gitcoord: {messages[0][0]}", *(text for text, _ in messages[1:])]
-            return Answer(DENY, "\n".join([*lines, *(f"hint: {hint}" for _, hints in messages for hint in hints)]))
+        if words and is_new(ctx, actor.agent, keys) and not event.again:
+            lines = [f"gitcoord: {text}" for text, _ in words]
+            return Answer(DENY, "\n".join([*lines, *(f"hint: {printable(h)}" for _, hints in words for h in hints)]))
         if event.phase == STOP:
             return Answer()
     stop(ctx, actor, keep=True)
@@ -83,13 +83,8 @@ def _undone(left: "Left") -> "list[tuple[str, tuple[str, ...]]]":
     return found
 
 
-def _validators(ctx: "Context", actor: "Actor") -> "list[tuple[str, tuple[str, ...]]]":
-    from gitcoord.app.ledger import read_snapshot
-    from gitcoord.app.policy import Source
-    from gitcoord.app.restrict import sync_policy_commit
-    from gitcoord.app.validators import at_stop
-    from gitcoord.core.claims import folds_case
+def _unsaid(ctx: "Context", actor: "Actor") -> "list[tuple[str, tuple[str, ...]]]":
+    """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
+    from gitcoord.app.validators import at_stop, project_source, told
 
-    snapshot = read_snapshot(ctx)
-    source = Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
-    return [(f"{r.validator}: {printable(r.message)}", r.hints) for r in at_stop(ctx, source, actor) if r.stops]
+    return [(told(result), result.hints) for result in at_stop(ctx, project_source(ctx), actor) if result.stops]

@@ -70,7 +70,6 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
 def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     """What was written is noted as this agent's own doing."""
     deeds = _deeds(stage, event, watched=home is not None)
-    context: list[str] = []
     for top in _tops(deeds, home):
         ctx = stage.open(top)
         actor = actor_of(ctx, stage.env, event)
@@ -78,8 +77,8 @@ def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
             if place.top == top and not place.inner:
                 end(ctx, actor.agent, _absolute(place), failed=event.failed)
         if home is not None and top == home.top:
-            context += _validated_after(ctx, actor, event)
-    return Answer(context="\n".join(context))
+            _counted(ctx, actor, event)
+    return Answer()
 
 
 # --- where ------------------------------------------------------------------------------------------------------------
@@ -212,30 +211,29 @@ def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str) -> "list[Findi
 
 
 def _validated(judging: Judging, event: "ToolEvent", deeds: Deeds) -> "list[Finding]":
+    """The project's validators see every file that a shell command names, too."""
     from gitcoord.app.validators import before_tool
+    from gitcoord.core.validators import UNKNOWN, WARN
 
     whole = event._replace(writes=tuple(map(_absolute, deeds.writes)), reads=tuple(map(_absolute, deeds.reads)))
-    found = before_tool(judging.ctx, judging.source, judging.actor, whole)
     return [
-        Finding(DENY if result.stops else ALLOW, result.message, result.validator, result.path, result.hints)
-        for result in found
-        if result.stops or result.outcome == "warn"
-    ]
+        Finding(
+            DENY if result.stops else ALLOW,
+            f"could not be judged: {result.message}" if result.outcome == UNKNOWN else result.message,
+            result.validator, result.path, result.hints,
+        )
+        for result in before_tool(judging.ctx, judging.source, judging.actor, whole)
+        if result.stops or result.outcome == WARN
+    ]  # fmt: skip
 
 
-def _validated_after(ctx: "Context", actor: "Actor", event: "ToolEvent") -> "list[str]":
-    from gitcoord.app.ledger import read_snapshot
-    from gitcoord.app.policy import Source
-    from gitcoord.app.restrict import sync_policy_commit
-    from gitcoord.app.validators import after_tool
-    from gitcoord.core.claims import folds_case
+def _counted(ctx: "Context", actor: "Actor", event: "ToolEvent") -> None:
+    from gitcoord.app.validators import after_tool, project_source
 
     try:
-        snapshot = read_snapshot(ctx)
+        after_tool(ctx, project_source(ctx), actor, event)
     except NotInitialised:
-        return []
-    source = Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
-    return [f"gitcoord: {printable(result.message)}" for result in after_tool(ctx, source, actor, event)]
+        pass
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------

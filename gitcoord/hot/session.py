@@ -144,7 +144,10 @@ def _others(call: "Call", result: "Record", brief: bool) -> "list[str]":
 def stop(call: "Call", values: "Values", words: list[str]) -> int:
     from gitcoord.app import sessions
 
-    result: Record = sessions.stop(call.ctx, call.actor(), keep=bool(values.get("keep")))
+    actor = call.actor()
+    for line in sessions.before_stop(call.ctx, actor):
+        call.screen.note(f"warning: {line}")
+    result: Record = sessions.stop(call.ctx, actor, keep=bool(values.get("keep")))
     call.screen.answer(result)
     call.screen.say(
         f"session of {result['agent']} ended" if result["stopped"] else f"{result['agent']} has no open session"
