@@ -100,7 +100,7 @@ class Judging:
                 message = (
                     "its content is not for agents" if attributes.read == DENY else "a person decides who reads it"
                 )
-                hints = (f"what decides: git coord policy explain {path_word(path)}",)
+                hints: tuple[str, ...] = (f"what decides: git coord policy explain {path_word(path)}",)
                 if attributes.private:
                     message, hints = "a private rule of this machine keeps it from agents", ()
                 found.append(Finding(attributes.read, message, "read", path, hints))

@@ -52,6 +52,14 @@ GROUPS = {
         "gitcoord.app.sessions",
         "gitcoord.core.kinds.claim",
     ],
+    "guard": [
+        "gitcoord.hot.host",
+        "gitcoord.app.context",
+        "gitcoord.store.loose",
+        "gitcoord.hot.guarding",
+        "gitcoord.app.validators",
+        "gitcoord.core.kinds.claim",
+    ],
     "receive": [
         "gitcoord.hot.host",
         "gitcoord.app.context",
