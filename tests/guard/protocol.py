@@ -87,8 +87,11 @@ class Speaker(NamedTuple):
         if self.tool == "windsurf":
             return {**base, "agent_action_name": event, "trajectory_id": self.conversation}
         if self.tool == "opencode":
-            ids = {"session": self.subagent or self.conversation, "parent": self.conversation if self.subagent else ""}
-            return {**base, "opencode": 1, "event": event, **ids}
+            session: Event = {
+                "session": self.subagent or self.conversation,
+                "parent": self.conversation if self.subagent else "",
+            }
+            return {**base, "opencode": 1, "event": event, **session}
         if self.tool == "cursor":
             ids: Event = {
                 "conversation_id": self.conversation,
