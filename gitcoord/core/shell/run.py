@@ -1,0 +1,357 @@
+"""A command followed without being run: what it would do to files, along every path that it may take."""
+
+from gitcoord.core.shell import bypass
+from gitcoord.core.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
+from gitcoord.core.shell.expand import expand, expand_all, text_of, value
+from gitcoord.core.shell.paths import in_git_dir, is_device, join
+from gitcoord.core.shell.state import NOT_KNOWN, Arg, State, Value, value_of
+from gitcoord.core.shell.syntax import (
+    AND_OR, BROKEN, CASE, COMMAND, FOR, FUNCTION, GROUP, IF, PIPE, SUBSHELL, TEST, WHILE, Sub,
+)  # fmt: skip
+from gitcoord.record import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from gitcoord.core.shell.syntax import Assign, Node, Redirect
+
+    class Look(Protocol):
+        """What the file system says. Bounded: None and False where it would take long."""
+
+        def listing(self, path: str) -> "tuple[str, ...] | None": ...
+        def is_dir(self, path: str) -> bool: ...
+        def exists(self, path: str) -> bool: ...
+        def top(self, path: str) -> str:
+            """The top of the work tree that a directory lies in; '' where it lies in none."""
+
+
+MAX_STEPS, MAX_EFFECTS, MAX_DEPTH, MAX_LOOP = 4000, 1000, 40, 64
+
+
+class TooMuch(Exception):
+    """More than is followed."""
+
+
+class Call(NamedTuple):
+    """One simple command, after expansions."""
+
+    name: str
+    args: list[Arg]
+    raw: str
+    assigns: "tuple[Assign, ...]" = ()
+    stdin: str = ""  # '' its own, 'pipe', 'file', 'text'
+    text: "str | None" = None  # of stdin, where it can be told
+
+
+class Run:
+    """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as known."""
+
+    def __init__(self, parse: "Callable[[str], Node]", look: "Look", home: str) -> None:
+        self.parse, self.look, self.home = parse, look, home
+        self.effects: dict[Effect, None] = {}
+        self.state = State((), {})
+        self.output = NOT_KNOWN
+        self.feed = NOT_KNOWN  # what the command before in a pipe prints
+        self.piped = False
+        self.stdin: tuple[str, str | None] = ("", None)  # of the group around
+        self.made: set[str] = set()  # directories that it makes
+        self.steps = self.depth = 0
+
+    # --- what is found -----------------------------------------------------------------------------------------------
+
+    def tell(self, kind: str, path: str, word: str, detail: str) -> None:
+        if len(self.effects) >= MAX_EFFECTS:
+            raise TooMuch("it does too much to be followed")
+        self.effects.setdefault(Effect(kind, path, word, detail))
+
+    def write(self, arg: Arg, detail: str, kind: str = WRITE) -> None:
+        for path in self.resolve(arg):
+            if is_device(path):
+                continue
+            if in_git_dir(path):
+                self.tell(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
+            else:
+                self.tell(kind, path, arg.raw, detail)
+        if not self.resolve(arg):
+            self.dark(arg, detail)
+
+    def delete(self, arg: Arg, detail: str) -> None:
+        self.write(arg, detail, DELETE)
+
+    def read(self, arg: Arg, detail: str) -> None:
+        found = self.resolve(arg) or arg.below or ("",)
+        for path in found:
+            if not is_device(path):
+                self.tell(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
+
+    def dark(self, arg: Arg, detail: str) -> None:
+        """A change to a file that cannot be told."""
+        for path in arg.below or ("",):
+            if in_git_dir(path):
+                self.tell(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
+            else:
+                self.tell(UNKNOWN, path, arg.raw, f"{detail}: which file cannot be told")
+
+    def unknown(self, word: str, detail: str, path: str = "") -> None:
+        self.tell(UNKNOWN, path, word, detail)
+
+    def bypass(self, word: str, detail: str) -> None:
+        self.tell(BYPASS, "", word, detail)
+
+    def resolve(self, arg: Arg) -> tuple[str, ...]:
+        """The absolute paths that an argument may mean; none: cannot be told."""
+        if not arg.known or not arg.text:
+            return ()
+        if arg.text.startswith("/"):
+            return (join("/", arg.text),)
+        return tuple(dict.fromkeys(join(cwd, arg.text) for cwd in self.state.cwds))
+
+    def here(self, word: str, detail: str) -> None:
+        """Something at or below where the shell stands is changed."""
+        for path in self.state.cwds or ("",):
+            self.unknown(word, detail, path)
+
+    # --- the ways of a command ---------------------------------------------------------------------------------------
+
+    def node(self, node: "Node") -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise TooMuch("it is nested too deeply")
+        if node.kind != COMMAND:
+            self.output = NOT_KNOWN
+        if node.redirects and node.kind != COMMAND:
+            outer, self.stdin = self.stdin, self.redirect(node.redirects)
+            self.follow(node)
+            self.stdin = outer
+        else:
+            self.follow(node)
+        self.depth -= 1
+
+    def follow(self, node: "Node") -> None:
+        kind = node.kind
+        if kind == COMMAND:
+            self.command(node)
+        elif kind == AND_OR:
+            self.and_or(node)
+        elif kind == PIPE:
+            self.pipe(node)
+        elif kind == SUBSHELL:
+            self.apart(node.nodes)
+        elif kind == IF:
+            self.branches(node)
+        elif kind == CASE:
+            self.words(node)
+            self.either([(body,) for body in node.nodes], may_skip=True)
+        elif kind == FOR:
+            self.loop_over(node)
+        elif kind == WHILE:
+            self.loop(node.nodes)
+        elif kind == FUNCTION:
+            self.state.functions[node.name] = node.nodes[0]
+        elif kind == TEST:
+            self.words(node)
+        else:  # LIST, GROUP, BROKEN
+            if kind == BROKEN:
+                self.unknown(node.raw, "this part cannot be parsed")
+            for one in node.nodes:
+                self.node(one)
+
+    def words(self, node: "Node") -> None:
+        """For what runs inside words that are no arguments."""
+        for word in node.words:
+            if any(isinstance(piece, Sub) for piece in word.pieces):
+                expand(self, word)
+
+    def apart(self, nodes: "tuple[Node, ...]") -> State:
+        """In a shell of its own: what it changes in itself ends with it."""
+        outer, self.state = self.state, self.state.copy()
+        for one in nodes:
+            self.node(one)
+        inner, self.state = self.state, outer
+        return inner
+
+    def and_or(self, node: "Node") -> None:
+        before = self.state.cwds
+        was_shaky, self.state.shaky = self.state.shaky, False
+        self.node(node.nodes[0])
+        for op, one in zip(node.ops, node.nodes[1:]):
+            if op == "||" and _leaves(one):
+                self.state.shaky = False
+            elif op == "||":
+                self.either([(one,)], may_skip=True)
+            else:
+                self.node(one)
+        # After a cd that may have failed, and what was joined to it by &&, the shell may stand where it stood.
+        if self.state.shaky and not self.state.strict and self.state.cwds:
+            self.state.cwds = tuple(dict.fromkeys((*self.state.cwds, *before)))
+        self.state.shaky = was_shaky
+
+    def pipe(self, node: "Node") -> None:
+        feed, piped = self.feed, self.piped
+        for index, one in enumerate(node.nodes):
+            self.piped = index > 0 or piped
+            self.feed = self.output if index else feed
+            self.apart((one,))
+        self.feed, self.piped = feed, piped
+
+    def either(self, ways: "list[tuple[Node, ...]]", *, may_skip: bool) -> None:
+        ends = [self.apart(way) for way in ways]
+        self.state.become([*ends, self.state] if may_skip else ends)
+
+    def branches(self, node: "Node") -> None:
+        ends = []
+        pairs = [*zip(node.nodes[::2], node.nodes[1::2])]
+        for condition, body in pairs:
+            self.node(condition)
+            ends.append(self.apart((body,)))
+        if len(node.nodes) % 2:
+            self.node(node.nodes[-1])
+        self.state.become([*ends, self.state])
+
+    def loop_over(self, node: "Node") -> None:
+        for choice in expand_all(self, node.words):
+            if len(choice) > MAX_LOOP or not all(arg.known for arg in choice):
+                below = tuple(one for arg in choice if not arg.known for one in arg.below)
+                told = all(arg.below for arg in choice if not arg.known) and not any(arg.known for arg in choice)
+                self.state.variables[node.name] = Value((), below) if told else NOT_KNOWN
+                self.loop(node.nodes)
+                continue
+            for arg in choice:
+                self.state.variables[node.name] = value_of(arg.text)
+                for body in node.nodes:
+                    self.node(body)
+
+    def loop(self, nodes: "tuple[Node, ...]") -> None:
+        """Until nothing new is learned; what still changes after that is not known."""
+        for _ in range(2):
+            before = self.state.copy()
+            self.either([nodes], may_skip=True)
+            if self.state.same(before):
+                return
+        self.state.forget(before)
+        self.either([nodes], may_skip=True)
+
+    # --- one command -------------------------------------------------------------------------------------------------
+
+    def command(self, node: "Node") -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooMuch("it has too many steps to be followed")
+        self.output = NOT_KNOWN
+        stdin = self.redirect(node.redirects)
+        self.assign(node.assigns, keep=not node.words)
+        if not node.words:
+            return
+        before = self.state
+        ends = []
+        choices = expand_all(self, node.words)
+        for args in choices:
+            self.state = before.copy() if len(choices) > 1 else before
+            if args:
+                self.call(Call(args[0].text, args[1:], node.raw, node.assigns, *stdin), args[0])
+            ends.append(self.state)
+        self.state = before
+        if len(ends) > 1:
+            self.state.become(ends)
+
+    def call(self, call: Call, first: "Arg | None" = None) -> None:
+        """A command whose words are known; wrappers call this for what they wrap."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise TooMuch("it is nested too deeply")
+        if first is not None and not first.known:
+            self.unknown(first.raw, "runs a command that cannot be told")
+        elif call.name in self.state.functions:
+            self.function(call)
+        else:
+            from gitcoord.core.shell.commands import perform
+
+            perform(self, call)
+        self.depth -= 1
+
+    def function(self, call: Call) -> None:
+        """A function's body with its arguments; one that calls itself is followed no further."""
+        body = self.state.functions.pop(call.name)
+        held = {name: value for name, value in self.state.variables.items() if name == "@" or name.isdigit()}
+        self.positional(call.args)
+        self.node(body)
+        self.state.variables = {k: v for k, v in self.state.variables.items() if k != "@" and not k.isdigit()} | held
+        self.state.functions[call.name] = body
+
+    def positional(self, args: list[Arg]) -> None:
+        known = all(arg.known for arg in args)
+        self.state.variables["@"] = Value((tuple(arg.text for arg in args),)) if known else NOT_KNOWN
+        for number, arg in enumerate(args, 1):
+            self.state.variables[str(number)] = value_of(arg.text) if arg.known else Value((), arg.below)
+
+    def script(self, text: str, word: str) -> None:
+        """A command given as text, run where this one runs."""
+        node = self.parse(text)
+        if node.kind == BROKEN and not node.nodes:
+            self.unknown(word, "a command inside it cannot be parsed")
+        self.node(node)
+
+    def assign(self, assigns: "tuple[Assign, ...]", *, keep: bool) -> None:
+        for one in assigns:
+            bypass.variable(self, one.name, one.value.raw if one.value else "")
+            if one.items is not None:
+                choices = expand_all(self, one.items)
+                known = all(arg.known for choice in choices for arg in choice)
+                found = Value(tuple(tuple(a.text for a in choice) for choice in choices)) if known else NOT_KNOWN
+            else:
+                found = value(self, one.value)
+            if one.appends:
+                found = _appended(self.state.variables.get(one.name, NOT_KNOWN), found, array=one.items is not None)
+            if keep:
+                self.state.variables[one.name] = NOT_KNOWN if one.indexed else found
+
+    def substitute(self, sub: Sub) -> Value:
+        """The output of a command inside a word, as far as it can be told."""
+        outer, self.piped = (self.feed, self.piped), False
+        self.feed = NOT_KNOWN
+        self.apart((sub.body,))
+        found, self.output = self.output, NOT_KNOWN
+        self.feed, self.piped = outer
+        return found
+
+    def redirect(self, redirects: "tuple[Redirect, ...]") -> "tuple[str, str | None]":
+        """The files of redirections; answers where standard input comes from, and its text where that is known."""
+        stdin: tuple[str, str | None] = ("pipe", None) if self.piped else self.stdin
+        for one in redirects:
+            if one.target is None:
+                continue
+            if one.op in ("<<", "<<<"):
+                if one.op == "<<":
+                    text = one.target.raw if one.literal else text_of(self, one.target)
+                else:
+                    choices = expand(self, one.target)
+                    text = choices[0][0].text if len(choices) == 1 and choices[0] and choices[0][0].known else None
+                stdin = "text", text
+                continue
+            for arg in [arg for choice in expand(self, one.target) for arg in choice]:
+                named = arg._replace(raw=one.raw)
+                if one.op in (">&", "<&") and arg.known and (arg.text.rstrip("-").isdigit() or arg.text == "-"):
+                    continue
+                if one.op in ("<", "<>", "<&"):
+                    self.read(named, "a redirection reads it")
+                    stdin = "file", None
+                if one.op not in ("<", "<&"):
+                    self.write(named, "a redirection writes it")
+        return stdin
+
+
+def _leaves(node: "Node") -> bool:
+    """Whether this ends the shell: `|| exit`, `|| { echo no; return 1; }`."""
+    if node.kind == GROUP or node.kind == "list":
+        return bool(node.nodes) and _leaves(node.nodes[-1])
+    return node.kind == COMMAND and bool(node.words) and node.words[0].raw in ("exit", "return", "continue", "break")
+
+
+def _appended(held: Value, more: Value, *, array: bool) -> Value:
+    if len(held.choices) != 1 or len(more.choices) != 1:
+        return NOT_KNOWN
+    if array:
+        return Value((held.choices[0] + more.choices[0],))
+    return Value(((*held.choices[0][:-1], (held.choices[0] or ("",))[-1] + more.choices[0][0]),))
