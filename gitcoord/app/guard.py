@@ -8,7 +8,7 @@ from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.app.look import inside, sign_of_life
 from gitcoord.app.policy import Source
 from gitcoord.app.restrict import sync_policy_commit
-from gitcoord.core.claims import WRITE, Item, describe, folds_case, overlapping
+from gitcoord.core.claims import WRITE, Item, covers_item, describe, folds_case, overlapping
 from gitcoord.core.guarding import AUTO, UNTOLD, Finding, answer_to, approved
 from gitcoord.core.judge import Change, Step, is_family, judge, path_word
 from gitcoord.core.policy import ENFORCE, MONITOR
@@ -21,6 +21,8 @@ from gitcoord.store.files import is_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitcoord.app.context import Context
     from gitcoord.app.ledger import Snapshot
     from gitcoord.core.judge import Verdict
@@ -58,10 +60,18 @@ class _Looking(View):
 class Judging:
     """One look at the ledger and the policy of one repository, for one agent. NotInitialised where there is none."""
 
-    def __init__(self, ctx: "Context", actor: "Actor", writes: "list[str]", reads: "list[str]") -> None:
-        """Paths are below the top of the work tree; a directory among `writes` stands for all below it."""
+    def __init__(
+        self, ctx: "Context", actor: "Actor", writes: "list[str]", reads: "list[str]", around: "Iterable[str]" = ()
+    ) -> None:
+        """Paths are below the top of the work tree; a directory among `writes` stands for all below it.
+
+        At or below `around` something changes, nobody knows what: git itself at work, mostly.
+        """
         self.ctx = ctx
         self.actor = actor
+        # Nobody is made to claim a whole work tree: whoever writes all of it must spare what others have in hand.
+        self._around = list(dict.fromkeys([*around, *(path for path in writes if path == ROOT)]))
+        writes = [path for path in writes if path != ROOT]
         items = [Item("path", path) for path in writes]
         self.snapshot = read_snapshot(ctx, agent=actor.agent, ahead=ahead_of(actor.agent, items[:8]))
         commit = sync_policy_commit(ctx, self.snapshot)
@@ -110,20 +120,24 @@ class Judging:
 
     def writes(self, action: str) -> "list[Finding]":
         """What stands against the writes; a free shared path is claimed on the way, where the settings say so."""
-        if not self._files:
+        if not self._files and not self._around:
             return []
         refusal = settle(self.ctx, self.snapshot, self.view, lambda s, v: admit_or_none(s, self.actor, v))
         if refusal is not None:
             return [Finding(DENY, refusal.message, refusal.code, hints=refusal.hints)]
         verdicts = settle(self.ctx, self.snapshot, self.view, lambda state, view: self._judged(state, view))
-        findings = [self._finding(v) for v in verdicts if v.rule != "unclaimed" or v.stage != ENFORCE]
-        told = [finding for finding in findings if finding is not None] + self._below()
-        unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE and not self._in_root(v.path)]
-        if not unclaimed:
-            return told
-        if self.guard.autoclaim and all(finding.decision != DENY for finding in told):
-            return [*told, *self._claim(unclaimed, action)]
-        return [*told, *(Finding(DENY, v.message, v.rule, v.path, v.hints) for v in unclaimed)]
+        unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE]
+        found = [self._finding(verdict) for verdict in verdicts if verdict not in unclaimed]
+        told = [finding for finding in found if finding is not None] + self._below() + self._in_hand()
+        free = dict.fromkeys(self._whole(verdict.path) for verdict in unclaimed)
+        if free and self.guard.autoclaim and all(finding.decision != DENY for finding in told):
+            return [*told, *self._claim(list(free), action)]
+        message = f"it is shared, and '{self.actor.agent}' holds no write claim on it"
+        return [*told, *(Finding(DENY, message, "unclaimed", p, (f"git claim {path_word(p)}",)) for p in free)]
+
+    def _whole(self, path: str) -> str:
+        """The directory that is written as a whole, for a file below it."""
+        return next((whole for whole, names in self._wholes.items() if path in names), path)
 
     def _judged(self, state: "State", view: "View") -> "list[Verdict]":
         head = self.ctx.store.target("HEAD")
@@ -141,38 +155,43 @@ class Judging:
 
     def _below(self) -> "list[Finding]":
         """Live write claims of others below a directory that is written as a whole."""
+        return [_held(row) for _, row in self._others(list(self._wholes))]
 
-        def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+    def _in_hand(self) -> "list[Finding]":
+        """What others hold, and have changed in this very work tree: a stash, a reset or a checkout would take it from them."""
+        rows = self._others(self._around)
+        if not rows:
+            return []
+        paths = sorted({path for path, _ in rows})
+        dirty = settle(self.ctx, self.snapshot, self.view, lambda state, view: view.fact("dirty", *paths))
+        assert isinstance(dirty, list)
+        return [_held(row) for path, row in rows if path in dirty]
+
+    def _others(self, paths: "list[str]") -> "list[tuple[str, dict[str, object]]]":
+        """The live write claims of others that overlap with these paths, each with what of them it covers."""
+
+        def rule(state: "State", view: "View") -> "list[tuple[str, dict[str, object]]]":
             found = []
-            for path in self._wholes:
+            for path in paths:
                 for claim in overlapping(state, Item("path", path)):
                     if claim["mode"] == WRITE and not is_family(claim["agent"], self.actor.agent):
                         verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
-                        found += [] if verdict.silent else [describe(claim, verdict.expires_in)]
+                        narrow = path if covers_item(state, claim, Item("path", path)) else str(claim["path"])
+                        found += [] if verdict.silent else [(narrow, describe(claim, verdict.expires_in))]
             return found
 
-        held = settle(self.ctx, self.snapshot, self.view, rule) if self._wholes else []
-        return [
-            Finding(DENY, f"{row['agent']} holds it", "held", str(row["path"]), held=(row,)) for row in held
-        ]  # fmt: skip
+        return settle(self.ctx, self.snapshot, self.view, rule) if paths else []
 
-    def _in_root(self, path: str) -> bool:
-        """Only because the whole work tree is written: nobody is made to claim all of it."""
-        return ROOT in self._wholes and path in self._wholes[ROOT]
-
-    def _claim(self, unclaimed: "list[Verdict]", action: str) -> "list[Finding]":
+    def _claim(self, paths: "list[str]", action: str) -> "list[Finding]":
         from gitcoord.app.claims import take
         from gitcoord.core.asking import Take
 
-        whole = {name: path for path, names in self._wholes.items() for name in names}
-        paths = dict.fromkeys(whole.get(verdict.path, verdict.path) for verdict in unclaimed)
         reason = AUTO + printable(action)[:_REASON]
         try:
             take(self.ctx, Take(self.actor, tuple(Item("path", path) for path in paths), reason=reason))
         except Refused as refused:
             held: list[dict[str, object]] = refused.data.get("held", [])  # type: ignore[assignment]
-            first = next(iter(paths))
-            return [Finding(DENY, refused.message, refused.code, first, refused.hints, tuple(held))]
+            return [Finding(DENY, refused.message, refused.code, paths[0], refused.hints, tuple(held))]
         return []
 
     # --- what else there is to do
@@ -188,3 +207,8 @@ class Judging:
             return ""
 
         return settle(self.ctx, self.snapshot, self.view, rule)
+
+
+def _held(claim: "dict[str, object]") -> Finding:
+    path = str(claim["path"])
+    return Finding(DENY, f"{claim['agent']} holds it", "held", path, held=(claim,))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.core.policy import Guard
     from gitcoord.core.sessions import Actor
+    from gitcoord.core.shell.effects import Effect
     from gitcoord.core.toolevents import ToolEvent
     from gitcoord.hot.guard import Stage
     from gitcoord.store.places import Place
@@ -31,6 +32,7 @@ class Deeds(NamedTuple):
 
     writes: "tuple[Place, ...]"
     reads: "tuple[Place, ...]"
+    around: "tuple[Place, ...]" = ()  # at or below these something changes, it cannot be told what
     bypasses: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
@@ -46,10 +48,11 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     for top in tops:
         writes = [_checked(place) for place in deeds.writes if place.top == top and not place.inner]
         reads = [place.path for place in deeds.reads if place.top == top and not place.inner]
+        around = [place.path for place in deeds.around if place.top == top and not place.inner]
         ctx = stage.open(top)
         actor = actor_of(ctx, stage.env, event)
         try:
-            judging = Judging(ctx, actor, writes, reads)
+            judging = Judging(ctx, actor, writes, reads, around)
         except NotInitialised:
             continue
         stage.lenient = not judging.guard.closed
@@ -59,10 +62,10 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
             findings += _outside(stage, judging.guard, deeds) + _shell(judging.guard, deeds)
             findings += _validated(judging, event, deeds)
         findings += [*judging.reads(), *_inner(deeds)]
-        # What is not to be written for another reason is not claimed either.
-        if decided(findings) == ALLOW:
+        # What is denied for another reason is not claimed either. What a person is asked about may still happen.
+        if decided(findings) != DENY:
             findings += judging.writes(event.action)
-        if decided(findings) == ALLOW:
+        if decided(findings) != DENY:
             findings += _seen(ctx, actor, deeds, top)
     return _told(first, event, findings) if first is not None else Answer()
 
@@ -88,12 +91,10 @@ def _deeds(stage: "Stage", event: "ToolEvent", *, watched: bool) -> Deeds:
     """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
     cwd = posix.getcwd()
     writes, reads = list(event.writes), list(event.reads)
+    around: list[str] = []
     bypasses, unknown = [], []
     if event.command and watched:
-        from gitcoord.hot.bash import analyse
-
-        home = stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
-        for effect in analyse(event.command, cwd=cwd, home=home):
+        for effect in _effects(stage, event.command, cwd):
             if effect.kind in ("write", "delete"):
                 writes.append(effect.path)
             elif effect.kind == "read":
@@ -102,7 +103,25 @@ def _deeds(stage: "Stage", event: "ToolEvent", *, watched: bool) -> Deeds:
                 bypasses.append(effect.detail or effect.word)
             else:
                 unknown.append(effect.detail or effect.word)
-    return Deeds(_places(cwd, writes), _places(cwd, reads), tuple(bypasses), tuple(unknown))
+                around += [effect.path] if effect.path else []
+    where = _places(cwd, writes), _places(cwd, reads), _places(cwd, around)
+    return Deeds(*where, tuple(bypasses), tuple(unknown))
+
+
+def _effects(stage: "Stage", command: str, cwd: str) -> "tuple[Effect, ...]":
+    """What the command would do. That gitcoord lacks its parser is no property of the command: then it could not judge."""
+    from gitcoord.hot.bash import analyse
+
+    home = stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
+    effects = analyse(command, cwd=cwd, home=home)
+    if any(effect.kind == "unknown" for effect in effects):
+        from gitcoord.hot.treesitter import NoParser, parser
+
+        try:
+            parser()
+        except NoParser as error:
+            raise CouldNotJudge(str(error), hints=("install gitcoord again: it comes with tree-sitter",)) from None
+    return effects
 
 
 def _places(cwd: str, words: "list[str]") -> "tuple[Place, ...]":
@@ -119,7 +138,7 @@ def _tops(deeds: Deeds, home: "Place | None") -> "list[str]":
     """The work trees that are concerned and in which gitcoord is set up, the tool's own first."""
     tops = {home.top: None} if home is not None else {}
     known: dict[str, bool] = {}
-    for place in (*deeds.writes, *deeds.reads):
+    for place in (*deeds.writes, *deeds.reads, *deeds.around):
         if place.top and place.top not in tops:
             if place.common not in known:
                 known[place.common] = bool(place.common) and is_set_up(place.common)
@@ -191,7 +210,7 @@ def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str) -> "list[Findi
     for place in deeds.reads:
         if place.top == top and not is_directory(_absolute(place)):
             note_read(ctx, actor.agent, _absolute(place))
-    found = []
+    found, begun = [], []
     for place in deeds.writes:
         path = _absolute(place)
         if place.top != top or place.inner or is_directory(path):
@@ -202,8 +221,11 @@ def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str) -> "list[Findi
         elif trouble is not None:
             message = f"{trouble.agent} changed it since you last read it: read it again, then write"
         else:
+            begun.append(path)
             continue
         found.append(Finding(DENY, message, "changed", place.path))
+    for path in begun if found else ():
+        end(ctx, actor.agent, path, failed=True)  # nothing of it will happen
     return found
 
 
