@@ -16,6 +16,8 @@ from gitcoord.store.places import is_set_up, locate, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.app.context import Context
     from gitcoord.core.toolevents import ToolEvent
     from gitcoord.store.places import Place
@@ -28,7 +30,7 @@ _ENDS = (STOP, SUBAGENT_STOP)
 
 
 def main(words: "list[str]") -> int:
-    reply = reply_to(environ(), _stdin)
+    reply = reply_to(Stage(environ()), _stdin)
     for fd, data in ((1, reply.out), (2, reply.err)):
         rest = memoryview(data)
         while rest:
@@ -66,16 +68,15 @@ class Stage:
         return self.opened[top]
 
 
-def reply_to(env: "Environ", source: "object") -> Reply:
+def reply_to(stage: Stage, source: "Callable[[], bytes]") -> Reply:
     """The answer to what `source` gives: in all circumstances one that the tool understands."""
     signal(SIGALRM, _too_long)
     _set_deadline(_SECONDS)
-    stage = Stage(env)
     data: object = None
     tool = None
     event = None
     try:
-        data = parse(source().decode())  # type: ignore[operator]
+        data = parse(source().decode())
         tool = detect(data)
         event = tool.read(data)  # type: ignore[arg-type]
         answer = Answer() if event.phase == OTHER else _answer(stage, event)
