@@ -31,7 +31,7 @@ def drill(
         subprocess.Popen([*start, tool, f"agent{i}", *rest], cwd=ROOT, stdout=subprocess.PIPE, text=True)
         for i, tool in enumerate(tools)
     ]
-    told = [json.loads(agent.communicate(timeout=600)[0]) for agent in agents]
+    told = [json.loads(agent.communicate(timeout=1800 if SOAK else 100)[0]) for agent in agents]
     texts = {name: (project.top / name).read_text().splitlines(keepends=True) for name in FILES}
     lines = [(name, line) for one in told for name, line in one["lines"]]
     assert len(lines) == 2 * cycles
@@ -52,6 +52,7 @@ def test_with_it_none(project: Project, tools: tuple[str, str]) -> None:
     assert project.world.coord("fsck", "--json").json["ok"]
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif(not SOAK, reason="it takes minutes: GITCOORD_SOAK=1")
 @pytest.mark.parametrize("tools", PAIRS, ids="-".join)
 def test_for_minutes(tmp_path: Path, tools: tuple[str, str]) -> None:

@@ -97,7 +97,8 @@ def test_a_git_that_hangs(project: Project, tmp_path: Path, tool: str) -> None:
     said = project.send(project.speaker(tool=tool).write("shared/a"), env)
     assert said == Said(
         b"",
-        b"gitcoord: could not judge this: it took too long\nhint: give it more time: git config gitcoord.guardSeconds 20\n",
+        b"gitcoord: could not judge this: it took too long\n"
+        b"hint: its time is gitcoord.guardSeconds, which must be less than the tool gives its hooks\n",
         2,
     )
     assert understood(tool, said) == "deny"
