@@ -119,7 +119,7 @@ leaves = (
     st.none()
     | st.booleans()
     | st.integers()
-    | st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=8)
     | st.sampled_from(WORDS)
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 NAMES = ("claude", "codex", "gemini", "cursor", "copilot", "windsurf", "opencode")
+LIMIT = 10  # seconds that setup gives the guard in each tool's settings; its own deadline must be below
 
 parse = words.parse  # JSON as tools send it
 fail = words.blocked  # for input of which not even the tool can be told: every tool takes it for a denial

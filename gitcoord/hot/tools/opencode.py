@@ -78,6 +78,6 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
     """Closed before an action and where it is not known what is asked."""
-    phase = words.text(data, "event") if data else ""
+    phase = words.text(data, "event") if data and data.get("opencode") == 1 else ""
     harmless = phase in PHASES and phase not in (BEFORE, OTHER)
     return words.noted(message) if harmless else words.blocked(message)
