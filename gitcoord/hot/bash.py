@@ -7,7 +7,8 @@ else knows tree-sitter.
 import posix
 
 from gitcoord.core.shell.effects import UNKNOWN, Effect
-from gitcoord.core.shell.run import Run, TooMuch
+from gitcoord.core.shell.found import MAX_WORD, TooMuch
+from gitcoord.core.shell.run import Run
 from gitcoord.core.shell.state import State, value_of
 from gitcoord.core.shell.syntax import BROKEN, COMMAND, LIST, Node, plain_word
 
@@ -16,10 +17,11 @@ MAX_LISTED = 5000
 
 # Letters of plain words: nothing among them means anything to a shell.
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,+@%^ ")
-_RESERVED = frozenset(
-    "if then elif else fi for while until do done case esac select function in time coproc declare typeset export readonly local "
-    "unset unsetenv".split()
-)
+# Words that begin something else than a command, or whose words are assignments.
+_RESERVED = frozenset((
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "in", "time", "coproc",
+    "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv",
+))  # fmt: skip
 
 
 def analyse(command: str, *, cwd: str, home: str) -> "tuple[Effect, ...]":
@@ -34,18 +36,17 @@ def analyse(command: str, *, cwd: str, home: str) -> "tuple[Effect, ...]":
     try:
         node = parse(command)
         if node.kind == BROKEN:
-            run.unknown(_short(command), node.name)
-        run.node(node if node.kind != BROKEN else node._replace(kind=LIST))
+            run.unknown(command, node.name)
+        run.node(node)
     except TooMuch as error:
-        return (*run.effects, Effect(UNKNOWN, "", _short(command), str(error)))
+        return (*run.effects, Effect(UNKNOWN, "", command[:MAX_WORD], str(error)))
     except Exception as error:
         # A defect of ours must not let a command through unseen.
-        return (*run.effects, Effect(UNKNOWN, "", _short(command), f"it could not be followed ({type(error).__name__})"))
+        return (
+            *run.effects,
+            Effect(UNKNOWN, "", command[:MAX_WORD], f"it could not be followed ({type(error).__name__})"),
+        )
     return tuple(run.effects)
-
-
-def _short(command: str) -> str:
-    return command if len(command) <= 200 else command[:200] + "..."
 
 
 def parse(command: str) -> Node:

@@ -6,20 +6,32 @@ belong to the `$`. Words are therefore cut out of the text as they stand, and ta
 """
 
 from gitcoord.core.shell.syntax import (
-    AND_OR, BROKEN, CASE, COMMAND, FOR, FUNCTION, GROUP, IF, LIST, PIPE, SUBSHELL, TEST, WHILE, Assign, Node, Redirect, Sub, Word,
+    AND_OR,
+    BROKEN,
+    CASE,
+    COMMAND,
+    FOR,
+    FUNCTION,
+    GROUP,
+    IF,
+    LIST,
+    PIPE,
+    SUBSHELL,
+    TEST,
+    WHILE,
+    Assign,
+    Node,
+    Redirect,
+    Word,
 )  # fmt: skip
+from gitcoord.hot.bashwords import MAX_DEPTH, Cutter
+from gitcoord.hot.bashwords import Deep as Deep
 from gitcoord.hot.treesitter import NoParser as NoParser
 from gitcoord.hot.treesitter import parser
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node as Tree
-
-MAX_DEPTH = 40
-
-
-class Deep(Exception):
-    """Nested more deeply than is looked into."""
 
 
 def tree(data: bytes) -> Node:
@@ -30,24 +42,10 @@ def tree(data: bytes) -> Node:
     return made
 
 
-_SUBS = ("command_substitution", "process_substitution")
 _TARGETS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
 
 
-class _Maker:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.depth = 0
-
-    def text(self, start: int, end: int) -> str:
-        try:
-            return self.data[start:end].decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            return self.data[start:end].decode("utf-8", "replace")
-
-    def raw(self, node: "Tree") -> str:
-        return self.text(node.start_byte, node.end_byte).strip()
-
+class _Maker(Cutter):
     # --- statements --------------------------------------------------------------------------------------------------
 
     def sequence(self, children: "list[Tree]") -> Node:
@@ -72,7 +70,7 @@ class _Maker:
     def other(self, node: "Tree") -> Node:
         """What is no statement by itself. Commands inside its words are run all the same."""
         if node.type in ("ERROR", "do_group", "program"):
-            return self.sequence(node.children)._replace(kind=BROKEN if node.type == "ERROR" else LIST, raw=self.raw(node))
+            return self.sequence(node.children)
         return Node(TEST, self.raw(node), (self.word(node),))
 
     def make_command(self, node: "Tree") -> Node:
@@ -122,7 +120,9 @@ class _Maker:
         return Node(AND_OR, nodes=tuple(reversed(nodes)), ops=tuple(reversed(ops)))
 
     def make_pipeline(self, node: "Tree") -> Node:
-        return Node(PIPE, self.raw(node), nodes=tuple(self.statement(child) for child in node.children if child.is_named))
+        return Node(
+            PIPE, self.raw(node), nodes=tuple(self.statement(child) for child in node.children if child.is_named)
+        )
 
     def make_negated_command(self, node: "Tree") -> Node:
         return self.sequence(node.children)
@@ -165,7 +165,9 @@ class _Maker:
         name = node.child_by_field_name("initializer")
         head = Node(TEST, self.raw(node), tuple(self.word(child) for child in node.children if child != body))
         inside = self.sequence(body.children if body is not None else [])
-        unset = Node(COMMAND, "", assigns=(Assign(self.raw(name).partition("=")[0], None, indexed=True),)) if name else head
+        unset = (
+            Node(COMMAND, "", assigns=(Assign(self.raw(name).partition("=")[0], None, indexed=True),)) if name else head
+        )
         return Node(WHILE, self.raw(node), nodes=(head, unset, inside))
 
     def make_for_statement(self, node: "Tree") -> Node:
@@ -215,7 +217,7 @@ class _Maker:
         """What stands behind a here-document's start in the same line: a pipe, then && and ||."""
         op = ""
         for child in after:
-            if child.type == "pipeline":
+            if child.type == "pipeline" and child.children[0].type in ("|", "|&"):
                 made = Node(PIPE, nodes=(made, *(self.statement(one) for one in child.children if one.is_named)))
             elif not child.is_named:
                 op = child.type
@@ -259,73 +261,21 @@ class _Maker:
                 after += follows
             elif child.type in ("heredoc_end", "<<", "<<-", "file_descriptor"):
                 continue
-            elif child.type in ("word", "string", "raw_string", "concatenation", "number", "simple_expansion", "expansion"):
+            elif child.type in (
+                "word",
+                "string",
+                "raw_string",
+                "concatenation",
+                "number",
+                "simple_expansion",
+                "expansion",
+            ):
                 words.append(self.word(child))
             else:
                 after.append(child)
         literal = any(char in start for char in "'\"\\")
         text = self.word(body, strip=False) if body is not None else Word(("",), "")
         return [*redirects, Redirect("<<", text, f"<<{start}", literal)], words, after
-
-    # --- words -------------------------------------------------------------------------------------------------------
-
-    def assignment(self, node: "Tree") -> Assign:
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        appends = any(child.type == "+=" for child in node.children)
-        shown = self.raw(name) if name is not None else ""
-        indexed = "[" in shown
-        shown = shown.partition("[")[0]
-        if value is not None and value.type == "array":
-            items = tuple(self.word(child) for child in value.children if child.is_named)
-            return Assign(shown, self.word(value), items, appends, indexed)
-        return Assign(shown, self.word(value) if value is not None else None, None, appends, indexed)
-
-    def word(self, node: "Tree", *, strip: bool = True) -> Word:
-        start, end = node.start_byte, node.end_byte
-        if strip:
-            start += len(self.data[start:end]) - len(self.data[start:end].lstrip())
-        pieces: list[str | Sub] = []
-        at = start
-        for sub in self.subs(node):
-            # Between quotes, the blanks before it belong to the text.
-            inside = sub.start_byte + len(self.data[sub.start_byte : sub.end_byte]) - len(self.data[sub.start_byte : sub.end_byte].lstrip())
-            if inside > at:
-                pieces.append(self.text(at, inside))
-            pieces.append(self.sub(sub))
-            at = sub.end_byte
-        if at < end or not pieces:
-            pieces.append(self.text(at, end))
-        return Word(tuple(pieces), self.text(start, end))
-
-    def subs(self, node: "Tree") -> "list[Tree]":
-        """The commands inside a word, the outermost ones only."""
-        if node.type in _SUBS:
-            return [node]
-        found: list[Tree] = []
-        stack = [*reversed(node.children)]
-        while stack:
-            child = stack.pop()
-            if child.type in _SUBS:
-                found.append(child)
-            elif child.child_count:
-                stack += reversed(child.children)
-        return found
-
-    def sub(self, node: "Tree") -> Sub:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise Deep
-        opening = node.children[0].type if node.children else "$("
-        how = opening if opening in ("<(", ">(") else "$("
-        children = node.children
-        # `$(< file)` is a redirection alone.
-        if children and any(child.type == "file_redirect" for child in children):
-            made, words, _ = self.redirect(next(child for child in children if child.type == "file_redirect"))
-            body = Node(COMMAND, self.raw(node), redirects=tuple(made))
-        else:
-            body = self.sequence(children)
-        self.depth -= 1
-        return Sub(how, body)
 
 
 def _attached(node: Node, redirects: tuple[Redirect, ...], words: tuple[Word, ...]) -> Node:

@@ -71,6 +71,13 @@ GROUPS = {
         "gitcoord.core.kinds.claim",
         "gitcoord.core.asking",
     ],
+    "shell": [
+        "gitcoord.hot.bash",
+        "gitcoord.hot.bashtree",
+        "gitcoord.core.shell.commands",
+        "gitcoord.core.shell.commands.builtins",
+        "gitcoord.core.shell.commands.text",
+    ],
     "taking": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.asking"],
     "writing": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release", "gitcoord.app.facts"],
 }

@@ -5,17 +5,20 @@ that takes longer than a whole verdict. Where these modules are not loaded yet, 
 loaded, and gone again afterwards.
 """
 
-import sys
-
 import _imp
+import posix
+import sys
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import EXTENSION_SUFFIXES, ExtensionFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     from tree_sitter import Parser
+else:
+    ModuleType = type(sys)
 
 _made: "list[Parser]" = []
 
@@ -24,7 +27,7 @@ class NoParser(Exception):
     """tree-sitter is not installed here, or cannot be loaded."""
 
 
-class _StandIn(type(sys)):
+class _StandIn(ModuleType):
     """A module of which anything may be asked, and nothing used."""
 
     def __getattr__(self, name: str) -> "Any":
@@ -62,8 +65,6 @@ def _load(package: str) -> "Any":
 
 
 def _file(package: str) -> str:
-    import posix
-
     for place in sys.path:
         for suffix in EXTENSION_SUFFIXES:
             file = f"{place}/{package}/_binding{suffix}"

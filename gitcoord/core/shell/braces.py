@@ -57,7 +57,8 @@ def _expand(atoms: "list[str | Part]") -> "list[list[str | Part]]":
 
 def _close(atoms: "list[str | Part]", start: int) -> tuple[int, list[int]]:
     """Where the brace at `start` ends (-1: nowhere), and its commas."""
-    depth, commas = 0, []
+    depth = 0
+    commas: list[int] = []
     for at in range(start, len(atoms)):
         if atoms[at] == "{":
             depth += 1
@@ -89,7 +90,9 @@ def _range(inside: "list[str | Part]") -> "list[list[str | Part]] | None":
         return None
     low, high = numbers[:2]
     if low is not None and high is not None:
-        wide = max(len(ends[0]), len(ends[1])) if ends[0].lstrip("-")[:1] == "0" or ends[1].lstrip("-")[:1] == "0" else 0
+        wide = (
+            max(len(ends[0]), len(ends[1])) if ends[0].lstrip("-")[:1] == "0" or ends[1].lstrip("-")[:1] == "0" else 0
+        )
         return [list(f"{n:0{wide}d}" if wide > 1 else str(n)) for n in _steps(low, high, step)]
     if len(ends[0]) == len(ends[1]) == 1 and ends[0].isalpha() and ends[1].isalpha():
         return [[chr(n)] for n in _steps(ord(ends[0]), ord(ends[1]), step)]

@@ -43,7 +43,9 @@ def is_own_ref(ref: str) -> bool:
     for namespace in ("refs/claims", "refs/gitcoord", "refs/heads/gitcoord", "refs/heads/gitcoord-sessions"):
         if name == namespace or name.startswith(namespace + "/"):
             return True
-    if name in (LEDGER, f"heads/{LEDGER}") or name.startswith(("gitcoord-sessions/", "claims/", "heads/gitcoord-sessions/")):
+    if name in (LEDGER, f"heads/{LEDGER}") or name.startswith(
+        ("gitcoord-sessions/", "claims/", "heads/gitcoord-sessions/")
+    ):
         return True
     return name in ("refs/*", "refs/heads/*", "*")
 

@@ -60,7 +60,7 @@ def value(run: "Run", word: "Word | None") -> Value:
         return Value((("",),))
     found = []
     for fields in _fields(run, [part._replace(quoted=part.text[:1] != "~") for part in take_apart(word)]):
-        chunks = [chunk for field in fields for chunk in field]
+        chunks = [chunk for field in fields for chunk in field if chunk.text or not chunk.known]
         if not all(chunk.known for chunk in chunks):
             return Value((), chunks[0].below if len(chunks) == 1 else ())
         found.append(("".join(chunk.text for chunk in chunks),))
@@ -111,6 +111,8 @@ def _options(run: "Run", part: Part, *, first: bool) -> "list[list[list[_Chunk]]
         return _of_value(run.substitute(part.sub), part)
     if part.kind == VAR:
         return _of_value(variable(run, part), part)
+    if part.text:
+        run.script_apart(part.text)
     return [[[_UNKNOWN]]]
 
 
@@ -198,6 +200,7 @@ def _names(run: "Run", chunks: "list[_Chunk]", raw: str) -> list[Arg]:
 
 def _dark(run: "Run", chunks: "list[_Chunk]", raw: str) -> Arg:
     """An argument of which something is not known. Where it lies can still be said if that holds no slash."""
+    chunks = [chunk for chunk in chunks if chunk.text or not chunk.known]
     at = next(i for i, chunk in enumerate(chunks) if not chunk.known)
     before = "".join(chunk.text for chunk in chunks[:at])
     rest = [chunk for chunk in chunks[at:] if chunk.known]

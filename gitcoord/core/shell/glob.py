@@ -110,9 +110,7 @@ def find(pattern: str, base: str, listing: "Listing") -> "list[str] | None":
             if names is None:
                 return None
             more += [
-                f"{head}{name}/"
-                for name in sorted(names)
-                if (name[0] != "." or part[0] == ".") and matches(part, name)
+                f"{head}{name}/" for name in sorted(names) if (name[0] != "." or part[0] == ".") and matches(part, name)
             ]
             if len(more) > MAX_FOUND:
                 return None

@@ -1,12 +1,23 @@
 """A command followed without being run: what it would do to files, along every path that it may take."""
 
 from gitcoord.core.shell import bypass
-from gitcoord.core.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
 from gitcoord.core.shell.expand import expand, expand_all, text_of, value
-from gitcoord.core.shell.paths import in_git_dir, is_device, join
+from gitcoord.core.shell.found import Found, TooMuch
 from gitcoord.core.shell.state import NOT_KNOWN, Arg, State, Value, value_of
 from gitcoord.core.shell.syntax import (
-    AND_OR, BROKEN, CASE, COMMAND, FOR, FUNCTION, GROUP, IF, PIPE, SUBSHELL, TEST, WHILE, Sub,
+    AND_OR,
+    BROKEN,
+    CASE,
+    COMMAND,
+    FOR,
+    FUNCTION,
+    GROUP,
+    IF,
+    PIPE,
+    SUBSHELL,
+    TEST,
+    WHILE,
+    Sub,
 )  # fmt: skip
 from gitcoord.record import NamedTuple
 
@@ -27,11 +38,7 @@ if TYPE_CHECKING:
             """The top of the work tree that a directory lies in; '' where it lies in none."""
 
 
-MAX_STEPS, MAX_EFFECTS, MAX_DEPTH, MAX_LOOP = 4000, 1000, 40, 64
-
-
-class TooMuch(Exception):
-    """More than is followed."""
+MAX_STEPS, MAX_DEPTH, MAX_LOOP = 4000, 40, 64
 
 
 class Call(NamedTuple):
@@ -45,12 +52,12 @@ class Call(NamedTuple):
     text: "str | None" = None  # of stdin, where it can be told
 
 
-class Run:
+class Run(Found):
     """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as known."""
 
     def __init__(self, parse: "Callable[[str], Node]", look: "Look", home: str) -> None:
+        super().__init__()
         self.parse, self.look, self.home = parse, look, home
-        self.effects: dict[Effect, None] = {}
         self.state = State((), {})
         self.output = NOT_KNOWN
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
@@ -58,60 +65,6 @@ class Run:
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.made: set[str] = set()  # directories that it makes
         self.steps = self.depth = 0
-
-    # --- what is found -----------------------------------------------------------------------------------------------
-
-    def tell(self, kind: str, path: str, word: str, detail: str) -> None:
-        if len(self.effects) >= MAX_EFFECTS:
-            raise TooMuch("it does too much to be followed")
-        self.effects.setdefault(Effect(kind, path, word, detail))
-
-    def write(self, arg: Arg, detail: str, kind: str = WRITE) -> None:
-        for path in self.resolve(arg):
-            if is_device(path):
-                continue
-            if in_git_dir(path):
-                self.tell(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
-            else:
-                self.tell(kind, path, arg.raw, detail)
-        if not self.resolve(arg):
-            self.dark(arg, detail)
-
-    def delete(self, arg: Arg, detail: str) -> None:
-        self.write(arg, detail, DELETE)
-
-    def read(self, arg: Arg, detail: str) -> None:
-        found = self.resolve(arg) or arg.below or ("",)
-        for path in found:
-            if not is_device(path):
-                self.tell(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
-
-    def dark(self, arg: Arg, detail: str) -> None:
-        """A change to a file that cannot be told."""
-        for path in arg.below or ("",):
-            if in_git_dir(path):
-                self.tell(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
-            else:
-                self.tell(UNKNOWN, path, arg.raw, f"{detail}: which file cannot be told")
-
-    def unknown(self, word: str, detail: str, path: str = "") -> None:
-        self.tell(UNKNOWN, path, word, detail)
-
-    def bypass(self, word: str, detail: str) -> None:
-        self.tell(BYPASS, "", word, detail)
-
-    def resolve(self, arg: Arg) -> tuple[str, ...]:
-        """The absolute paths that an argument may mean; none: cannot be told."""
-        if not arg.known or not arg.text:
-            return ()
-        if arg.text.startswith("/"):
-            return (join("/", arg.text),)
-        return tuple(dict.fromkeys(join(cwd, arg.text) for cwd in self.state.cwds))
-
-    def here(self, word: str, detail: str) -> None:
-        """Something at or below where the shell stands is changed."""
-        for path in self.state.cwds or ("",):
-            self.unknown(word, detail, path)
 
     # --- the ways of a command ---------------------------------------------------------------------------------------
 
@@ -153,10 +106,8 @@ class Run:
         elif kind == TEST:
             self.words(node)
         else:  # LIST, GROUP, BROKEN
-            if kind == BROKEN:
-                self.unknown(node.raw, "this part cannot be parsed")
             for one in node.nodes:
-                self.node(one)
+                self.settled(one)
 
     def words(self, node: "Node") -> None:
         """For what runs inside words that are no arguments."""
@@ -172,9 +123,16 @@ class Run:
         inner, self.state = self.state, outer
         return inner
 
-    def and_or(self, node: "Node") -> None:
+    def settled(self, node: "Node") -> None:
+        """One statement. After a cd that may have failed, and what was joined to it by &&, the shell may stand where it stood."""
         before = self.state.cwds
         was_shaky, self.state.shaky = self.state.shaky, False
+        self.node(node)
+        if self.state.shaky and not self.state.strict and self.state.cwds:
+            self.state.cwds = tuple(dict.fromkeys((*self.state.cwds, *before)))
+        self.state.shaky = was_shaky
+
+    def and_or(self, node: "Node") -> None:
         self.node(node.nodes[0])
         for op, one in zip(node.ops, node.nodes[1:]):
             if op == "||" and _leaves(one):
@@ -183,10 +141,6 @@ class Run:
                 self.either([(one,)], may_skip=True)
             else:
                 self.node(one)
-        # After a cd that may have failed, and what was joined to it by &&, the shell may stand where it stood.
-        if self.state.shaky and not self.state.strict and self.state.cwds:
-            self.state.cwds = tuple(dict.fromkeys((*self.state.cwds, *before)))
-        self.state.shaky = was_shaky
 
     def pipe(self, node: "Node") -> None:
         feed, piped = self.feed, self.piped
@@ -289,9 +243,14 @@ class Run:
     def script(self, text: str, word: str) -> None:
         """A command given as text, run where this one runs."""
         node = self.parse(text)
-        if node.kind == BROKEN and not node.nodes:
-            self.unknown(word, "a command inside it cannot be parsed")
+        if node.kind == BROKEN:
+            self.unknown(word, f"a command inside it: {node.name}")
         self.node(node)
+
+    def script_apart(self, text: str) -> None:
+        outer, self.state = self.state, self.state.copy()
+        self.script(text, text)
+        self.state = outer
 
     def assign(self, assigns: "tuple[Assign, ...]", *, keep: bool) -> None:
         for one in assigns:

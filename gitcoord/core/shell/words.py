@@ -13,7 +13,7 @@ TEXT, VAR, SUB, DIGITS, ODD, RUN = "text", "var", "sub", "digits", "odd", "run"
 
 class Part(NamedTuple):
     kind: str
-    text: str = ""  # of a variable: its name
+    text: str = ""  # of a variable: its name; of an odd part: a command to run
     quoted: bool = False
     op: str = ""  # of a variable: ':-', '%', '@' (all elements), ...
     value: str = ""  # of a variable: what follows op, as it was written
@@ -90,8 +90,7 @@ class _Lexer:
             elif piece[i] == "$":
                 i = self.dollar(piece, i)
             elif piece[i] == "`":
-                self.odd()
-                i = _end(piece, "`", i + 1) + 1
+                i = self.backquoted(piece, i)
             else:
                 self.add(piece[i], literal=self.quoted)
                 i += 1
@@ -102,6 +101,15 @@ class _Lexer:
             keeps = self.quoted and after not in ("$", "`", '"', "\\") or not after or self.body and after == '"'
             self.add("\\" + after if keeps else after, literal=True)
         return i + 2
+
+    def backquoted(self, piece: str, i: int) -> int:
+        """A command that the parser left inside text, as it does in a here-document."""
+        end = i + 1
+        while end < len(piece) and piece[end] != "`":
+            end += 1 + (piece[end] == "\\")
+        self.flush()
+        self.parts.append(Part(ODD, piece[i + 1 : end].replace("\\`", "`"), quoted=self.quoted))
+        return end + 1
 
     def odd(self, kind: str = ODD) -> None:
         self.flush()

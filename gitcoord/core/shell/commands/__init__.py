@@ -56,9 +56,13 @@ def perform(run: "Run", call: "Call") -> None:
         module.perform(run, call._replace(name=name))
     elif name in TABLE:
         by_table(run, call._replace(name=name), TABLE[name])
-    elif name in HARMLESS or name in BUILDERS:
-        return
-    elif name and len(call.args) == 1 and call.args[0].text in ("--version", "--help", "-V", "-h", "version", "help"):
+    elif (
+        name in HARMLESS
+        or name in BUILDERS
+        or name
+        and len(call.args) == 1
+        and call.args[0].text in ("--version", "--help", "-V", "-h", "version", "help")
+    ):
         return
     elif name:
         run.unknown(call.name, f"what '{base_name(call.name)}' does is not known")

@@ -133,7 +133,11 @@ def _cpio(run: "Run", call: "Call") -> None:
 def _squeeze(run: "Run", call: "Call") -> None:
     ending = _ENDINGS[call.name]
     given = parse(call.args, "-S -T -o --suffix --threads" if call.name in ("zstd", "unzstd") else "-S -T -b --suffix")
-    unpacks = call.name.startswith("un") or call.name in ("gunzip", "bunzip2") or given.has("-d", "--decompress", "--uncompress")
+    unpacks = (
+        call.name.startswith("un")
+        or call.name in ("gunzip", "bunzip2")
+        or given.has("-d", "--decompress", "--uncompress")
+    )
     looks = given.has("-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list")
     keeps = given.has("-k", "--keep") or call.name in ("zstd", "unzstd") and not given.has("--rm")
     for arg in given.operands:
@@ -145,7 +149,9 @@ def _squeeze(run: "Run", call: "Call") -> None:
         if not arg.known:
             run.dark(arg, f"{call.name} changes it")
             continue
-        made = given.values("-o")[-1:] or [arg._replace(text=arg.text.removesuffix(ending) if unpacks else arg.text + ending)]
+        made = given.values("-o")[-1:] or [
+            arg._replace(text=arg.text.removesuffix(ending) if unpacks else arg.text + ending)
+        ]
         run.write(made[0], f"{call.name} writes it")
         if not keeps:
             run.delete(arg, f"{call.name} takes it away")
@@ -160,7 +166,9 @@ def _remote_name(arg: "Arg") -> "Arg":
 def _curl(run: "Run", call: "Call") -> None:
     given = parse(call.args, _CURL)
     place = given.values("--output-dir")
-    for arg in given.values("-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header", "--trace", "--trace-ascii", "--stderr"):
+    for arg in given.values(
+        "-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header", "--trace", "--trace-ascii", "--stderr"
+    ):
         if arg.text != "-":
             run.write(_within(place, arg), "curl writes it")
     urls = [*given.operands, *given.values("--url")]

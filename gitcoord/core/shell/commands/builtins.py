@@ -128,7 +128,9 @@ def _reads_variable(run: "Run", call: "Call") -> None:
     names = [arg.text for arg in [*given.values("-a"), *given.operands]] or ["REPLY", "MAPFILE"]
     held = run.feed if call.name in ("read", "mapfile", "readarray") else NOT_KNOWN
     for name in names:
-        run.state.variables[name.partition("=")[0]] = Value((), held.below) if len(names) == 1 or call.name != "read" else NOT_KNOWN
+        run.state.variables[name.partition("=")[0]] = (
+            Value((), held.below) if len(names) == 1 or call.name != "read" else NOT_KNOWN
+        )
 
 
 # --- output ----------------------------------------------------------------------------------------------------------

@@ -180,7 +180,9 @@ def _sqlite(run: "Run", call: "Call") -> None:
     given = parse(call.args, "-cmd -init -separator -nullvalue")
     operands = given.operands
     sql = operands[1].text.lstrip().lower() if len(operands) > 1 and operands[1].known else ""
-    reads = sql.startswith(("select", ".schema", ".tables", "explain", ".dump")) or "-readonly" in [a.text for a in call.args]
+    reads = sql.startswith(("select", ".schema", ".tables", "explain", ".dump")) or "-readonly" in [
+        a.text for a in call.args
+    ]
     for arg in operands[:1]:
         if reads:
             run.read(arg, "sqlite3 reads it")
@@ -197,7 +199,9 @@ def _docker(run: "Run", call: "Call") -> None:
             run.write(operands[-1], f"{call.name} cp writes it")
         return
     mounts = ("-v", "--volume", "--mount")
-    if words[:1] in (["run"], ["create"]) and any(word in mounts or word.startswith(("-v", "--volume=", "--mount=")) for word in words):
+    if words[:1] in (["run"], ["create"]) and any(
+        word in mounts or word.startswith(("-v", "--volume=", "--mount=")) for word in words
+    ):
         run.unknown(call.raw, f"{call.name} {words[0]} hands files of this machine to a container")
 
 
@@ -206,7 +210,9 @@ def _compiler(run: "Run", call: "Call") -> None:
     outputs = given.values("-o")
     for arg in outputs:
         run.write(arg, f"{call.name} -o writes it")
-    sources = [arg for arg in given.operands if arg.text.endswith((".c", ".cc", ".cpp", ".cxx", ".C", ".s", ".S", ".m"))]
+    sources = [
+        arg for arg in given.operands if arg.text.endswith((".c", ".cc", ".cpp", ".cxx", ".C", ".s", ".S", ".m"))
+    ]
     if outputs or not sources or given.has("-E", "-M"):
         return
     if given.has("-c", "-S"):

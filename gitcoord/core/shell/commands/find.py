@@ -85,7 +85,9 @@ def _filled(word: Arg, roots: tuple[str, ...]) -> Arg:
 def _fd(run: "Run", call: "Call") -> None:
     args = call.args
     at = next((i for i, arg in enumerate(args) if arg.text in ("-x", "-X", "--exec", "--exec-batch")), len(args))
-    given = parse(args[:at], "-e -t -d -E -S -c -j --extension --type --max-depth --exclude --size --changed-within --color")
+    given = parse(
+        args[:at], "-e -t -d -E -S -c -j --extension --type --max-depth --exclude --size --changed-within --color"
+    )
     roots = _roots(run, given.operands[1:]) if len(given.operands) > 1 else run.state.cwds
     run.output = Value((), roots)
     words = args[at + 1 :]

@@ -1,6 +1,7 @@
 """git's commands on refs and settings: which of them touch what only gitcoord moves."""
 
 from gitcoord.core.shell import bypass
+from gitcoord.core.shell.commands.worktree import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ def perform(run: "Run", call: "Call", name: str, given: "Given") -> None:
         if given.operands and not given.has("-l", "--list"):
             run.bypass(call.raw, "makes git show other objects than there are")
     elif name == "read-tree" and given.has("-u", "--reset"):
-        from gitcoord.core.shell.commands.git import whole
-
         whole(run, call.raw, "git read-tree changes files of the work tree")
     elif name == "init" and given.has("--template", "--separate-git-dir"):
         run.bypass(call.raw, "sends git to other settings or files than the hooks watch")
@@ -54,7 +53,9 @@ def _config(run: "Run", call: "Call", given: "Given") -> None:
         operands = operands[1:]
         changes = True
     else:
-        changes = len(operands) > 1 or given.has("--unset", "--unset-all", "--remove-section", "--rename-section", "--add", "--replace-all")
+        changes = len(operands) > 1 or given.has(
+            "--unset", "--unset-all", "--remove-section", "--rename-section", "--add", "--replace-all"
+        )
     for arg in operands[:1] if changes else []:
         shown = f"git config {arg.raw}"
         bypass.setting(run, arg.text if "." in arg.text else arg.text + ".", shown)

@@ -22,7 +22,7 @@ command_not_found_handle compgen complete compopt caller suspend dirs
 shellcheck hadolint yamllint markdownlint codespell vale proselint tokei cloc scc loc ctags etags
 actionlint gitleaks trufflehog semgrep bandit safety trivy grype snyk nm ldd objdump readelf size addr2line c++filt
 git-lfs tailscale ngrok
-""".split()
+""".split()  # noqa: SIM905
 )
 
 BUILDERS = frozenset(
@@ -36,5 +36,5 @@ ld as ar ranlib strip ldconfig protoc flatc thrift golangci-lint staticcheck gov
 sphinx-build mkdocs jekyll hugo eleventy pdflatex xelatex lualatex latexmk bibtex
 conda mamba micromamba virtualenv asdf mise rustup nvm fnm volta pyenv rbenv gem twine
 manage.py uvicorn gunicorn flask django-admin celery rails foreman honcho pm2 nodemon
-""".split()
+""".split()  # noqa: SIM905
 )

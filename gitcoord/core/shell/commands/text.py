@@ -228,7 +228,9 @@ def _jq(run: "Run", call: "Call") -> None:
 
 
 def _patch(run: "Run", call: "Call") -> None:
-    given = parse(call.args, "-p -i -d -o -r -B -D -F -z -g --strip --input --directory --output --reject-file --fuzz --suffix")
+    given = parse(
+        call.args, "-p -i -d -o -r -B -D -F -z -g --strip --input --directory --output --reject-file --fuzz --suffix"
+    )
     for arg in [*given.values("-i", "--input"), *given.operands[1:2]]:
         if arg.text != "-":
             run.read(arg, "patch reads it")

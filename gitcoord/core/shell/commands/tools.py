@@ -1,5 +1,6 @@
 """Build tools, package managers and formatters: what of theirs rewrites files that people edit."""
 
+from gitcoord.core.shell import glob
 from gitcoord.core.shell.options import parse
 
 TYPE_CHECKING = False
@@ -55,7 +56,7 @@ def perform(run: "Run", call: "Call") -> None:
         elif name == "pre-commit" and any(arg.text in ("run", "autoupdate") for arg in call.args):
             run.here(call.raw, "pre-commit's hooks may rewrite files")
     elif name == "openssl":
-        for before, arg in zip(call.args, call.args[1:]):
+        for before, arg in zip(call.args[:-1], call.args[1:]):
             if before.text in ("-out", "-keyout"):
                 run.write(arg, f"openssl {before.text} writes it")
             elif before.text in ("-in", "-inkey"):
@@ -79,9 +80,17 @@ def _formatter(run: "Run", call: "Call") -> None:
             run.read(arg, f"{call.name} reads it")
         return
     for arg in operands:
-        run.write(arg, f"{call.name} rewrites it")
+        run.write(_pattern(run, arg), f"{call.name} rewrites it")
     if not operands and "-" not in words:
         run.here(call.raw, f"{call.name} rewrites files")
+
+
+def _pattern(run: "Run", arg: "Arg") -> "Arg":
+    """A pattern that the tool itself resolves: what it means lies below its fixed part."""
+    if not arg.known or not glob.is_pattern(arg.text):
+        return arg
+    place = arg._replace(text=glob.fixed_part(arg.text) or ".")
+    return arg._replace(known=False, below=run.resolve(place))
 
 
 def _packages(run: "Run", call: "Call") -> None:
@@ -89,7 +98,11 @@ def _packages(run: "Run", call: "Call") -> None:
 
     before = run.state
     run.state = before.copy()
-    given = parse(call.args, "-C --prefix --cwd --directory --manifest-path -p --package --features --project --filter -w --workspace", mixed=False)
+    given = parse(
+        call.args,
+        "-C --prefix --cwd --directory --manifest-path -p --package --features --project --filter -w --workspace",
+        mixed=False,
+    )
     for arg in given.values("-C", "--prefix", "--cwd", "--directory", "--project"):
         goes(run, arg)
     operands = given.operands
@@ -116,7 +129,12 @@ def _inner(run: "Run", call: "Call", words: "list[Arg]") -> None:
     from gitcoord.core.shell.commands.table import TABLE
 
     name = words[0].text
-    if name in FAMILY or name in TABLE or words[0].text.endswith(".py") or call.name not in ("yarn", "pdm", "rye", "npm", "pnpm"):
+    if (
+        name in FAMILY
+        or name in TABLE
+        or words[0].text.endswith(".py")
+        or call.name not in ("yarn", "pdm", "rye", "npm", "pnpm")
+    ):
         run.call(call._replace(name="python" if name.endswith(".py") else name, args=words[1:]), words[0])
 
 
@@ -124,17 +142,26 @@ def _rewrites(run: "Run", call: "Call", verb: str) -> None:
     for arg in call.args:
         if arg.text == verb:
             for file in _PACKAGES[call.name][1].split():
-                if not any(word.text in ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save") for word in call.args):
+                if not any(
+                    word.text in ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")
+                    for word in call.args
+                ):
                     run.write(arg._replace(text=file), f"{call.name} {verb} writes it")
             return
 
 
 def _go(run: "Run", call: "Call", verb: str, operands: "list[Arg]") -> None:
     words = [arg.text for arg in operands]
-    if verb == "get" or words[:2] in (["mod", "tidy"], ["mod", "edit"], ["mod", "init"], ["mod", "vendor"], ["work", "use"]):
+    if verb == "get" or words[:2] in (
+        ["mod", "tidy"],
+        ["mod", "edit"],
+        ["mod", "init"],
+        ["mod", "vendor"],
+        ["work", "use"],
+    ):
         for file in ("go.mod", "go.sum"):
             run.write(operands[0]._replace(text=file), f"go {verb} writes it")
     elif verb == "build" or verb == "test":
-        for before, arg in zip(operands, operands[1:]):
-            if before.text in ("-o", "-coverprofile", "-cpuprofile", "-memprofile"):
-                run.write(arg, f"go {verb} {before.text} writes it")
+        profiles = "-o -coverprofile -cpuprofile -memprofile"
+        for arg in parse(operands[1:], f"{profiles} -run -tags -ldflags -count -timeout").values(*profiles.split()):
+            run.write(arg, f"go {verb} writes it")
