@@ -298,7 +298,7 @@ def test_what_is_remembered_is_bounded_and_of_one_session() -> None:
         ([("enabled", "true")], {"calls": 1_000_000}, []),
     ],
 )
-def test_budget(settings: list[tuple[str, str]], used: dict[str, int], outcomes: list[str]) -> None:
+def test_budget(settings: list[tuple[str, str]], used: dict[str, Any], outcomes: list[str]) -> None:
     spent = tally.Tally("c1", 1000)._replace(**used)
     rule = validator("budget", *settings)
     results = budget.judge(rule, spent, EDIT, 1000)

@@ -140,6 +140,14 @@ def guard() -> int:
 
 
 @app.command()
+def mcp() -> int:
+    """Serve claims, handoffs, tasks and the journal to an agent tool, by the Model Context Protocol on stdin and stdout."""
+    from gitcoord.adapters.mcp import start
+
+    return start()
+
+
+@app.command()
 def demo() -> int:
     """Show what gitcoord does, in a throw-away repository."""
     from gitcoord.adapters.cli.demo import main as show
