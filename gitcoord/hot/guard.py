@@ -98,7 +98,10 @@ def _set_deadline(seconds: float) -> None:
 
 
 def _too_long(number: int, frame: object) -> None:
-    raise TimedOut("it took too long", hints=("its time is gitcoord.guardSeconds, which must be less than the tool gives its hooks",))
+    raise TimedOut(
+        "it took too long",
+        hints=("its time is gitcoord.guardSeconds, which must be less than the tool gives its hooks",),
+    )
 
 
 def _failure(stage: Stage, data: object, error: Exception) -> "tuple[str, bool]":

@@ -8,7 +8,7 @@ from gitcoord.core.guarding import Finding, decided, is_setting, secret
 from gitcoord.core.toolevents import ALLOW, ASK, DENY, Answer
 from gitcoord.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.hot.conversations import actor_of
-from gitcoord.hot.guardwords import words_of
+from gitcoord.hot.open import _preload
 from gitcoord.names import ROOT, check_path, printable
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import is_directory, read_file
@@ -110,6 +110,7 @@ def _deeds(stage: "Stage", event: "ToolEvent", *, watched: bool) -> Deeds:
 
 def _effects(stage: "Stage", command: str, cwd: str) -> "tuple[Effect, ...]":
     """What the command would do. That gitcoord lacks its parser is no property of the command: then it could not judge."""
+    _preload("shell")
     from gitcoord.hot.bash import analyse
 
     home = stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
@@ -262,10 +263,14 @@ def _counted(ctx: "Context", actor: "Actor", event: "ToolEvent") -> None:
 
 
 def _told(judging: Judging, event: "ToolEvent", findings: "list[Finding]") -> Answer:
+    if not findings:
+        return Answer()
+    from gitcoord.hot.guardwords import words_of
+
     unique = list({(f.rule, f.path, f.message): f for f in findings}.values())
     decision = decided(unique)
     if decision == ALLOW:
-        return Answer(context=words_of(judging, event, unique) if unique else "")
+        return Answer(context=words_of(judging, event, unique))
     if decision == ASK:
         from gitcoord.app.alerts import alert_of_question
 

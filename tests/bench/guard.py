@@ -19,15 +19,15 @@ def judged(place: Place, rounds: int) -> list[Result]:
     for words in (("add", "-A"), ("commit", "-q", "-m", "policy"), ("claim", "src")):
         place.run(where, "git", *words)
     nowhere = place.repository("unguarded", ["a.txt"], ledger=False)
+    calls = {
+        "write": _call(place, where, "Edit", {"file_path": str(where / "src/a.txt")}),
+        "read": _call(place, where, "Read", {"file_path": str(where / "src/a.txt")}),
+        "shell": _call(place, where, "Bash", {"command": _COMMAND}),
+        "nowhere": _call(place, nowhere, "Edit", {"file_path": str(nowhere / "a.txt")}),
+    }
     samples = interleave(
         rounds,
-        {
-            "write": _call(place, where, "Edit", {"file_path": str(where / "src/a.txt")}),
-            "read": _call(place, where, "Read", {"file_path": str(where / "src/a.txt")}),
-            "shell": _call(place, where, "Bash", {"command": _COMMAND}),
-            "nowhere": _call(place, nowhere, "Edit", {"file_path": str(nowhere / "a.txt")}),
-            "python": lambda _: place.bare_python(),
-        },
+        {**calls, "python": lambda _: place.bare_python()},
         warm=2,
     )
     floor = "python3 -I -S -c pass"
