@@ -210,7 +210,7 @@ LOADED = {
     "list": EVERY + "gitcoord.app.look gitcoord.hot.looking",
     "take": EVERY
     + WRITING
-    + "gitcoord.app.restrict gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.expire gitcoord.core.kinds.init",
+    + "gitcoord.app.restrict gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.init",
     "release": EVERY + WRITING + "gitcoord.app.facts gitcoord.core.kinds.release",
 }
 WORDS = {

@@ -41,11 +41,14 @@ def _told(event: "Event") -> "Record":
     if event.kind == "lapse":
         tasks = [{key: task[key] for key in ("id", "agent", "rule", "to")} for task in event.body["tasks"][:_SHOWN]]
         return {"alert": "reassigned", "tasks": tasks, "more": len(event.body["tasks"]) - len(tasks)}
+    if event.kind == "revise" and event.body["counted"]:
+        task = {"id": event.body["id"], "agent": event.agent, "rule": "session over", "to": event.body["move"]}
+        return {"alert": "reassigned", "tasks": [task], "more": 0}
     return {}
 
 
 def alert_of_wait(ctx: "Context", agent: str, claim: "dict[str, object]", waited: int) -> None:
-    """Somebody waits for more than twice what the holder said it needs. Told once for a claim and a waiter."""
+    """Somebody waits for more than twice what the holder said it needs, or its ttl. Told once for a claim and a waiter."""
     key = f"{claim['token']} {agent}"
     file = ctx.scratch("alerts")
     known = read_file(file).decode("ascii", "replace").split("\n")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 WHY = {
     "expire": "you had been silent too long",
+    "lapse": "you had been silent too long, or your session was over",
     "takeover": "a person took it over",
     "accept": "your handoff was accepted",
 }
@@ -107,7 +108,9 @@ def _interrupted(call: "Call", result: "Record", brief: bool) -> "list[str]":
     lines = []
     for task in left["tasks"]:
         then = f"; next: {printable(task['next'])}" if task["next"] else ""
-        lines.append(f"  {task['id']} {printable(task['title'])} ({task['state']}){then}")
+        whose = f", {task['owner']}'s" if task["owner"] not in ("", result["agent"]) else ""
+        again = f"; take it again: git coord task take {task['id']}" if task["state"] == "open" else ""
+        lines.append(f"  {task['id']} {printable(task['title'])} ({task['state']}{whose}){then}{again}")
     if brief and left["dirty"]:
         lines.append(f"  {len(left['dirty'])} file(s) not committed")
     elif left["dirty"]:

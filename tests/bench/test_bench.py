@@ -39,9 +39,9 @@ _ROWS = {
     "flat": {"flat": True},
     "events": {"events": True},
     "watch": {"watch": True, "watch-idle": True},
-    "tasks": {"tasks": True},
     "journal": {"journal": True},
     "start": {"start": True},
+    "tasks": {"tasks": True},
     "library": {"library": False, "library-wal": False, "library-nosync": False},
 }
 
