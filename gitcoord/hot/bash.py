@@ -38,6 +38,7 @@ def analyse(command: str, *, cwd: str, home: str) -> "tuple[Effect, ...]":
         if node.kind == BROKEN:
             run.unknown(command, node.name)
         run.node(node)
+        run.finish()
     except TooMuch as error:
         return (*run.effects, Effect(UNKNOWN, "", command[:MAX_WORD], str(error)))
     except Exception as error:

@@ -35,14 +35,29 @@ if TYPE_CHECKING:
 
 
 def tree(data: bytes) -> Node:
+    data = _spaced(data)
     root = parser().parse(data).root_node
-    made = _Maker(data).sequence(root.children)
-    if root.has_error:
+    if root.has_error and b"<>" in data:
+        # The grammar has no '<>'. What it opens may be written: as good as '>|', which is as long.
+        instead = data.replace(b"<>", b">|")
+        again = parser().parse(instead).root_node
+        if not again.has_error:
+            data, root = instead, again
+    maker = _Maker(data)
+    made = maker.sequence(root.children)
+    if root.has_error or maker.misread:
         return made._replace(kind=BROKEN, name="it cannot be parsed as a whole")
     return made
 
 
 _TARGETS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
+
+
+def _spaced(data: bytes) -> bytes:
+    """A blank before a backslash that begins a line: without it the grammar takes the line for more words of the one before."""
+    if b"\n\\" not in data:
+        return data
+    return data.replace(b"\\\n", b"\\\0").replace(b"\n\\", b"\n \\").replace(b"\\\0", b"\\\n")
 
 
 class _Maker(Cutter):
@@ -86,6 +101,7 @@ class _Maker(Cutter):
                 redirects += made
                 words += extra
             elif child.type != "comment":
+                self.check(child)
                 # Nodes without a blank between them are one word.
                 if child.start_byte == end and words:
                     before = words.pop()
@@ -238,6 +254,8 @@ class _Maker(Cutter):
         op = next((child.type for child in node.children if not child.is_named), ">")
         targets = [self.word(child) for child in node.children_by_field_name("destination")]
         targets = [word for word in targets if word.raw]
+        for child in node.children_by_field_name("destination"):
+            self.check(child)
         if op.endswith("&-"):  # closes a descriptor and has no target
             return [], targets, []
         if not targets:

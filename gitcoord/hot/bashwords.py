@@ -18,6 +18,15 @@ class Cutter:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.depth = 0
+        self.misread = False
+
+    def check(self, node: "Tree") -> None:
+        """No plain word goes on into the next line: where one does, the grammar was mistaken without a word."""
+        if node.type == "command_name" and node.child_count == 1:
+            node = node.children[0]
+        if node.type in ("word", "number"):
+            text = self.data[node.start_byte : node.end_byte]
+            self.misread = self.misread or b"\n" in text.replace(b"\\\n", b"")
 
     def sequence(self, children: "list[Tree]") -> Node:
         raise NotImplementedError

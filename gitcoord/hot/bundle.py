@@ -74,7 +74,7 @@ GROUPS = {
     "shell": [
         "gitcoord.hot.bash",
         "gitcoord.hot.bashtree",
-        "gitcoord.core.shell.commands",
+        "gitcoord.core.shell.commands.dispatch",
         "gitcoord.core.shell.commands.builtins",
         "gitcoord.core.shell.commands.text",
     ],

@@ -188,13 +188,15 @@ def _names(run: "Run", chunks: "list[_Chunk]", raw: str) -> list[Arg]:
     plain = "".join(chunk.text for chunk in chunks)
     if all(chunk.quoted for chunk in chunks) or not glob.is_pattern(pattern):
         return [Arg(plain, raw)]
+    if "://" in plain:
+        return [Arg(plain, raw)]  # an address
     below = _below(run, glob.fixed_part(pattern))
     if len(run.state.cwds) != 1:
-        return [Arg("", raw, known=False, below=below)]
-    found = glob.find(pattern, run.state.cwds[0], run.look.listing)
+        return [Arg(plain, raw, known=False, below=below)]
+    found = glob.find(pattern, run.state.cwds[0], run.listing)
     if not found:
         # Nothing there yet, or it cannot be told: whatever comes to match lies below the fixed part.
-        return [Arg(glob.fixed_part(pattern), raw, known=False, below=below)]
+        return [Arg(plain, raw, known=False, below=below)]
     return [Arg(name, raw) for name in found]
 
 

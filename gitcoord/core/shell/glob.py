@@ -65,26 +65,39 @@ def _one(pattern: str, p: int, char: str) -> int:
     if pattern[p] == "\\" and p + 1 < len(pattern):
         return 2 if pattern[p + 1] == char else 0
     if pattern[p] == "[":
-        end = pattern.find("]", p + 2 + (pattern[p + 1 : p + 2] in ("!", "^")))
+        end = _set_end(pattern, p)
         if end > 0:
             return end + 1 - p if _in_set(pattern[p + 1 : end], char) else 0
     return 1 if pattern[p] == char else 0
 
 
+def _set_end(pattern: str, p: int) -> int:
+    """Where the set that begins at p ends; a ']' that stands first, or ends '[:class:', does not end it."""
+    at = p + 2 + (pattern[p + 1 : p + 2] in ("!", "^"))
+    while True:
+        end = pattern.find("]", at)
+        if end < 0 or pattern[end - 1] != ":" or pattern.find("[:", p + 1, end - 1) < 0:
+            return end
+        at = end + 1
+
+
 _CLASSES = {
-    "[:alpha:": str.isalpha, "[:digit:": str.isdigit, "[:alnum:": str.isalnum, "[:upper:": str.isupper,
-    "[:lower:": str.islower, "[:space:": str.isspace,
+    "alpha": str.isalpha, "digit": str.isdigit, "alnum": str.isalnum, "upper": str.isupper,
+    "lower": str.islower, "space": str.isspace,
 }  # fmt: skip
 
 
 def _in_set(inside: str, char: str) -> bool:
     if inside[:1] in ("!", "^"):
         return not _in_set(inside[1:], char)
-    if inside in _CLASSES:
-        return bool(_CLASSES[inside](char))
     i = 0
     while i < len(inside):
-        if inside[i + 1 : i + 2] == "-" and i + 2 < len(inside):
+        end = inside.find(":]", i) if inside[i : i + 2] == "[:" else -1
+        if end > 0:
+            if inside[i + 2 : end] in _CLASSES and _CLASSES[inside[i + 2 : end]](char):
+                return True
+            i = end + 2
+        elif inside[i + 1 : i + 2] == "-" and i + 2 < len(inside):
             if inside[i] <= char <= inside[i + 2]:
                 return True
             i += 3

@@ -37,7 +37,10 @@ def parse(args: "list[Arg]", valued: str = "", *, mixed: bool = True) -> Given:
                 operands += args[i:]
                 break
             continue
-        taken = _long(arg, names) if text[1] == "-" or text in names else _short(arg, names)
+        # '-out=file' is one option where a program has long ones with one dash.
+        name = text.partition("=")[0]
+        whole = text[1] == "-" or text in names or len(name) > 2 and name in names
+        taken = _long(arg, names) if whole else _short(arg, names)
         options += taken
         name, value = taken[-1]
         if value is None and name in names and i < len(args):

@@ -3,6 +3,7 @@
 from gitcoord.core.shell import bypass
 from gitcoord.core.shell.expand import expand, expand_all, text_of, value
 from gitcoord.core.shell.found import Found, TooMuch
+from gitcoord.core.shell.paths import join
 from gitcoord.core.shell.state import NOT_KNOWN, Arg, State, Value, value_of
 from gitcoord.core.shell.syntax import (
     AND_OR,
@@ -64,6 +65,7 @@ class Run(Found):
         self.piped = False
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.made: set[str] = set()  # directories that it makes
+        self.last: list[tuple[str, str]] = []  # what traps run at the end, and the words that say so
         self.steps = self.depth = 0
 
     # --- the ways of a command ---------------------------------------------------------------------------------------
@@ -124,23 +126,32 @@ class Run(Found):
         return inner
 
     def settled(self, node: "Node") -> None:
-        """One statement. After a cd that may have failed, and what was joined to it by &&, the shell may stand where it stood."""
-        before = self.state.cwds
-        was_shaky, self.state.shaky = self.state.shaky, False
+        """One statement. After it, a cd that may have failed and what was joined to it by && are over."""
+        before = self.state.maybe
+        self.state.maybe = ()
         self.node(node)
-        if self.state.shaky and not self.state.strict and self.state.cwds:
-            self.state.cwds = tuple(dict.fromkeys((*self.state.cwds, *before)))
-        self.state.shaky = was_shaky
+        self.state.stay()
+        self.state.maybe = before
 
     def and_or(self, node: "Node") -> None:
+        """What stands behind && is not run if what stands before it fails."""
+        skipped: list[State] = []
+        sure = _never_fails(node.nodes[0])
         self.node(node.nodes[0])
         for op, one in zip(node.ops, node.nodes[1:]):
             if op == "||" and _leaves(one):
-                self.state.shaky = False
+                self.state.maybe = ()
+                skipped = []
             elif op == "||":
                 self.either([(one,)], may_skip=True)
             else:
+                before = self.state.copy()
                 self.node(one)
+                if not sure and not self.state.same(before):
+                    skipped.append(before)
+            sure = sure and _never_fails(one)
+        if skipped:
+            self.state.become([self.state, *skipped])
 
     def pipe(self, node: "Node") -> None:
         feed, piped = self.feed, self.piped
@@ -187,6 +198,19 @@ class Run(Found):
         self.state.forget(before)
         self.either([nodes], may_skip=True)
 
+    def is_dir(self, path: str) -> bool:
+        """Whether it will be there, as far as this command goes."""
+        if any(path == one or path.startswith(one + "/") for one in self.gone):
+            return False
+        return path in self.made or self.look.is_dir(path)
+
+    def listing(self, path: str) -> "tuple[str, ...] | None":
+        """What lies in a directory, with what this command put there."""
+        names = self.look.listing(path)
+        base = join("/", path) + "/"
+        made = [effect.path[len(base) :].partition("/")[0] for effect in self.effects if effect.path.startswith(base)]
+        return tuple({*(names or ()), *made}) if names is not None or made else None
+
     # --- one command -------------------------------------------------------------------------------------------------
 
     def command(self, node: "Node") -> None:
@@ -220,7 +244,7 @@ class Run(Found):
         elif call.name in self.state.functions:
             self.function(call)
         else:
-            from gitcoord.core.shell.commands import perform
+            from gitcoord.core.shell.commands.dispatch import perform
 
             perform(self, call)
         self.depth -= 1
@@ -251,6 +275,11 @@ class Run(Found):
         outer, self.state = self.state, self.state.copy()
         self.script(text, text)
         self.state = outer
+
+    def finish(self) -> None:
+        """What was left for the end runs where the shell stands then."""
+        for text, word in self.last[:MAX_LOOP]:
+            self.script(text, word)
 
     def assign(self, assigns: "tuple[Assign, ...]", *, keep: bool) -> None:
         for one in assigns:
@@ -299,6 +328,27 @@ class Run(Found):
                 if one.op not in ("<", "<&"):
                     self.write(named, "a redirection writes it")
         return stdin
+
+
+def _never_fails(node: "Node") -> bool:
+    """Nothing that is ever expected to fail. A cd that may fail says so itself."""
+    names = (
+        "cd",
+        "pushd",
+        "popd",
+        "mkdir",
+        "echo",
+        "printf",
+        "true",
+        ":",
+        "export",
+        "set",
+        "source",
+        ".",
+        "touch",
+        "unset",
+    )
+    return node.kind == COMMAND and (not node.words or node.words[0].raw in names)
 
 
 def _leaves(node: "Node") -> bool:

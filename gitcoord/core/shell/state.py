@@ -40,7 +40,7 @@ class Arg(NamedTuple):
 
 
 class State:
-    __slots__ = ("aliases", "cwds", "functions", "old", "shaky", "stack", "strict", "variables")
+    __slots__ = ("aliases", "cwds", "functions", "maybe", "old", "stack", "strict", "variables")
 
     def __init__(self, cwds: tuple[str, ...], variables: "dict[str, Value]") -> None:
         self.cwds = cwds  # none: not known
@@ -50,12 +50,12 @@ class State:
         self.old: tuple[str, ...] = ()  # where it stood before (`cd -`)
         self.stack: list[tuple[str, ...]] = []
         self.strict = False  # set -e
-        self.shaky = False  # a cd that may have failed
+        self.maybe: tuple[str, ...] = ()  # where it still stands if a cd of this statement failed
 
     def copy(self) -> "State":
         made = State(self.cwds, dict(self.variables))
         made.functions, made.aliases = dict(self.functions), dict(self.aliases)
-        made.old, made.stack, made.strict, made.shaky = self.old, [*self.stack], self.strict, self.shaky
+        made.old, made.stack, made.strict, made.maybe = self.old, [*self.stack], self.strict, self.maybe
         return made
 
     def become(self, others: "Iterable[State]") -> None:
@@ -70,7 +70,12 @@ class State:
         self.old = _all_of([state.old for state in states])
         self.stack = states[0].stack
         self.strict = all(state.strict for state in states)
-        self.shaky = any(state.shaky for state in states)
+        self.maybe = tuple(dict.fromkeys(place for state in states for place in state.maybe))
+
+    def stay(self) -> None:
+        """A cd that may have failed: the shell may stand where it stood. With `set -e` it would have ended."""
+        if self.maybe and self.cwds and not self.strict:
+            self.cwds = tuple(dict.fromkeys((*self.cwds, *self.maybe)))
 
     def same(self, other: "State") -> bool:
         return self.cwds == other.cwds and self.variables == other.variables

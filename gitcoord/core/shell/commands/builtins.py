@@ -44,19 +44,23 @@ def goes(run: "Run", arg: "Arg | None") -> None:
     """The shell stands elsewhere from here on. A directory that is not there now may not be there then either."""
     state = run.state
     found = run.resolve(arg) if arg is not None else (run.home,) if run.home else ()
-    if not all(run.look.is_dir(path) or path in run.made for path in found):
-        state.shaky = True
+    if not all(map(run.is_dir, found)):
+        state.maybe = tuple(dict.fromkeys((*state.maybe, *state.cwds)))
     state.old, state.cwds = state.cwds, found
     state.variables["PWD"] = value_of(*found) if found else NOT_KNOWN
 
 
 def _pushd(run: "Run", call: "Call") -> None:
-    run.state.stack.append(run.state.cwds)
+    state = run.state
+    state.stack.append(state.cwds)
     operands = parse(call.args).operands
+    sure = len(state.maybe)
     if operands:
         goes(run, operands[0])
     else:
-        run.state.cwds = ()
+        state.cwds = ()
+    if len(state.maybe) > sure:
+        state.stack = [() for _ in state.stack]  # it may not have been put there at all
 
 
 def _popd(run: "Run", call: "Call") -> None:

@@ -1,7 +1,7 @@
 """Commands that copy, move and make files: cp, mv, ln, install, dd, rsync, compilers and the like."""
 
 from gitcoord.core.shell.options import Given, parse
-from gitcoord.core.shell.paths import base_name, dir_name
+from gitcoord.core.shell.paths import base_name, dir_name, join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +46,8 @@ def below(target: "Arg", source: "Arg") -> "Arg":
 
 
 def _is_dir(run: "Run", target: "Arg") -> bool:
-    return target.known and (
-        target.text.endswith(("/", "/.", "/..")) or target.text in (".", "..") or any(map(run.look.is_dir, run.resolve(target)))
-    )  # fmt: skip
+    """One that is there, or that the command makes. One that is not becomes the copy itself, also with a slash behind it."""
+    return target.known and any(map(run.is_dir, run.resolve(target)))
 
 
 def _copy(run: "Run", call: "Call") -> None:
@@ -75,13 +74,22 @@ def _link(run: "Run", call: "Call") -> None:
     given = parse(call.args, "-t -S --target-directory --suffix")
     if len(given.operands) == 1 and not given.has("-t", "--target-directory"):
         source = given.operands[0]
-        run.write(source._replace(text=base_name(source.text)), "ln makes the link")
+        _linked(run, source, source._replace(text=base_name(source.text)), given)
         return
     into = given.has("-t", "--target-directory")
     sources = given.operands if into else given.operands[:-1]
     last = given.operands[-1] if given.operands and not into else None
-    for _, target in _targets(run, given, sources, last):
-        run.write(target, "ln makes the link")
+    for source, target in _targets(run, given, sources, last):
+        _linked(run, source, target, given)
+
+
+def _linked(run: "Run", source: "Arg", target: "Arg", given: Given) -> None:
+    """What is written to the link from here on goes where it leads."""
+    run.write(target, "ln makes the link")
+    soft = given.has("-s", "--symbolic")
+    for path in run.resolve(target):
+        for end in run.resolve(source):
+            run.links[path] = join(dir_name(path), source.text) if soft else end
 
 
 def _dd(run: "Run", call: "Call") -> None:

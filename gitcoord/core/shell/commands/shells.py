@@ -32,6 +32,8 @@ def perform(run: "Run", call: "Call") -> None:
     elif name == "trap":
         if len(call.args) > 1 and call.args[0].text not in ("-", "") and not call.args[0].text.startswith("-"):
             text(run, call, call.args[:1], "trap")
+            if call.args[0].known:
+                run.last.append((call.args[0].text, call.raw))
     elif name.startswith(("python", "pypy")):
         _python(run, call)
     elif name in ("tmux", "screen"):

@@ -59,9 +59,9 @@ TABLE: "dict[str, Row]" = {
     "gpg": Row(R, "-o -u -r --output --recipient --local-user", "-o --output"),
     "base64": Row(R, "-w -i -o --wrap", "-o", "-i"),
     "column": Row(R, "-t -s -o -c -N"),
-    "vi": Row(W, "-c -S -u -s"),
-    "vim": Row(W, "-c -S -u -s --cmd"),
-    "nvim": Row(W, "-c -S -u -s -l --cmd"),
+    "vi": Row(W, "-c -S -u"),
+    "vim": Row(W, "-c -S -u --cmd"),
+    "nvim": Row(W, "-c -S -u -l --cmd"),
     "nano": Row(W),
     "pico": Row(W),
     "emacs": Row(W, "-l -f --eval --load --funcall"),
@@ -122,6 +122,8 @@ _WORDS = {W: "writes it", D: "deletes it", R: "reads it"}
 
 
 def perform(run: "Run", call: "Call", row: Row) -> None:
+    if call.name == "chmod" and any(_is_mode(arg.text) for arg in call.args):
+        row = row._replace(operands=W)  # `chmod -x file`: the mode looks like an option
     given = parse(call.args, row.valued)
     if row.harmless and given.has(*row.harmless.split()):
         return
@@ -143,3 +145,7 @@ def perform(run: "Run", call: "Call", row: Row) -> None:
             run.read(arg, detail)
     if row.operands == R and not given.operands:
         run.output = run.feed  # a filter: what came in may go out
+
+
+def _is_mode(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and all(char in "rwxXstugoa,+-=" for char in word[1:])

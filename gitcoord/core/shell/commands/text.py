@@ -41,8 +41,10 @@ def _cat(run: "Run", call: "Call") -> None:
 
 
 def _sed(run: "Run", call: "Call") -> None:
-    given = parse([_without_suffix(arg) for arg in call.args], "-e -f -l --expression --file --line-length")
+    given = parse([_without_suffix(arg)[0] for arg in call.args], "-e -f -l --expression --file --line-length")
     inplace = given.has("-i", "-I", "--in-place")
+    suffixes = [suffix for _, suffix in map(_without_suffix, call.args) if suffix]
+    suffixes += [arg.text for arg in given.values("--in-place")]
     operands = given.operands
     scripts = given.values("-e", "--expression")
     for arg in given.values("-f", "--file"):
@@ -56,21 +58,31 @@ def _sed(run: "Run", call: "Call") -> None:
         _sed_files(run, arg)
     for arg in operands:
         if inplace:
-            run.write(arg, "sed -i changes it in place")
+            in_place(run, arg, "sed", suffixes)
         elif arg.text != "-":
             run.read(arg, "sed reads it")
 
 
-def _without_suffix(arg: "Arg") -> "Arg":
-    """`-i.bak` and `-ni.bak` as `-i` and `-ni`: what follows the letter is no option."""
+def in_place(run: "Run", arg: "Arg", name: str, suffixes: "list[str]") -> None:
+    """The file itself, and the copy of it that a suffix asks for."""
+    run.write(arg, f"{name} -i changes it in place")
+    for suffix in suffixes[-1:]:
+        place, slash, last = arg.text.rpartition("/")
+        copy = suffix.replace("*", last) if "*" in suffix else last + suffix
+        if arg.known:
+            run.write(arg._replace(text=copy if "/" in copy else place + slash + copy), f"{name} -i keeps a copy there")
+
+
+def _without_suffix(arg: "Arg") -> "tuple[Arg, str]":
+    """`-i.bak` and `-ni.bak` as `-i` and `-ni`, and the suffix: what follows the letter is no option."""
     if arg.text[:1] != "-" or arg.text[1:2] == "-":
-        return arg
+        return arg, ""
     for at, letter in enumerate(arg.text):
         if letter in "iI":
-            return arg._replace(text=arg.text[: at + 1])
+            return arg._replace(text=arg.text[: at + 1]), arg.text[at + 1 :]
         if letter in "efl":
             break
-    return arg
+    return arg, ""
 
 
 def _sed_files(run: "Run", script: "Arg") -> None:
@@ -96,6 +108,7 @@ def _sed_files(run: "Run", script: "Arg") -> None:
 def _script(run: "Run", call: "Call") -> None:
     """perl and ruby: in place they change their operands; whatever else they run can do anything."""
     inplace = program = False
+    suffixes: list[str] = []
     rest = [*call.args]
     while rest and rest[0].text.startswith("-") and rest[0].text != "-":
         letters = rest.pop(0).text[1:]
@@ -105,13 +118,14 @@ def _script(run: "Run", call: "Call") -> None:
             return
         suffix = letters.partition("i")[2] if "i" in letters.partition("e")[0].partition("M")[0] else None
         inplace = inplace or suffix is not None
+        suffixes += [suffix] if suffix and suffix != "e" else []
         at = _program_letter(letters) if suffix is None else len(letters) - 1 if suffix == "e" else -1
         program = program or at >= 0
         if at == len(letters) - 1 or letters in ("I", "M", "r"):
             rest = rest[1:]
     if inplace and program:
         for arg in rest:
-            run.write(arg, f"{call.name} -i changes it in place")
+            in_place(run, arg, call.name, suffixes)
         if not rest:
             run.unknown(call.raw, f"{call.name} -i changes files that cannot be told")
         return

@@ -70,13 +70,14 @@ def _formatter(run: "Run", call: "Call") -> None:
     if any(word in looks.split() for word in words) or words[:1] in (["--version"], ["--help"]):
         return
     valued = " ".join(option for option in _VALUED.split() if option not in writes.split())
-    given = parse(call.args, valued)
+    given = parse(call.args, "" if call.name in ("gofmt", "goimports", "shfmt") else valued)
     named = {*words, *(option for option, _ in given.options)}
     operands = [arg for arg in given.operands if arg.text != "-"]
     if operands and operands[0].text in _VERBS:
         operands = operands[1:]
     if writes and not named.intersection(writes.split()):
-        for arg in operands:
+        verbs = call.name != "ruff" and not all(word.startswith("-") for word in writes.split())
+        for arg in operands if not verbs else ():
             run.read(arg, f"{call.name} reads it")
         return
     for arg in operands:
@@ -114,6 +115,10 @@ def _packages(run: "Run", call: "Call") -> None:
             run.here(call.raw, f"{call.name} {verb} rewrites files")
     elif call.name == "go":
         _go(run, call, verb, operands)
+    elif verb in _FORMATTERS:
+        _inner(run, call, operands)
+    elif call.name == "bun" and (verb.endswith((".ts", ".js", ".tsx")) or given.has("-e", "--eval")):
+        run.unknown(call.raw, "bun runs a program, which may do anything")
     elif verb in _PACKAGES[call.name][0].split():
         _rewrites(run, call, verb)
     run.state = before
@@ -125,7 +130,7 @@ def _inner(run: "Run", call: "Call", words: "list[Arg]") -> None:
         words = words[2:] if words[0].text in ("--with", "-p", "--python", "-c", "--package") else words[1:]
     if not words:
         return
-    from gitcoord.core.shell.commands import FAMILY
+    from gitcoord.core.shell.commands.dispatch import FAMILY
     from gitcoord.core.shell.commands.table import TABLE
 
     name = words[0].text
