@@ -125,7 +125,7 @@ def test_what_is_offered_and_how_it_says_no(world: World) -> None:
             assert tool.description and (name in LOOKING or hints.destructive_hint is False)
         again = {n for n, t in tools.items() if t.annotations is not None and t.annotations.idempotent_hint}
         assert again == {"start", "claim", "release", "handoff_accept", "task_take"}
-        assert client.server_info.name == "gitcoord"
+        assert client.server_info is not None and client.server_info.name == "gitcoord"
         assert "Call `start` first" in str(client.instructions)
         ask = asking(client)
         no = await ask("claim", wrong=True, paths=["src/a.py"])
