@@ -23,7 +23,7 @@ from gitcoord.core.shell.syntax import (
     Node,
     Redirect,
     Word,
-)  # fmt: skip
+)
 from gitcoord.hot.bashwords import MAX_DEPTH, Cutter
 from gitcoord.hot.bashwords import Deep as Deep
 from gitcoord.hot.treesitter import NoParser as NoParser

@@ -17,6 +17,7 @@ class Deep(Exception):
 class Cutter:
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.ascii = data.decode("ascii") if data.isascii() else None
         self.depth = 0
         self.misread = False
 
@@ -35,6 +36,8 @@ class Cutter:
         raise NotImplementedError
 
     def text(self, start: int, end: int) -> str:
+        if self.ascii is not None:
+            return self.ascii[start:end]
         try:
             return self.data[start:end].decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
@@ -56,17 +59,15 @@ class Cutter:
 
     def word(self, node: "Tree", *, strip: bool = True) -> Word:
         start, end = node.start_byte, node.end_byte
-        if strip:
-            start += len(self.data[start:end]) - len(self.data[start:end].lstrip())
+        if not node.child_count:
+            text = self.text(start, end)
+            text = text.lstrip() if strip else text
+            return Word((text,), text)
+        start = self.first(node) if strip else start
         pieces: list[str | Sub] = []
         at = start
         for sub in self.subs(node):
-            # Between quotes, the blanks before it belong to the text.
-            inside = (
-                sub.start_byte
-                + len(self.data[sub.start_byte : sub.end_byte])
-                - len(self.data[sub.start_byte : sub.end_byte].lstrip())
-            )
+            inside = self.first(sub)  # between quotes, the blanks before it belong to the text
             if inside > at:
                 pieces.append(self.text(at, inside))
             pieces.append(self.sub(sub))
@@ -74,6 +75,11 @@ class Cutter:
         if at < end or not pieces:
             pieces.append(self.text(at, end))
         return Word(tuple(pieces), self.text(start, end))
+
+    def first(self, node: "Tree") -> int:
+        """Where a node begins without the blanks that the grammar may put before it."""
+        text = self.data[node.start_byte : node.end_byte]
+        return node.start_byte + len(text) - len(text.lstrip())
 
     def subs(self, node: "Tree") -> "list[Tree]":
         """The commands inside a word, the outermost ones only."""

@@ -17,7 +17,8 @@ from gitcoord.core.shell.state import NOT_KNOWN, State, Value, value_of
 from gitcoord.core.shell.syntax import BROKEN, plain_word
 from gitcoord.hot import bash
 from gitcoord.hot.bash import analyse
-from tests.guard.shelltable import HELD_OUT, MADE_WITH, Place, Row, rows
+from tests.guard import shelldoc
+from tests.guard.shelltable import HELD_OUT, MADE_WITH, Place, Row, rows, scores
 
 ROOT = Path(__file__).parents[2]
 TABLE = [*rows(MADE_WITH), *rows(HELD_OUT)]
@@ -53,6 +54,16 @@ def test_every_sort_of_effect_is_in_the_table() -> None:
 def test_a_wrong_row_is_noticed(place: Place) -> None:
     row = Row("", "rm src/app.py", (("write", "src/app.py"),), 0)
     assert place.answered(row) != place.expected(row)
+
+
+def test_the_page_has_the_same_tables(place: Place) -> None:
+    """Also the counts that it states. `python -m tests.guard.shelldoc` writes the tables."""
+    text = shelldoc.PAGE.read_text()
+    assert shelldoc.page(text) == text
+    for file, name in ((MADE_WITH, "made with"), (HELD_OUT, "after that was mended")):
+        score = scores(place, rows(file))
+        stated = next(line for line in text.splitlines() if line.startswith("| the one") and name in line)
+        assert f"| {score['rows'].right} of {len(rows(file))} | {score['all'].right} | 100 % | 100 % |" in stated
 
 
 def test_what_an_effect_shows() -> None:
