@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
         return [verdict for verdict in self.verdicts if verdict.stage != ENFORCE]
 
 
-class _Reading(Looking):
+class Reading(Looking):
     """A view that reads a fact when it is asked for: a push asks for too many to begin anew after each."""
 
     __slots__ = ("_ctx", "_snapshot")
@@ -353,7 +353,7 @@ class Gate:
             return Outcome([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
         policy = self._source(commit).policy(paths)
-        view = _Reading(self._ctx, self._snapshot, paths)
+        view = Reading(self._ctx, self._snapshot, paths)
         if len(policy.attributes) > FEW:
             load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))
         verdicts = settle(

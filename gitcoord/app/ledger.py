@@ -193,6 +193,8 @@ def settle(ctx: "Context", snapshot: Snapshot, view: "View", rule: "Callable[[St
 
 def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> None:
     """Read parts into the state or the view: all trees on the way together, then all files together."""
+    several = [("file", key) for what in whats if what[0] == "files" for key in what[1:]]
+    whats = (*(what for what in whats if what[0] != "files"), *several)
     entries = snapshot.trees.walk(snapshot.commit.tree, [what[1] for what in whats if what[0] in _IN_TREE])
     snapshot.trees.load([e.oid for e in entries.values() if e is not None and e.is_tree])
     wanted: dict[What, dict[str, Oid]] = {}

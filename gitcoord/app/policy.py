@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.core.overlay import Overlay
 
 _GIT = ["git", "--no-replace-objects"]
-_VERSION = 4  # of what is remembered
+_VERSION = 5  # of what is remembered
 _SPECS = [
     "--", f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes",
     ":(top,icase)*/.gitattributes",
@@ -78,6 +78,11 @@ class Source:
     def rules(self) -> str:
         """The blob of the project's rules; '' where it has none."""
         return str(self._record.get("rules", ""))
+
+    @property
+    def says_who_reads(self) -> bool:
+        """Some attributes say what may be read; where none does, nobody needs to ask for a path."""
+        return bool(self._record.get("reads")) or self.overlay is not None
 
     @property
     def overlay(self) -> "Overlay | None":
@@ -212,6 +217,7 @@ class Source:
         return {
             "v": _VERSION, "commit": self.commit, "case": self._case, "settings": self._settings(config),
             "config": config, "rules": rules, "telling": telling, "writers": b"gitcoord-writers" in text,
+            "reads": b"gitcoord-read" in text,
             "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MONITOR, WARN, ENFORCE = "monitor", "warn", "enforce"
 STAGES = (MONITOR, WARN, ENFORCE)
 BLOCK, CHECKPOINT = "block", "checkpoint"
+ALLOW, DENY, ASK = "allow", "deny", "ask"
 ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
 SECRET = "gitcoord-secret"  # no attribute of git's: a secret rule of the private overlay matches
 
@@ -52,7 +53,7 @@ KNOWN = {
     "agent": ("role",),
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
-    "guard": ("onerror",),
+    "guard": ("onerror", "autoclaim", "unknown", "denyread", "askread"),
     "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
@@ -67,7 +68,18 @@ class Attributes(NamedTuple):
     claim: bool = False
     guard: str = ""
     writers: tuple[str, ...] = ()
+    read: str = ""  # DENY or ASK: what an agent's tool is answered that wants to read it
     private: bool = False  # a secret rule of this machine's overlay has a part in it
+
+
+class Guard(NamedTuple):
+    """What `[guard]` says: how agents' tools are judged before they act."""
+
+    closed: bool = True  # what could not be judged is denied
+    autoclaim: bool = False  # a free shared path is claimed for whoever writes there
+    unknown: str = ALLOW  # the answer to a shell command whose effects cannot be told
+    deny_read: tuple[str, ...] = ()  # places outside the repository, as the settings spell them
+    ask_read: tuple[str, ...] = ()
 
 
 class Role(NamedTuple):
@@ -90,6 +102,7 @@ class Policy(NamedTuple):
     ack: bool = False  # a push needs the pusher's word that it has read the rules
     rules: str = ""  # the rules' blob; '' where there are none
     writers: bool = False  # some attributes say who writes
+    guard: Guard = Guard()
     validators: "tuple[Validator, ...]" = ()
 
     def stage(self, rule: str) -> str:
@@ -156,6 +169,8 @@ def _with(policy: Policy, section: str, name: str, setting: str, value: str) -> 
         policy.agents[name] = value
     elif section == "rules" and not name and setting == "ack":
         return policy._replace(ack=_is_true("rules.ack", value))
+    elif section == "guard" and not name:
+        return policy._replace(guard=_guard(policy.guard, setting, value))
     elif section == "gitcoord" and not name:
         return _general(policy, setting, value)
     return policy
@@ -176,6 +191,26 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
             raise _senseless("gitcoord.attribution", value, "'require' or 'off'")
         return policy._replace(attribution=value == "require")
     return policy
+
+
+def _guard(guard: Guard, setting: str, value: str) -> Guard:
+    if setting == "onerror":
+        if value not in (DENY, WARN):
+            raise _senseless("guard.onError", value, f"'{DENY}' or '{WARN}'")
+        return guard._replace(closed=value == DENY)
+    if setting == "autoclaim":
+        return guard._replace(autoclaim=_is_true("guard.autoclaim", value))
+    if setting == "unknown":
+        if value not in (ALLOW, WARN, ASK, DENY):
+            raise _senseless("guard.unknown", value, f"one of {ALLOW}, {WARN}, {ASK}, {DENY}")
+        return guard._replace(unknown=value)
+    if setting in ("denyread", "askread"):
+        if not value.startswith(("/", "~/")):
+            raise _senseless(f"guard.{setting}", value, "a place that begins with '/' or '~/'")
+        if setting == "denyread":
+            return guard._replace(deny_read=(*guard.deny_read, value))
+        return guard._replace(ask_read=(*guard.ask_read, value))
+    return guard
 
 
 def _role(role: Role, name: str, setting: str, value: str) -> Role:
@@ -203,7 +238,7 @@ def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
 
 
 def attributes_of(values: "dict[str, str]") -> Attributes:
-    """From `git check-attr`'s words; a guard that is not known is the strictest one."""
+    """From `git check-attr`'s words; a value that is not known is the strictest one."""
     guard = values.get("gitcoord-guard", "unspecified")
     if guard in ("unspecified", "unset", "false"):
         guard = ""
@@ -211,10 +246,13 @@ def attributes_of(values: "dict[str, str]") -> Attributes:
         guard = BLOCK
     writers = values.get("gitcoord-writers", "unspecified")
     named = () if writers in ("unspecified", "unset", "set") else tuple(w for w in writers.split(",") if w)
-    return Attributes(
-        values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false"), guard, named,
-        SECRET in values,
-    )  # fmt: skip
+    read = values.get("gitcoord-read", "unspecified")
+    if read in ("unspecified", "unset", "false", ALLOW):
+        read = ""
+    elif read != ASK:
+        read = DENY
+    claim = values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false")
+    return Attributes(claim, guard, named, read, SECRET in values)
 
 
 def fold_patterns(data: bytes) -> bytes:

@@ -16,6 +16,11 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 	# ('git coord agents' shows the names). None listed: anybody at a terminal.
 	;approver = {person}
 
+# What agent tools are asked before they write (docs/guard.md): a free shared path is claimed
+# for the agent at the moment in which it writes there. Off: it has to claim the path itself.
+[guard]
+	autoclaim = true
+
 # How far each rule is rolled out: monitor (only recorded), warn, enforce. A rule that is
 # not named here is enforced. To begin gently:
 ;[rollout]
