@@ -2,7 +2,8 @@
 
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.judge import is_family
-from gitcoord.core.seen import READ, Look, Trouble, begin_write, checked, end_write, note, same
+from gitcoord.core.seen import Look, Trouble, begin_write, checked, end_write, same
+from gitcoord.core.seen import note_read as noted_read
 from gitcoord.store.files import exists
 from gitcoord.store.notes import look_at, update
 from gitcoord.store.process import run
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def note_read(ctx: "Context", agent: str, path: str) -> None:
     """Before it is read: what is changed between this look and the reading is told again, rather than not at all."""
-    _noted(ctx, path, lambda record, look: note(record, agent, READ, look, ctx.host.wall()))
+    _noted(ctx, path, lambda record, look: noted_read(record, agent, look, ctx.host.wall()))
 
 
 def begin(ctx: "Context", agent: str, path: str) -> "Trouble | None":

@@ -12,12 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
-READ, INTENT, WROTE = "read", "intent", "wrote"
 PENDING = 60  # seconds for which a write that was allowed is awaited
+SETTLED = 3  # seconds after which a changed file is taken for written to its end, where the tool does not tell
 MOST = 32  # agents that are remembered for one file
 
 _SEEN = {"n": int, "rows": dict}
-_ROW = {"v": int, "n": int, "did": str, "mark": str, "hash": str, "at": int}
+# n: when it last looked; wrote: when it last wrote, or was allowed to (0: never); begun: the time at which a write was allowed
+# that is not known to be over (0: none).
+_ROW = {"v": int, "n": int, "mark": str, "hash": str, "wrote": int, "begun": int, "at": int}
 
 
 class Look(NamedTuple):
@@ -57,12 +59,21 @@ def same(row: "Record | Look", look: Look) -> bool:
     return bool(mark == look.mark)
 
 
-def note(record: "Record", agent: str, did: str, look: Look, now: int) -> None:
-    record["n"] += 1
-    record["rows"][agent] = {
-        "v": VERSION, "n": record["n"], "did": did, "mark": look.mark, "hash": look.hash, "at": now,
-    }  # fmt: skip
+def note_read(record: "Record", agent: str, look: Look, now: int) -> None:
+    """It looks at the file. One that reads what it wrote has come to the end of writing."""
+    row = record["rows"].get(agent)
+    landed = row is not None and row["begun"] and not same(row, look)
+    _note(record, agent, look, now, wrote=bool(landed), begun=row["begun"] if row is not None and not landed else 0)
+
+
+def _note(record: "Record", agent: str, look: Look, now: int, *, wrote: bool = False, begun: int = 0) -> None:
     rows = record["rows"]
+    record["n"] += 1
+    before = rows[agent]["wrote"] if agent in rows else 0
+    rows[agent] = {
+        "v": VERSION, "n": record["n"], "mark": look.mark, "hash": look.hash, "wrote": record["n"] if wrote else before,
+        "begun": begun, "at": now,
+    }  # fmt: skip
     if len(rows) > MOST:
         del rows[min(rows, key=lambda name: rows[name]["n"])]
 
@@ -74,25 +85,38 @@ def begin_write(record: "Record", agent: str, look: Look, now: int) -> "Trouble 
     each time, since the file is about to change.
     """
     mine = record["rows"].get(agent)
-    others = {name: row for name, row in record["rows"].items() if name != agent and row["did"] != READ}
+    others = {name: row for name, row in record["rows"].items() if name != agent}
     for name, row in others.items():
-        if row["did"] == INTENT and same(row, look) and 0 <= now - row["at"] < PENDING:
+        if _is_under_way(row, now) and (same(row, look) or not _is_settled(row, look, now)):
             if mine is None:
-                note(record, agent, READ, look, now)  # it knows the file as it is before that write
+                note_read(record, agent, look, now)  # it knows the file as it is before that write
             return Trouble(name, True)
-    trouble = _undone(mine, others, look) if mine is not None and not same(mine, look) else None
-    note(record, agent, READ if trouble is not None else INTENT, look, now)
+    trouble = _undone(mine, others, now) if mine is not None and not same(mine, look) else None
+    if trouble is not None:
+        note_read(record, agent, look, now)
+    else:
+        _note(record, agent, look, now, wrote=True, begun=now)
     return trouble
 
 
-def _undone(mine: "Record", others: "dict[str, Record]", look: Look) -> "Trouble | None":
-    """Who wrote after this agent had looked, or had been allowed to write what this agent then read.
+def _is_under_way(row: "Record", now: int) -> bool:
+    """It was allowed, and its tool has not told that it is over."""
+    return bool(row["begun"]) and 0 <= now - row["begun"] < PENDING
+
+
+def _is_settled(row: "Record", look: Look, now: int) -> bool:
+    """A file that was just changed may be half written: whoever reads it then has seen nothing that may be written back."""
+    changed = int(look.mark.partition(":")[0]) // 1_000_000_000 if look.mark else row["begun"]
+    return now - changed > SETTLED
+
+
+def _undone(mine: "Record", others: "dict[str, Record]", now: int) -> "Trouble | None":
+    """Who wrote after this agent had looked, or was about to when it did.
 
     Where nobody is found, it was the agent itself, its formatter or a person: that traps nobody.
     """
-    before = Look(mine["mark"], mine["hash"])
-    for name, row in sorted(others.items(), key=lambda item: -item[1]["n"]):
-        if row["n"] > mine["n"] or (row["did"] == INTENT and same(row, before)):
+    for name, row in sorted(others.items(), key=lambda item: -item[1]["wrote"]):
+        if row["wrote"] > mine["n"] or _is_under_way(row, now):
             return Trouble(name)
     return None
 
@@ -100,9 +124,8 @@ def _undone(mine: "Record", others: "dict[str, Record]", look: Look) -> "Trouble
 def end_write(record: "Record", agent: str, look: Look, now: int, *, failed: bool) -> None:
     """The write is over. What another did in between is not this agent's knowledge, and stays to be told."""
     mine = record["rows"].get(agent)
-    if mine is not None and any(
-        row["n"] > mine["n"] and row["did"] != READ for name, row in record["rows"].items() if name != agent
-    ):
-        mine["did"] = WROTE
+    if mine is not None and any(row["wrote"] > mine["n"] for name, row in record["rows"].items() if name != agent):
+        record["n"] += 1
+        mine.update(begun=0, wrote=record["n"])
         return
-    note(record, agent, READ if failed and mine is not None and same(mine, look) else WROTE, look, now)
+    _note(record, agent, look, now, wrote=not (failed and mine is not None and same(mine, look)))
