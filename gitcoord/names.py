@@ -124,7 +124,8 @@ def check_path(path: str) -> str:
         if _is_dot_git(part):
             raise UsageError(f"{quote(path[:80])} lies in git's own directory", hints=("claim files of the project",))
     clean = "/".join(parts) or ROOT
-    if len("/".join(encode(part) for part in parts).encode()) > _MAX_REF:
+    # Encoding never makes a name shorter: what is far too long is not encoded first.
+    if len(clean) > _MAX_REF or len("/".join(encode(part) for part in parts).encode()) > _MAX_REF:
         raise UsageError(f"{quote(path[:80])}... is too long for a claim", hints=("claim a directory above it",))
     return clean
 
@@ -242,8 +243,8 @@ def decode_path(encoded: str) -> str:
 
 
 def shown(name: str, space: str) -> str:
-    """A path or resource as people and JSON see it."""
-    return name if space == PATH else "@" + name
+    """A path, a resource or a task's id as people and JSON see it."""
+    return "@" + name if space == RESOURCE else name
 
 
 def shell_word(word: str) -> str:

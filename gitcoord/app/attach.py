@@ -228,6 +228,7 @@ def _move_there(joined: Context, ctx: "Context", actor: "Actor", url: str) -> No
         decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
         assert isinstance(decision, Decision)
         head, operations = prepare(ctx, snapshot, view, decision)
+        ctx.store.flush()
         refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}
         report = store.far.push([Move(LEDGER, None, head), *(Move(ref, None, oid) for ref, oid in refs.items())])
         if report.kind != LANDED:

@@ -10,7 +10,7 @@ from gitcoord.app.restrict import sync_policy_commit
 from gitcoord.app.sessions import start
 from gitcoord.core.claims import folds_case, format_record
 from gitcoord.core.sessions import OPEN, agent_records, alive
-from gitcoord.errors import CouldNotJudge, UsageError
+from gitcoord.errors import CouldNotJudge, Refused, UsageError
 from gitcoord.names import ROOT, check_path, session_ref
 from gitcoord.store.process import Child, run
 
@@ -34,6 +34,7 @@ _APPROVALS = 20
 def begin(ctx: "Context", actor: "Actor") -> "Row":
     """Open the session or go on with it, take again what expired, and tell what there is to know."""
     opened = start(ctx, actor)
+    _take_again(ctx, actor, opened)
     paths = [str(claim["path"]) for claim in opened["claims"] if claim["kind"] == "path"]  # type: ignore[attr-defined]
     status = _start_status(ctx, paths)
     ahead = (
@@ -54,7 +55,7 @@ def begin(ctx: "Context", actor: "Actor") -> "Row":
         "lost": lost,
         "waiting": _approvals(ctx, snapshot, view, actor.agent),
         "interrupted": {
-            "tasks": _tasks(ctx, snapshot, view, actor.agent),
+            "tasks": _tasks(ctx, snapshot, view, actor.agent, [str(r["path"]) for r in lost if r["kind"] == "task"]),
             "dirty": _dirty(status),
             "handoffs": [row for row in offered if row["from"] == actor.agent],
         },
@@ -62,6 +63,25 @@ def begin(ctx: "Context", actor: "Actor") -> "Row":
         "tasks": _next_tasks(ctx, snapshot, view),
         "others": _others(ctx, snapshot, view, actor.agent),
     }
+
+
+def _take_again(ctx: "Context", actor: "Actor", opened: "Row") -> None:
+    """Tasks that the agent lost by silence and that nobody has taken since, each with its claims."""
+    ids = [str(row["path"]) for row in opened.get("lost", ()) if row["kind"] == "task"]  # type: ignore[attr-defined]
+    if not ids:
+        return
+    from gitcoord.app.tasks import assign
+    from gitcoord.core.kinds.assign import Assign
+
+    claims: list[Record] = opened["claims"]  # type: ignore[assignment]
+    again: list[str] = opened["again"]  # type: ignore[assignment]
+    for id in ids:
+        try:
+            given: Record = assign(ctx, Assign(actor, id))["assignment"]  # type: ignore[assignment]
+        except Refused:
+            continue  # another has it, or what it needs: `interrupted` tells
+        claims.extend(given["claims"])
+        again.extend((id, *(claim["path"] for claim in given["claims"])))
 
 
 # --- rules and memory ----------------------------------------------------------------------------------------------
@@ -152,11 +172,16 @@ def _approvals(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -
 # --- work ----------------------------------------------------------------------------------------------------------
 
 
-def _tasks(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "list[Row]":
-    """The tasks that the agent has."""
-    from gitcoord.core.tasks import tasks_of
+def _tasks(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str, lost: "list[str]") -> "list[Row]":
+    """The tasks that the agent has, and those that it lost, as they are now."""
+    from gitcoord.core.tasks import task_record, tasks_of
 
-    return [_task(record) for record in settle(ctx, snapshot, view, lambda state, _: tasks_of(state, agent))]
+    def rule(state: "State", _: "View") -> "list[Record]":
+        own = tasks_of(state, agent)
+        gone = [record for id in lost if (record := task_record(state, id)) is not None and record not in own]
+        return [*own, *gone]
+
+    return [_task(record) for record in settle(ctx, snapshot, view, rule)]
 
 
 def _next_tasks(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[Row]":
@@ -171,7 +196,7 @@ def _next_tasks(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[Row
 
 
 def _task(record: "Record") -> "Row":
-    return {key: record[key] for key in ("id", "title", "state", "priority", "next", "branch", "handoff")}
+    return {key: record[key] for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")}
 
 
 def _start_status(ctx: "Context", paths: "list[str]") -> "Child | None":

@@ -35,7 +35,7 @@ REPAIR = ("look at it: git coord fsck; mend it: git coord fsck --repair",)
 class Commit:
     """A ledger commit, taken apart. `event` raises Malformed where the commit is none."""
 
-    __slots__ = ("oid", "tree", "parents", "message")
+    __slots__ = ("_event", "oid", "tree", "parents", "message")
 
     def __init__(self, found: "Object | None", name: str) -> None:
         if found is None or found.kind != "commit":
@@ -44,6 +44,7 @@ class Commit:
         self.oid: Oid = found.oid
         self.tree: Oid = ""
         self.parents: list[Oid] = []
+        self._event: Event | None = None
         for line in head.decode("utf-8", "surrogateescape").split("\n"):
             key, _, value = line.partition(" ")
             if key == "tree":
@@ -53,7 +54,9 @@ class Commit:
 
     @property
     def event(self) -> "Event":
-        return decode_event(self.message)
+        if self._event is None:
+            self._event = decode_event(self.message)
+        return self._event
 
 
 class Snapshot:
@@ -190,6 +193,8 @@ def settle(ctx: "Context", snapshot: Snapshot, view: "View", rule: "Callable[[St
 
 def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> None:
     """Read parts into the state or the view: all trees on the way together, then all files together."""
+    several = [("file", key) for what in whats if what[0] == "files" for key in what[1:]]
+    whats = (*(what for what in whats if what[0] != "files"), *several)
     entries = snapshot.trees.walk(snapshot.commit.tree, [what[1] for what in whats if what[0] in _IN_TREE])
     snapshot.trees.load([e.oid for e in entries.values() if e is not None and e.is_tree])
     wanted: dict[What, dict[str, Oid]] = {}

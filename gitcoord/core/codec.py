@@ -104,12 +104,16 @@ def encode_file(key: str, record: "Record") -> bytes:
     """The bytes of a file of the ledger's tree: a record in one line, or Markdown where the name ends in '.md'.
 
     Markdown has the record's other keys in front, one a line, `key: <JSON>` between two lines of '---' (which YAML reads
-    too), and `text` below; with no other keys it is the text alone.
+    too), and `text` below; with no other keys it is the text alone. What could not be read back is Malformed.
     """
-    if not key.endswith(".md"):
-        return (dumps(record) + "\n").encode()
-    front = "".join(f"{name}: {dumps(record[name])}\n" for name in sorted(record) if name != "text")
-    return (f"{_FENCE}{front}{_FENCE}\n{record['text']}" if front else str(record["text"])).encode()
+    if key.endswith(".md"):
+        front = "".join(f"{name}: {dumps(record[name])}\n" for name in sorted(record) if name != "text")
+        data = (f"{_FENCE}{front}{_FENCE}\n{record['text']}" if front else str(record["text"])).encode()
+    else:
+        data = (dumps(record) + "\n").encode()
+    if len(data) > MAX_BYTES:
+        raise Malformed(f"{key} would be too large", hints=("say less at a time",))
+    return data
 
 
 def decode_file(key: str, data: bytes) -> "Record":

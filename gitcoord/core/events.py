@@ -111,7 +111,10 @@ def effects(state: "State", event: Event) -> "Changes":
     """What the event does to the tree, or `Illegal`."""
     if event.seq != state.seq + 1 and not (event.kind == "epoch" and event.seq > state.seq):
         raise Illegal(f"event {event.seq} cannot follow event {state.seq}")
-    changes: Changes = kind_module(event.kind).apply(state, event)
+    try:
+        changes: Changes = kind_module(event.kind).apply(state, event)
+    except (ValueError, IndexError):
+        raise Illegal(f"event {event.seq} names what no file or ref can be called") from None
     own = agent_file(event.agent)
     record = changes[own] if own in changes else state.get(own)
     if record is not None and record["lost"]:

@@ -6,7 +6,7 @@ Silence permits an expiry, it does not decide one; and no host trusts another's 
 
 from gitcoord.core.codec import VERSION, Malformed, check, dumps, loads
 from gitcoord.errors import Refusal
-from gitcoord.names import shown
+from gitcoord.names import is_oid, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ SLOT_FLOOR_MS, REMOTE_SLOT_MS = 100, 30_000  # the shortest, where a beat is a l
 SESSION_TTL = 30 * 60
 MAX_SKEW = 30 * 60
 MAX_LOST = 32
+SILENT_BY = ("killed", "session over", "same clock", "older than any skew", "watched")
 
 _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
 _BEAT_OPTIONAL = {"judged": int, "killed": int}
@@ -61,6 +62,11 @@ class Seen(NamedTuple):
     oid: str
     boot: str
     mono: int
+
+
+def sound_evidence(row: "Record") -> bool:
+    """Does an event name a heartbeat, or that there was none, and a rule by which one is silent?"""
+    return (not row["beat"] or is_oid(row["beat"])) and row["rule"] in SILENT_BY
 
 
 class Silence(NamedTuple):

@@ -21,7 +21,7 @@ Changes = dict[str, "Record | None"]
 
 
 class NotLoaded(Exception):
-    """`what` is ("file", key), ("leaves", dir), ("below", dir), ("names", dir) or something that only a View knows."""
+    """`what` is ("file", key), ("files", key...), ("leaves", dir), ("below", dir), ("names", dir), or a View's own."""
 
     def __init__(self, *what: str) -> None:
         super().__init__(*what)
@@ -31,7 +31,7 @@ class NotLoaded(Exception):
 class State:
     """A partial map of the tree. `complete=True` knows everything (replay, simulation).
 
-    Rules call `get`, `leaves`, `below`, `names` and `patched`; only a reader calls `load_...`, only replay calls `patch`.
+    Rules call `get`, `want`, `leaves`, `below`, `names` and `patched`; only a reader calls `load_...`, only replay calls `patch`.
     """
 
     __slots__ = ("_base", "_children", "_known", "_removed", "complete", "files", "names_of", "seq")
@@ -90,6 +90,19 @@ class State:
         if self.complete or self._is_known(key):
             return None
         raise NotLoaded("file", key)
+
+    def want(self, keys: "list[str]") -> None:
+        """All of these files will be asked for: they are read together."""
+        missing = [key for key in keys if not self._is_read(key)]
+        if missing:
+            raise NotLoaded("files", *missing)
+
+    def _is_read(self, key: str) -> bool:
+        if key in self.files:
+            return True
+        if self._base is not None:
+            return key.startswith(self._removed) or self._base._is_read(key)
+        return self.complete or self._is_known(key)
 
     def leaves(self, directory: str) -> "dict[str, Record]":
         """The `@...` files that lie directly in this directory."""
@@ -153,11 +166,17 @@ class State:
         return any(key.startswith(directory) for directory in self._known if directory[-1] == "/")
 
     def patched(self, changes: "Changes") -> "State":
-        """The state after these changes, on top of this one, which stays as it is."""
+        """The state after these changes, on top of this one, which stays as it is.
+
+        On top of one that was itself patched, both patches become one: a chain of a thousand events is no deeper than one.
+        """
         new = State(seq=self.seq, complete=self.complete)
-        new._base = self
-        new._removed = tuple(key for key in changes if key.endswith("/"))
-        new.files = {key: record for key, record in changes.items() if not key.endswith("/")}
+        gone = tuple(key for key in changes if key.endswith("/"))
+        mine = self.files if self._base is not None else {}
+        new._base = self if self._base is None else self._base
+        new._removed = (*self._removed, *gone)
+        new.files = {key: record for key, record in mine.items() if not key.startswith(gone)} if gone else dict(mine)
+        new.files.update((key, record) for key, record in changes.items() if not key.endswith("/"))
         return new
 
     # --- for replay

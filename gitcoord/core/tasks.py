@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.core.codec import Record, Shape
+    from gitcoord.core.events import Event
     from gitcoord.core.state import Changes, State, View
 
 OPEN, ASSIGNED, ACTIVE, BLOCKED, NEEDS_HUMAN, REVIEW, DONE, FAILED, ABANDONED = STATES = (
@@ -199,9 +200,12 @@ def closes_a_circle(state: "State", id: str, needs: "Iterable[str]") -> str:
 # --- owners -----------------------------------------------------------------------------------------------------------
 
 
-def pass_on(state: "State", task: "Record", to: str, session: int, seq: int) -> "Changes":
-    """The task goes to a new owner with the event `seq`; the old one's token is void from then on."""
-    after = {**task, "owner": to, "session": session, "token": seq, "state": ACTIVE, "handoff": "", "reason": ""}
+def pass_on(state: "State", task: "Record", event: "Event", session: int, ttl: int) -> "Changes":
+    """The task goes to the one whose event this is; the old owner's token is void from then on."""
+    after = {
+        **task, "owner": event.agent, "session": session, "token": event.seq, "ttl": ttl, "state": ACTIVE, "handoff": "",
+        "reason": "", "changed": event.at,
+    }  # fmt: skip
     return changed(state, task, after)
 
 

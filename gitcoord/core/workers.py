@@ -107,7 +107,12 @@ def caps_for(state: "State", view: "View", actor: "Actor") -> "tuple[Item, ...]"
 
 def silence_of(view: "View", actor: "Actor") -> int:
     """How long this agent's task survives silence: short where a launcher beats for it, as long as a claim elsewhere."""
-    return settings(view).heartbeat if actor.instance.startswith(LAUNCHED) else DEFAULT_TTL
+    return settings(view).heartbeat if is_launched(actor) else DEFAULT_TTL
+
+
+def is_launched(actor: "Actor") -> bool:
+    """Does `git coord run` beat for it?"""
+    return actor.instance.startswith(LAUNCHED)
 
 
 def is_cap(item: "Iterable[str]") -> bool:

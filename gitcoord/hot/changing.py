@@ -146,7 +146,10 @@ def takeover(call: "Call", values: "Values", words: list[str]) -> int:
 
 def _lost(call: "Call", result: "Row") -> None:
     """What the holder lost since its last event: it is told once."""
-    why = {"expire": "you had been silent too long", "takeover": "a person took it over", "accept": "your handoff"}
+    why = {
+        "expire": "you had been silent too long", "lapse": "you had been silent too long",
+        "takeover": "a person took it over", "accept": "your handoff",
+    }  # fmt: skip
     for row in result.get("lost", ()):  # type: ignore[attr-defined]
         path = printable(row["path"])
         call.screen.note(f"note: you lost {path} (token {row['token']}) to {row['by']}: {why.get(row['cause'], '')}")

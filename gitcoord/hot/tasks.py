@@ -1,94 +1,21 @@
-"""The verbs of `git coord task`: values in, one app function called, words out."""
+"""The verbs of `git coord task` that take, move, hand in and look: values in, one app function called, words out."""
 
 from gitcoord.app import tasks
 from gitcoord.core.durations import format_duration
 from gitcoord.core.tasks import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
 from gitcoord.errors import Refused, UsageError
-from gitcoord.hot import paths
-from gitcoord.hot.input import json_from, text_from
+from gitcoord.hot.input import json_from
 from gitcoord.hot.render import ago
-from gitcoord.hot.verbs import duration, number, text, texts
-from gitcoord.names import check_agent, check_word, printable, quote
+from gitcoord.hot.verbs import duration, text, texts
+from gitcoord.names import check_word, printable, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
     from gitcoord.core.kinds.assign import Assign
-    from gitcoord.core.kinds.task import New
     from gitcoord.hot.options import Values
     from gitcoord.hot.render import Row
     from gitcoord.hot.verbs import Call
-
-
-# --- adding -----------------------------------------------------------------------------------------------------------
-
-
-def add(call: "Call", values: "Values", words: list[str]) -> int:
-    if bool(words) == ("from" in values):
-        raise UsageError("one title, or --from a file", hints=("git coord task add 'Fix the login page'",))
-    rows = _from_file(call, str(values["from"])) if "from" in values else (_new(call, values, " ".join(words)),)
-    result = tasks.add(call.ctx, call.actor(), rows)
-    call.screen.answer(result)
-    known: list[str] = result["known"]  # type: ignore[assignment]
-    for row in result["tasks"]:  # type: ignore[attr-defined]
-        verb = "known already:" if row["id"] in known else "added"
-        call.screen.say(f"{verb} {call.screen.paint(row['id'], 'bold')} {printable(row['title'])}")
-    return 0
-
-
-def _new(call: "Call", values: "Values", title: str) -> "New":
-    from gitcoord.core.kinds.task import New
-
-    content = _content(call, values)
-    content.update(title=title, needs=tuple(texts(values, "need")), paths=tuple(content.get("paths", ())))
-    content.update(safe="unsafe" not in values, review="review" in values)
-    return New(**content, key=str(values.get("key", "")), owner=str(values.get("owner", "")))
-
-
-def _content(call: "Call", values: "Values") -> "Record":
-    """What the options say of a task, under the names of its fields."""
-    found: Record = {}
-    for option in ("title", "priority", "line", "role", "next", "branch"):
-        if option in values:
-            found[option] = str(values[option])
-    if "body" in values:
-        found["text"] = text_from(str(values["body"]))
-    if "expect" in values:
-        found["expected"] = duration(values, "expect")
-    if "attempts" in values:
-        found["limit"] = number(values, "attempts")
-    if "path" in values:
-        found["paths"] = list(paths.items(call.ctx.repo, texts(values, "path")))
-    return found
-
-
-_KEYS = {"title": str, "body": str, "priority": str, "needs": list, "paths": list, "line": str, "role": str, "next": str,
-         "expected": str, "safe": bool, "review": bool, "attempts": int, "branch": str, "key": str, "owner": str}  # fmt: skip
-
-
-def _from_file(call: "Call", name: str) -> "tuple[New, ...]":
-    from gitcoord.core.durations import parse_duration
-    from gitcoord.core.kinds.task import New
-
-    given = json_from(name)
-    if not isinstance(given, list):
-        raise UsageError("the file holds no list of tasks", hints=('[{"title": "...", "paths": ["src/a.py"]}, ...]',))
-    rows = []
-    for index, row in enumerate(given):
-        if not isinstance(row, dict) or "title" not in row:
-            raise UsageError(f"task {index + 1} of the file has no title")
-        for key, value in row.items():
-            if type(value) is not _KEYS.get(key):
-                raise UsageError(f"task {index + 1} of the file: {quote(key[:40])} is unknown or of the wrong type")
-        found = {key: row[key] for key in row if key not in ("body", "attempts", "expected", "needs", "paths")}
-        if "expected" in row:
-            found["expected"] = parse_duration(row["expected"])
-        if "attempts" in row:
-            found["limit"] = row["attempts"]
-        found["needs"] = tuple(map(str, row.get("needs", ())))
-        found["paths"] = paths.items(call.ctx.repo, list(map(str, row.get("paths", ()))))
-        rows.append(New(**found, text=row.get("body", "")))
-    return tuple(rows)
 
 
 # --- taking -----------------------------------------------------------------------------------------------------------
@@ -165,59 +92,38 @@ def _assigned(call: "Call", result: "Row") -> None:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def update(call: "Call", values: "Values", words: list[str]) -> int:
-    content = {
-        key: [list(item) for item in value] if key == "paths" else value
-        for key, value in _content(call, values).items()
-    }
-    if "need" in values:
-        content["needs"] = texts(values, "need")
-    for option, key in (("no-needs", "needs"), ("no-paths", "paths")):
-        if option in values:
-            if key in content:
-                raise UsageError(f"--{option} and its opposite")
-            content[key] = []
-    for option in ("safe", "review"):
-        if option in values:
-            content[option] = values[option] == "yes"
-    owner = check_agent(str(values["owner"])) if values.get("owner") else ""
-    if not content and not owner:
-        raise UsageError("nothing to change was named", hints=("git coord task update -h",))
-    return _revise(call, values, words[0], "assigned" if owner else "", "updated", content=content, owner=owner)
-
-
 def block(call: "Call", values: "Values", words: list[str]) -> int:
-    return _revise(call, values, words[0], BLOCKED, "blocked")
+    return revise(call, values, words[0], BLOCKED, "blocked")
 
 
 def unblock(call: "Call", values: "Values", words: list[str]) -> int:
-    return _revise(call, values, words[0], "unblock", "unblocked")
+    return revise(call, values, words[0], "unblock", "unblocked")
 
 
 def needs_human(call: "Call", values: "Values", words: list[str]) -> int:
-    return _revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
+    return revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
 
 
 def release(call: "Call", values: "Values", words: list[str]) -> int:
-    return _revise(call, values, words[0], OPEN, "gave back")
+    return revise(call, values, words[0], OPEN, "gave back")
 
 
 def abandon(call: "Call", values: "Values", words: list[str]) -> int:
-    return _revise(call, values, words[0], ABANDONED, "abandoned")
+    return revise(call, values, words[0], ABANDONED, "abandoned")
 
 
 def reopen(call: "Call", values: "Values", words: list[str]) -> int:
-    return _revise(call, values, words[0], OPEN, "reopened")
+    return revise(call, values, words[0], OPEN, "reopened")
 
 
 def review(call: "Call", values: "Values", words: list[str]) -> int:
     if bool(values.get("accept")) == bool(values.get("return")):
         raise UsageError("say --accept or --return")
     accepted = bool(values.get("accept"))
-    return _revise(call, values, words[0], DONE if accepted else OPEN, "accepted" if accepted else "sent back")
+    return revise(call, values, words[0], DONE if accepted else OPEN, "accepted" if accepted else "sent back")
 
 
-def _revise(
+def revise(
     call: "Call", values: "Values", id: str, move: str, verb: str, *, content: "Record | None" = None, owner: str = ""
 ) -> int:
     from gitcoord.core.kinds.revise import Revise

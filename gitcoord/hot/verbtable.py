@@ -40,9 +40,9 @@ _TASK = (
 )
 
 
-def _one(help: str, *options: Option) -> Verb:
+def _one(help: str, *options: Option, side: str = "tasks") -> Verb:
     """A verb about one task."""
-    return Verb(help, "one", (*options, QUIET, JSON), side="tasks", label="TASK")
+    return Verb(help, "one", (*options, QUIET, JSON), side=side, label="TASK")
 
 
 _TASKS = {
@@ -56,7 +56,7 @@ _TASKS = {
             QUIET,
             JSON,
         ),
-        side="tasks",
+        side="describing",
         label="TITLE",
     ),
     "task list": Verb(
@@ -88,6 +88,7 @@ _TASKS = {
         Option("review", "yes|no", "Whether somebody else looks at the result before it is done."),
         Option("no-needs", "flag", "It waits for nothing any more."),
         Option("no-paths", "flag", "It needs no paths any more."),
+        side="describing",
     ),
     "task block": _one("It cannot go on for now.", REASON),
     "task unblock": _one("It can go on again.", _WHY),

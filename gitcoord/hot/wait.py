@@ -109,7 +109,10 @@ def _soonest(held: "list[Row]") -> float:
 
 
 class Overdue:
-    """Has the alert command told, where the settings name one, of a holder that takes twice as long as it expected."""
+    """Has the alert command told, where the settings name one, of a holder that takes twice as long as it expected.
+
+    Whoever expected nothing is taken at its ttl.
+    """
 
     def __init__(self, call: "Call") -> None:
         self._call = call
@@ -119,10 +122,10 @@ class Overdue:
         """When to look again."""
         soonest = _LONGEST
         for claim in held if self._on else ():
-            left = 2 * int(str(claim["expected_seconds"])) - waited
-            if claim["expected_seconds"] and left >= 0:
+            left = 2 * int(str(claim["expected_seconds"] or claim["ttl_seconds"])) - waited
+            if left >= 0:
                 soonest = min(soonest, left + 0.1)
-            elif claim["expected_seconds"]:
+            else:
                 self._tell(claim, int(waited))
         return soonest
 

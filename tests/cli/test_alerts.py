@@ -1,13 +1,18 @@
 """Alerts: the command of the local settings is told of expiries and long waits; whatever it does changes nothing."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_git import GitRepo
 
-from tests.cli.support import World
+from gitcoord.hot.open import environ, open_repository
+from gitcoord.hot.render import Screen
+from gitcoord.hot.verbs import Call
+from gitcoord.hot.wait import Overdue
+from tests.cli.support import COORD, World
 from tests.race.support import wait_until
 
 
@@ -54,18 +59,43 @@ def test_a_task_that_goes_to_another(world: World) -> None:
     assert [(t["id"], t["agent"], t["to"]) for t in row["tasks"]] == [(task, "alice", "open")]
 
 
+def test_a_worker_that_ended_with_a_task_in_hand(world: World) -> None:
+    assert world.coord("task", "add", "paint it", agent="boss").code == 0
+    assert world.coord("run", "--as", "w1", "--", *COORD, "task", "next", "-q").code == 0
+    (row,) = alerts(world, 1)
+    assert (row["alert"], row["tasks"]) == (
+        "reassigned", [{"id": "t2", "agent": "w1", "rule": "session over", "to": "open"}],
+    )  # fmt: skip
+
+
 def test_a_wait_of_more_than_twice_what_was_expected(world: World) -> None:
     world.take("src/a.py", "--expect", "1s", "-m", "fix")
     world.take("docs", "--expect", "1h")
-    for _ in range(2):
-        assert world.claim("src/a.py", "docs", "--wait", "3s", agent="bob").code == 3
-    assert world.claim("docs", "--wait", "1s", agent="bob").code == 3
-    assert world.claim("src/a.py", "--wait", "3s", agent="carol").code == 3
-    found = alerts(world, 2)
+    waits = {"bob": ("src/a.py", "docs"), "carol": ("src/a.py",), "erik": ("docs",)}
+    with ExitStack() as stack:
+        waiting = [
+            stack.enter_context(world.started(*paths, "--wait", "3s", agent=agent)) for agent, paths in waits.items()
+        ]
+        assert [process.wait() for process in waiting] == [3, 3, 3]
+    assert world.claim("src/a.py", "docs", "--wait", "3s", agent="bob").code == 3
+    found = sorted(alerts(world, 2), key=lambda row: str(row["agent"]))
     assert [(row["alert"], row["agent"], row["holder"], row["path"]) for row in found] == [
         ("long-wait", "bob", "alice", "src/a.py"), ("long-wait", "carol", "alice", "src/a.py"),
     ]  # fmt: skip
     assert found[0]["expected_seconds"] == 1 and found[0]["waited_seconds"] >= 2 and found[0]["reason"] == "fix"
+
+
+def test_who_expected_nothing_is_taken_at_its_ttl(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    monkeypatch.chdir(world.top)
+    ctx = open_repository(environ(), writing=True)
+    overdue = Overdue(Call(ctx, Screen(environ()), environ()))
+    told: list[int] = []
+    monkeypatch.setattr(overdue, "_tell", lambda claim, waited: told.append(waited))
+    claim: dict[str, object] = {"expected_seconds": 0, "ttl_seconds": 5}
+    assert overdue.look([claim], 8.0) == pytest.approx(2.1) and not told
+    overdue.look([claim], 11.0)
+    ctx.store.close()
+    assert told == [11]
 
 
 @pytest.mark.parametrize(

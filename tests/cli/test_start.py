@@ -95,6 +95,21 @@ def test_what_expired_and_is_free_is_taken_again(world: World) -> None:
     assert world.coord("fsck", "--json").json["clean"] is True
 
 
+def test_a_task_that_was_lost_is_taken_again_with_its_claims(world: World) -> None:
+    for title, path in (("one", "src/a.py"), ("two", "src/b.py")):
+        assert world.coord("task", "add", title, "--path", path, agent="boss").code == 0
+        assert world.coord("task", "next").code == 0
+    world.fall_silent("alice")
+    assert world.coord("task", "take", "t2", agent="bob").code == 0, "which finds out about the other one too"
+    assert holds(world.coord("sweep", "--json", agent="bob"), "swept")["lapsed"]
+    row = holds(world.coord("start", "--json"), "started")
+    assert row["again"] == ["t6", "src/b.py"] and [claim["path"] for claim in row["claims"]] == ["src/b.py"]
+    assert {lost["path"] for lost in row["lost"]} == {"t2", "src/a.py"}
+    doing = {task["id"]: (task["state"], task["owner"]) for task in row["interrupted"]["tasks"]}
+    assert doing == {"t6": ("active", "alice"), "t2": ("active", "bob")}
+    assert world.claims() == ["path/src/a.py/@bob", "path/src/b.py/@alice"]
+
+
 def test_what_one_was_doing(world: World) -> None:
     world.take("src")
     world.write("src/a.py", "half\n")

@@ -2,11 +2,8 @@
 
 import contextlib
 import json
-import os
-import shlex
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.hot.schema import SCHEMAS
-from tests.cli.support import COORD, ROOT, Done, World
+from tests.cli.support import COORD, ROOT, World
 from tests.race.support import wait_until
 
 
@@ -113,6 +110,19 @@ def test_a_result_that_is_none_changes_nothing(world: World, data: bytes) -> Non
 HOSTILE = {
     "escape codes": "\x1b[2Jx", "bidi": "a\u202eb", "two lines": "a\nSeq: 1", "carriage return": "a\rb", "empty": " ",
 }  # fmt: skip
+
+
+def test_a_result_that_nobody_could_read_back_is_refused(world: World, tmp_path: Path) -> None:
+    """Each line of it is within bounds, and all together fit one event; the task's file would not."""
+    id = add(world, "a")
+    assert world.coord("task", "next").code == 0
+    lines = ["\U0001f600" * 250] * 200
+    (tmp_path / "r.json").write_text(
+        json.dumps({"summary": "x", "not_done": lines, "done": lines, "files": lines}, ensure_ascii=False)
+    )
+    done = world.coord("task", "complete", id, "--result", str(tmp_path / "r.json"))
+    assert done.code and "too large" in done.err, done
+    assert task(world, id)["state"] == "active" and world.coord("fsck").code == 0
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -236,71 +246,3 @@ def test_waiting_ends_in_time_and_by_ctrl_c(world: World) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130 and not list(line.iterdir())
-
-
-# --- dispatch ---------------------------------------------------------------------------------------------------------
-
-WORKER = """
-while id=$({coord} task next --json | {python} -c 'import json,sys; t=json.load(sys.stdin)["task"]; print(t["id"] if t else "")') && [ "$id" ]; do
-    echo "$GITCOORD_AGENT $id" >> "$OUT"
-    [ "$1" = stuck ] && exec tail -f /dev/null
-    {coord} task complete $id -m done --not-done none -q || exit 1
-done
-"""
-
-
-def dispatch(world: World, *words: str, out: Path, agent: str = "boss", ok: str = "") -> "subprocess.Popen[bytes]":
-    coord = shlex.join(COORD)
-    script = world.top / ".git" / "worker.sh"
-    script.write_text(WORKER.format(coord=coord, python=sys.executable))
-    return subprocess.Popen(
-        [*COORD, "dispatch", *words, "--", "sh", str(script), *([ok] if ok else [])], cwd=world.top, stdin=subprocess.DEVNULL,
-        env=world.environ(agent, {"OUT": str(out)}), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-
-
-def finished(process: "subprocess.Popen[bytes]") -> Done:
-    out, err = process.communicate(timeout=120)
-    return Done(process.returncode, out.decode(), err.decode())
-
-
-def test_dispatch_until_the_queue_is_empty(world: World, tmp_path: Path) -> None:
-    ids = [add(world, f"task {n}") for n in range(4)]
-    done = finished(dispatch(world, "--max", "2", "--until-empty", "--as", "helper", out=tmp_path / "out"))
-    assert done.code == 0, done
-    rows = [line.split() for line in (tmp_path / "out").read_text().splitlines()]
-    assert sorted(id for _, id in rows) == ids and {name for name, _ in rows} <= {"helper-1", "helper-2"}
-    assert not world.claims() and world.coord("fsck").code == 0
-
-
-def test_there_is_one_dispatcher_and_it_needs_a_number(world: World, tmp_path: Path) -> None:
-    assert finished(dispatch(world, out=tmp_path / "out")).code == 2
-    add(world, "a")
-    first = dispatch(world, "--max", "1", out=tmp_path / "out", ok="stuck")
-    wait_until("a worker is at work", lambda: (tmp_path / "out").exists())
-    second = finished(dispatch(world, "--max", "1", out=tmp_path / "out", agent="other"))
-    assert second.code == 1 and "held by boss" in second.err
-    first.send_signal(signal.SIGTERM)
-    done = finished(first)
-    assert done.code == 143, done
-    assert not world.claims() and task(world, "t2")["state"] == "open" and task(world, "t2")["attempts"] == 1
-
-
-def test_a_worker_that_was_killed_is_replaced(world: World, tmp_path: Path) -> None:
-    """SIGKILL to a worker and its launcher: nobody says a word any more, and another one does the task."""
-    world.commit({".gitcoord/config": "[workers]\n\tcap = 1\n\theartbeat = 1s\n"})
-    add(world, "a")
-    out = tmp_path / "out"
-    process = dispatch(world, "--until-empty", out=out, ok="stuck")
-    wait_until("a worker is at work", out.exists)
-    script = world.top / ".git" / "worker.sh"
-    script.write_text(script.read_text().replace("= stuck", "= never"))
-    notes = world.top / ".git" / "gitcoord"
-    supervisor = int((notes / "runs" / "worker-1").read_text().split("\n")[0])
-    (child,) = (int(path.name) for path in (notes / "procs").iterdir())
-    os.kill(supervisor, signal.SIGKILL)
-    os.kill(child, signal.SIGKILL)
-    done = finished(process)
-    assert done.code == 0, done
-    assert [line.split()[0] for line in out.read_text().splitlines()] == ["worker-1", "worker-2"]
-    assert task(world, "t2")["attempts"] == 1 and task(world, "t2")["state"] == "done"

@@ -8,6 +8,7 @@ import pytest
 
 from gitcoord.core.events import Decision, Illegal, apply
 from gitcoord.core.kinds.accept import Accept
+from gitcoord.core.kinds.assign import Assign
 from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.close import Close
 from gitcoord.core.kinds.handoff import New as Handoff
@@ -15,6 +16,7 @@ from gitcoord.core.kinds.kill import Kill
 from gitcoord.core.kinds.role import SetRole
 from gitcoord.core.kinds.stop import Stop
 from gitcoord.core.kinds.task import New
+from gitcoord.core.sessions import Actor
 from gitcoord.core.workers import Workers, cap_resources
 from gitcoord.errors import Refusal
 from tests.core.test_handoffs import SAID
@@ -60,6 +62,24 @@ def test_the_task_passes_with_what_it_needs(world: Queue) -> None:
     assert {(p, w) for p, w, _ in world.held()} == {("src", "bob"), ("line/api", "bob"), ("docs", "bob")}
     world.finish("bob", task)
     world.check()
+
+
+@pytest.mark.parametrize(
+    ("said", "launched", "lives"), [(60, False, 1800), (7200, False, 7200), (7200, True, 60), (60, True, 60)]
+)
+def test_the_task_lives_as_long_as_its_new_owner_can_be_silent(said: int, launched: bool, lives: int) -> None:
+    """A worker's minute is no measure for an agent for which no launcher beats, nor the other way round."""
+    world = Queue()
+    (id,) = world.add(New("a", paths=paths("src")))
+    world.must("assign", Assign(worker("alice"), id, said))
+    world.must("claim", Take(worker("alice"), paths("docs"), ttl=300))
+    offer = str(world.must("handoff", Handoff(worker("alice"), SAID, task=id)).result["id"])
+    answer = world.decide("accept", Accept(worker("bob") if launched else Actor("bob"), offer, nonce="n"))
+    assert isinstance(answer, Decision)
+    assert not isinstance(judged(world, answer.events), Refusal), judged(world, answer.events)
+    world.commit(answer)
+    assert world.task(id)["ttl"] == lives
+    assert {c["path"]: c["ttl"] for c in world.claims()} == {"src": lives, "docs": 300}
 
 
 def test_the_line_goes_along_whatever_paths_are_named(world: Queue) -> None:

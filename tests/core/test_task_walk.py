@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from gitcoord.core.events import Decision
-from gitcoord.core.handoffs import open_handoffs
+from gitcoord.core.events import Decision, decode_event
+from gitcoord.core.handoffs import handoff_record, open_handoffs
 from gitcoord.core.kinds.accept import Accept
 from gitcoord.core.kinds.assign import Assign
 from gitcoord.core.kinds.close import Close
@@ -41,6 +41,8 @@ class Walk:
         self.ids: list[str] = []
         self.finished: set[str] = set()
         self.handed = 0
+        self.told = 0  # events that `owners` knows of
+        self.owners: dict[str, str] = {}
 
     def step(self) -> None:
         act = self.random.choices(
@@ -132,9 +134,38 @@ class Walk:
     def actor(self) -> Actor:
         return worker(self.random.choice(WORKERS))
 
+    def follow(self) -> None:
+        """Who has what, by the events alone: nobody is given a task that somebody has and has not lost or given up."""
+        for message in self.world.log[self.told :]:
+            event = decode_event(message)
+            body = event.body
+            if event.kind == "assign":
+                assert body["id"] not in self.owners, f"{body['id']} has two owners"
+                self.owners[body["id"]] = event.agent
+            elif event.kind == "accept" and body["task"]:
+                kept = self.owners.get(body["task"], body["holder"])  # one that was only kept for somebody, and blocked
+                assert kept == body["holder"], "passed on by another than its owner"
+                self.owners[body["task"]] = event.agent
+            elif event.kind == "finish":
+                assert self.owners.pop(body["id"]) == event.agent, "finished by another than its owner"
+            elif event.kind == "lapse":
+                assert all(self.owners.pop(row["id"]) == row["agent"] for row in body["tasks"])
+            elif event.kind == "close" and body["returned"]:
+                record = handoff_record(self.world.state, body["handoff"])
+                assert record is not None
+                self.owners.pop(record["task"], None)
+            elif event.kind == "revise" and (
+                body["counted"] or body["move"] in ("open", "assigned", "abandoned", "done")
+            ):
+                self.owners.pop(body["id"], None)
+        self.told = len(self.world.log)
+
     def check(self) -> None:
         self.world.check()
+        self.follow()
         tasks = all_tasks(self.world.state)
+        held = {task["id"]: task["owner"] for task in tasks if task["owner"] and task["session"]}
+        assert held == self.owners
         assert [task["id"] for task in tasks] == self.ids, "a task was lost"
         done = {task["id"] for task in tasks if task["state"] == "done"}
         assert self.finished <= done, "what is done stays done"

@@ -69,7 +69,7 @@ class Supervisor:
         return bool(self._late_at)
 
     def start(self, command: list[str], env: dict[str, str], *, to_stderr: bool = False) -> int:
-        _become_subreaper()
+        become_subreaper()
         block_signals()
         self._pid = spawn(command, env, to_stderr=to_stderr)
         return self._pid
@@ -108,13 +108,13 @@ class Supervisor:
 
     def _outlive(self, bell: Bell) -> None:
         """After a kill: whatever the command left behind ends too."""
-        while self._killed_at and time.monotonic() - self._killed_at < GRACE + 2 and _descendants(os.getpid()):
+        while self._killed_at and time.monotonic() - self._killed_at < GRACE + 2 and descendants(os.getpid()):
             self._reap()
             bell.wait(self._terminate(self._killed_at, os.getpid()), *_SIGNALS)
 
     def _reap(self) -> None:
         """Orphans that came to us and ended. gitcoord's own children are left to who started them."""
-        for pid in _descendants(os.getpid()):
+        for pid in descendants(os.getpid()):
             if pid != self._pid and process_state(pid) == "Z":
                 try:
                     os.waitpid(pid, os.WNOHANG)
@@ -144,7 +144,7 @@ class Supervisor:
     def _terminate(self, since: float, root: int) -> float:
         """The child and all below `root`: TERM at once, KILL after the grace."""
         late = time.monotonic() - since > GRACE
-        for pid in [self._pid, *_descendants(root)]:
+        for pid in [self._pid, *descendants(root)]:
             if not late and pid in self._asked:
                 continue
             self._asked.add(pid)
@@ -160,7 +160,7 @@ class Supervisor:
             self._warned = words
 
 
-def _become_subreaper() -> None:
+def become_subreaper() -> None:
     """Orphans of the child become ours. Where the system has no such thing, they escape a kill; the gates do not."""
     import ctypes
 
@@ -170,7 +170,7 @@ def _become_subreaper() -> None:
         pass
 
 
-def _descendants(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
     """Every process below this one that is not a child gitcoord itself uses."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():

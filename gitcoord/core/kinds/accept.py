@@ -5,6 +5,7 @@ granted too where nobody else has taken it; where somebody has, nothing is accep
 """
 
 from gitcoord.core.claims import (
+    MAX_TTL,
     MODES,
     WRITE,
     Item,
@@ -20,12 +21,12 @@ from gitcoord.core.claims import (
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import ACCEPTED, closed_record, handoff_record, may_pass, not_addressed, not_open, unknown
-from gitcoord.core.kinds.expire import expire_body, judged_beats, lose
-from gitcoord.core.kinds.lapse import add_lapses, lost
+from gitcoord.core.kinds.expire import expire_body, joined, judged_beats, lose
+from gitcoord.core.kinds.lapse import add_lapses, left_behind, lost
 from gitcoord.core.rules import as_started, halted, open_session, require_open
 from gitcoord.core.sessions import Actor, admit, next_beat
 from gitcoord.core.tasks import held_by, pass_on, task_record
-from gitcoord.core.workers import caps_for, is_cap, silence_of
+from gitcoord.core.workers import caps_for, is_cap, is_launched, silence_of
 from gitcoord.core.workers import role as role_here
 from gitcoord.errors import Refusal
 from gitcoord.names import printable
@@ -45,8 +46,11 @@ _GRANT = {
 }  # fmt: skip
 FIELDS = {
     "handoff": str, "holder": str, "session": int, "task": str, "items": [(str, str)], "grants": [_GRANT],
-    "claims": [{"space": str, "path": str, "agent": str, "token": int}],
+    "claims": [{"space": str, "path": str, "agent": str, "token": int}], "ttl": int,
 }  # fmt: skip
+
+
+_CAP: "Record" = {"expected": 0, "reason": "", "task": "", "base": ""}  # what is said of a place under a cap
 
 
 class Accept(NamedTuple):
@@ -55,7 +59,7 @@ class Accept(NamedTuple):
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
-    ttl: int = 0  # of a place under a cap, where it is looked back at; 0: as the settings say
+    ttl: int = 0  # the silence that the task survives, where it is looked back at; 0: as the settings say
     lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
 
 
@@ -86,7 +90,8 @@ def _accept(
     actor, session = command.actor, admitted.session
     losing = _losing(state, record)
     free = _without(state, losing)
-    offered = [*record["claims"], *_caps(state, view, command, record)]
+    ttl = _silence(state, view, command, record)
+    offered = [*_with_task(record, ttl), *_caps(state, view, command, record, ttl)]
     items = [Item(claim["space"], claim["path"]) for claim in offered]
     grants = [_grant(state, view, item, claim, actor.agent) for item, claim in zip(items, offered)]
     for item, grant in zip(items, grants):
@@ -103,7 +108,7 @@ def _accept(
     open_session(chain, actor, view, admitted)
     body = {
         "handoff": record["id"], "holder": record["from"], "session": session, "task": record["task"],
-        "items": [list(item) for item in items], "grants": grants, "claims": losing,
+        "items": [list(item) for item in items], "grants": grants, "claims": losing, "ttl": ttl,
     }  # fmt: skip
     chain.add("accept", body)
     now = [own for item in items if (own := own_claim(chain.state, item, actor.agent)) is not None]
@@ -118,11 +123,12 @@ def _end_silent(chain: Chain, command: Accept, view: "View", silent: "list[Judge
         return []
     beats = []
     if any(is_cap((claim["space"], claim["path"])) for claim, _ in silent):
-        beats = add_lapses(chain, view, lost(chain.state, view, chain.agent, command.lapsed))
+        rows = lost(chain.state, view, chain.agent, command.lapsed)
+        beats = add_lapses(chain, view, rows)
+        known = [claim for claim, _ in silent]
+        silent = silent + [row for row in left_behind(chain, view, rows, command.only or None) if row[0] not in known]
     event = chain.add("expire", expire_body(view, silent))
-    judged = judged_beats(view, silent, event.seq)
-    names = {beat.agent for beat in judged}
-    return [*(beat for beat in beats if beat.agent not in names), *judged]
+    return joined(beats, judged_beats(view, silent, event.seq))
 
 
 def _told(record: "Record") -> "dict[str, object]":
@@ -141,14 +147,30 @@ def _losing(state: "State", record: "Record") -> "list[Record]":
     return [{key: own[key] for key in ("space", "path", "agent", "token")} for own in held]
 
 
-def _caps(state: "State", view: "View", command: Accept, record: "Record") -> "list[Record]":
+def _silence(state: "State", view: "View", command: Accept, record: "Record") -> int:
+    """How long the task will survive silence: a worker's 60 seconds are no measure for one whom nobody beats for.
+
+    What was agreed on for longer stays so. 0: no task passes.
+    """
+    task = task_record(state, record["task"]) if record["task"] else None
+    if task is None or command.ttl:
+        return command.ttl if task is not None else 0
+    own = silence_of(view, command.actor)
+    return own if is_launched(command.actor) else max(own, task["ttl"])
+
+
+def _with_task(record: "Record", ttl: int) -> "list[Record]":
+    """The claims that are offered; those of the task live as long as it does."""
+    return [{**claim, "ttl": ttl} if ttl and claim["task"] == record["task"] else claim for claim in record["claims"]]
+
+
+def _caps(state: "State", view: "View", command: Accept, record: "Record", ttl: int) -> "list[Record]":
     """The places under a cap that the new owner of a task needs and does not have yet."""
     actor = command.actor
     needed = caps_for(state, view, actor) if record["task"] else ()
-    ttl = command.ttl or (silence_of(view, actor) if needed else 0)
-    said = {"mode": WRITE, "ttl": ttl, "expected": 0, "units": 1, "base": ""}
+    said = {**_CAP, "mode": WRITE, "ttl": ttl, "units": 1, "task": record["task"]}
     return [
-        {**said, "space": item.space, "path": item.name, "reason": "", "task": record["task"]}
+        {**said, "space": item.space, "path": item.name}
         for item in needed
         if own_claim(state, item, actor.agent) is None
     ]
@@ -205,9 +227,8 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
     actor = as_started(events, actor)
-    ttls = [grant["ttl"] for pair, grant in zip(last.body["items"], last.body["grants"]) if is_cap(pair)]
     lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
-    said = (last.body["handoff"], first.nonce, first.refused, only, max(ttls, default=0), lapsed)
+    said = (last.body["handoff"], first.nonce, first.refused, only, last.body["ttl"], lapsed)
     return [(decide, Accept(actor, *said))]
 
 
@@ -234,7 +255,7 @@ def apply(state: "State", event: "Event") -> "Changes":
         task = task_record(state, body["task"])
         if task is None or not may_pass(task, body["holder"]):
             raise Illegal(f"event {event.seq} passes on a task that {body['holder']} does not have")
-        changes.update(pass_on(state, task, event.agent, body["session"], event.seq))
+        changes.update(pass_on(state, task, event, body["session"], body["ttl"]))
     changes.update(closed_record(record, ACCEPTED, event.agent, "", event.at))
     return changes
 
@@ -252,6 +273,11 @@ def _sound(state: "State", event: "Event") -> "Record":
     sound = items == offered and all(body["task"] and is_cap(pair) for pair in more)
     if not sound or len(body["grants"]) != len(body["items"]) or body["claims"] != _losing(state, record):
         raise Illegal(f"event {event.seq} does not pass on what was handed over")
+    said = [*record["claims"], *({**_CAP, "task": record["task"]} for _ in more)]
+    if any(grant[key] != claim[key] for grant, claim in zip(body["grants"], said) for key in _CAP):
+        raise Illegal(f"event {event.seq} passes something on as it was not offered")
+    if (body["ttl"] < 1) == bool(body["task"]) or body["ttl"] > MAX_TTL:
+        raise Illegal(f"event {event.seq} passes on a task for a time that makes no sense")
     if any(grant["mode"] not in MODES or grant["units"] < 1 for grant in body["grants"]):
         raise Illegal(f"event {event.seq} grants in a mode or number that does not exist")
     return record

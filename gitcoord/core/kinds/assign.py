@@ -6,9 +6,9 @@ The claims come first in the chain, all or none; the assignment is its last even
 from gitcoord.core import workers
 from gitcoord.core.asking import Take
 from gitcoord.core.asking import decide as decide_take
-from gitcoord.core.claims import Item, describe, own_claim
+from gitcoord.core.claims import Item, all_claims, describe, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.kinds.lapse import add_lapses, lost
+from gitcoord.core.kinds.lapse import collect, lost
 from gitcoord.core.nonces import remembered
 from gitcoord.core.rules import as_started, halted, open_session, require_open
 from gitcoord.core.sessions import Actor, Admission, admit, next_beat
@@ -21,6 +21,7 @@ from gitcoord.core.tasks import (
     held_by,
     number_of,
     ready,
+    task_file,
     task_record,
     the_task,
     unmet,
@@ -83,7 +84,7 @@ def _collect(chain: Chain, command: Assign, view: "View") -> "list[Beat]":
     # A place under a cap may be taken from any silent worker, whose task must not stay behind with it.
     named = bool(command.id) and not workers.settings(view).caps
     only = command.lapsed or ((command.id,) if named else ())
-    return add_lapses(chain, view, lost(chain.state, view, command.actor.agent, only))
+    return collect(chain, view, lost(chain.state, view, command.actor.agent, only), command.only)
 
 
 def _next(
@@ -92,7 +93,8 @@ def _next(
     agent = command.actor.agent
     mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
     held_up: list[dict[str, object]] = []
-    for id in [*mine, *ready(chain.state)]:
+    for index, id in enumerate(queue := [*mine, *ready(chain.state)]):
+        _read_on(chain, view, queue, index)
         task = task_record(chain.state, id)
         if task is None:
             continue
@@ -102,12 +104,18 @@ def _next(
         if answer.code in ("cap", "capacity"):
             return answer
         held_up.append({"id": id, "code": answer.code, "message": answer.message})
-        if len(held_up) >= _MOST:
-            break
-    return Decision(chain.events, beats, {"task": None, "held_up": held_up})
+    return Decision(chain.events, beats, {"task": None, "held_up": held_up[:_NAMED]})
 
 
-_MOST = 200  # so many tasks are tried before the asker is told that others are in the way
+_NAMED = 200  # of those that nobody could do now so many are named
+_FIRST = 8  # so many are tried one by one; then whole parts of the queue are read at a time, and all claims
+
+
+def _read_on(chain: Chain, view: "View", queue: list[str], index: int) -> None:
+    """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
+    if index >= _FIRST and not index & (index - 1):
+        chain.state.want([task_file(id) for id in queue[index : 2 * index]])
+        view.want_beats([claim["agent"] for claim in all_claims(chain.state)])
 
 
 def _own(chain: Chain, view: "View", task: "Record", command: Assign) -> "Decision | None":

@@ -112,6 +112,10 @@ def apply(state: "State", event: "Event") -> "Changes":
     own = record["from"] == event.agent
     if body["state"] not in (DECLINED, WITHDRAWN) or (body["state"] == DECLINED and (own or not body["reason"])):
         raise Illegal(f"event {event.seq} closes a handoff in a way that does not exist")
+    try:
+        one_line(body["reason"], "the reason", _REASON, empty=True)
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
     changes = closed_record(record, body["state"], event.agent, body["reason"], event.at)
     task = _task(state, record)
     if task is None:

@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence
+from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
 from gitcoord.errors import Refusal
 from gitcoord.names import shown
 from gitcoord.record import NamedTuple
@@ -49,8 +49,7 @@ def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal"
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
     if silent:
         event = chain.add("expire", expire_body(view, silent))
-        marked = judged_beats(view, silent, event.seq)
-        beats = [*(beat for beat in beats if beat.agent not in {b.agent for b in marked}), *marked]
+        beats = joined(beats, judged_beats(view, silent, event.seq))
     result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
@@ -84,6 +83,11 @@ def judged_beats(view: "View", silent: "list[tuple[Record, Silence]]", seq: int)
     return list(beats.values())
 
 
+def joined(beats: "list[Beat]", marked: "list[Beat]") -> "list[Beat]":
+    """One ref moves once: where a heartbeat was judged twice, the later mark counts."""
+    return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
+
+
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     """A sweep of what one client saw to be silent, which may be less than the server sees."""
     first, last = events[0], events[-1]
@@ -102,6 +106,8 @@ def apply(state: "State", event: "Event") -> "Changes":
     changes: Changes = {}
     for entry in event.body["claims"]:
         lose(state, event, entry, changes)
+        if not sound_evidence(entry):
+            raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
     return changes
 
 

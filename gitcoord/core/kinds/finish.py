@@ -11,6 +11,7 @@ from gitcoord.core.tasks import (
     ACTIVE,
     DONE,
     FAILED,
+    NEEDS_HUMAN,
     REVIEW,
     changed,
     described,
@@ -63,7 +64,7 @@ def decide(state: "State", command: Finish, view: "View") -> "Decision | Refusal
         return first
     if first is not None:
         return Decision([], [], {"task": described(task), "released": [], "repeated": True})
-    refusal = not_the_owner(state, task, command.actor.agent)
+    refusal = not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task)
     if refusal is not None:
         return refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
@@ -76,6 +77,17 @@ def decide(state: "State", command: Finish, view: "View") -> "Decision | Refusal
     assert after is not None
     beats = sign_of_life(state, command.actor, view)
     return Decision(chain.events, beats, {"task": described(after), "released": released})
+
+
+def _waits_for_a_person(task: "Record") -> "Refusal | None":
+    """What an agent gave to a person it does not take back by handing something in."""
+    if task["state"] != NEEDS_HUMAN:
+        return None
+    return Refusal(
+        "needs-human",
+        f"{task['id']} waits for a person, who decides how it goes on",
+        hints=(f"a person lets it go on: git coord task unblock {task['id']}",),
+    )
 
 
 def to_release(state: "State", view: "View", actor: Actor, task: "Record") -> "tuple[Item, ...]":
@@ -102,6 +114,8 @@ def apply(state: "State", event: "Event") -> "Changes":
     task = task_record(state, body["id"])
     if task is None or not_the_owner(state, task, event.agent) is not None or body["outcome"] not in _MAKE:
         raise Illegal(f"event {event.seq} finishes {body['id']}, which is not {event.agent}'s")
+    if _waits_for_a_person(task) is not None:
+        raise Illegal(f"event {event.seq} finishes {body['id']}, which waits for a person")
     try:
         if _MAKE[body["outcome"]](body["result"]) != body["result"]:
             raise Illegal(f"event {event.seq} hands in what was not made tidy")

@@ -58,6 +58,7 @@ def subject(event: "Event") -> str:
 def apply(state: "State", event: "Event") -> "Changes":
     try:
         key = check_key(event.body["key"])
+        one_line(event.body["reason"], "reason")
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     record = once_record(state, key)

@@ -9,7 +9,7 @@ from gitcoord.core.tasks import held_by, set_handoff, task_record, the_task
 from gitcoord.core.texts import one_line
 from gitcoord.core.workers import is_cap
 from gitcoord.errors import Refusal, UsageError
-from gitcoord.names import check_agent, check_word, covers, printable, shown
+from gitcoord.names import check_agent, check_word, covers, is_oid, printable, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -93,6 +93,10 @@ def check_facts(facts: "Record | None") -> "Record":
         if len(found[key]) > MOST:
             raise UsageError(f"a handoff lists at most {MOST} of its {key}")
     one_line(found["branch"], "the branch", 1000, empty=True)
+    if not all(
+        is_oid(oid) for oid in [*([found["head"]] if found["head"] else []), *(row[0] for row in found["commits"])]
+    ):
+        raise UsageError("a handoff names commits by their ids")
     for _, subject in found["commits"]:
         one_line(subject, "a commit's subject", empty=True)
     if sum(map(len, [*found["dirty"], *(row[0] for row in found["diffstat"])])) > 200_000:

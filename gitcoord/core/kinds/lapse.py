@@ -1,8 +1,14 @@
-"""lapse: the owners of tasks were lost (silent, or their sessions over). The tasks are open again, or wait for a person."""
+"""lapse: the owners of tasks were lost (silent, or their sessions over). The tasks are open again, or wait for a person.
 
+What a silent owner had claimed for such a task ends with it, in the next event of the same command: else whoever woke up
+would keep from others the paths of a task that it no longer has.
+"""
+
+from gitcoord.core.claims import all_claims
 from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.kinds.expire import expire_body, joined, judged_beats
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import Actor, dead
+from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
 from gitcoord.core.tasks import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
 from gitcoord.errors import Refusal
 from gitcoord.record import NamedTuple
@@ -15,6 +21,8 @@ if TYPE_CHECKING:
     from gitcoord.core.state import Changes, State, View
     from gitcoord.core.tasks import Held
 
+    Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
+
 FIELDS = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
 
 
@@ -25,6 +33,7 @@ class Collect(NamedTuple):
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
     only: tuple[str, ...] = ()  # ids; none: all
+    claims: "Only" = None
 
 
 def decide(state: "State", command: Collect, view: "View") -> "Decision | Refusal":
@@ -32,7 +41,7 @@ def decide(state: "State", command: Collect, view: "View") -> "Decision | Refusa
     if refusal is not None:
         return refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    beats = add_lapses(chain, view, lost(state, view, command.actor.agent, command.only))
+    beats = collect(chain, view, lost(state, view, command.actor.agent, command.only), command.claims)
     rows = chain.events[0].body["tasks"] if chain.events else []
     return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
 
@@ -47,6 +56,29 @@ def lost(state: "State", view: "View", agent: str, only: tuple[str, ...] = ()) -
         for held, verdict in judged
         if verdict is not None and (held.agent != agent or verdict.rule == "session over")
     ]
+
+
+def collect(chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]", only: "Only" = None) -> "list[Beat]":
+    """The tasks of the lost are open again, and what the silent had claimed for them is free."""
+    beats = add_lapses(chain, view, rows)
+    silent = left_behind(chain, view, rows, only)
+    if not silent:
+        return beats
+    event = chain.add("expire", expire_body(view, silent))
+    return joined(beats, judged_beats(view, silent, event.seq))
+
+
+def left_behind(
+    chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]", only: "Only" = None
+) -> "list[tuple[Record, Silence]]":
+    """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
+    its claims until their ttl."""
+    gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
+    claims = [c for c in all_claims(chain.state) if (c["agent"], c["task"]) in gone] if gone else []
+    if only is not None:
+        claims = [c for c in claims if (c["space"], c["path"], c["agent"]) in only]
+    judged = [(c, silence(chain.state, view, c["agent"], c["session"], c["ttl"])) for c in claims]
+    return [row for row in judged if row[1].silent]
 
 
 def add_lapses(chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]") -> "list[Beat]":
@@ -89,7 +121,7 @@ def _task(state: "State", id: str) -> "Record":
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     first = events[0]
     only = tuple(row["id"] for row in first.body["tasks"])
-    return [(decide, Collect(actor, first.nonce, first.refused, only))]
+    return [(decide, Collect(actor, first.nonce, first.refused, only, ()))]
 
 
 def subject(event: "Event") -> str:
@@ -104,10 +136,20 @@ def apply(state: "State", event: "Event") -> "Changes":
         task = _task(state, row["id"])
         if (task["state"], task["owner"], task["session"]) != (ACTIVE, row["agent"], row["session"]):
             raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
-        if row["to"] != after_loss(task):
-            raise Illegal(f"event {event.seq} sends {row['id']} where it does not go")
+        if row["to"] != after_loss(task) or not sound_evidence(row):
+            raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
         changes.update(changed(state, task, lost_task(task, event.at, f"{row['agent']} was lost ({row['rule']})")))
+        _tell(state, event, task, changes)
     return changes
+
+
+def _tell(state: "State", event: "Event", task: "Record", changes: "Changes") -> None:
+    """Whoever lost it learns so with its next command."""
+    file = agent_file(task["owner"])
+    record = changes.get(file) or agent_record(state, task["owner"])
+    if record is not None:
+        row = {"space": "task", "path": task["id"], "token": task["token"], "by": event.agent, "seq": event.seq}
+        changes[file] = {**record, "lost": [*record["lost"], {**row, "cause": event.kind}][-MAX_LOST:]}
 
 
 def refs(state: "State", event: "Event") -> "dict[str, bool]":

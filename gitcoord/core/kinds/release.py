@@ -138,7 +138,8 @@ def _is_open(state: "State", agent: str) -> bool:
 
 def _not_held(state: "State", agent: str, missing: list[str]) -> Refusal:
     record = agent_record(state, agent)
-    lost = {shown(entry["path"], entry["space"]): entry for entry in record["lost"]} if record is not None else {}
+    rows = [entry for entry in record["lost"] if entry["space"] != "task"] if record is not None else []
+    lost = {shown(entry["path"], entry["space"]): entry for entry in rows}
     words = [f"{m} (lost to {lost[m]['by']})" if m in lost else m for m in missing]
     return Refusal(
         "not-held",

@@ -6,7 +6,7 @@ from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.finish import to_release
 from gitcoord.core.kinds.lapse import after_loss, lost_task
 from gitcoord.core.kinds.release import let_go
-from gitcoord.core.kinds.task import CONTENT, checked
+from gitcoord.core.kinds.task import CONTENT, checked, known
 from gitcoord.core.roles import not_an_approver
 from gitcoord.core.sessions import Actor
 from gitcoord.core.tasks import (
@@ -83,6 +83,10 @@ def decide(state: "State", command: Revise, view: "View") -> "Decision | Refusal
     if move in _EXPLAINED and not reason:
         raise UsageError(f"why is {command.id} {move}?", hints=("say so: --reason '...'",))
     content = checked(dict(command.set))
+    try:
+        content.update({"needs": known(state, content["needs"])} if "needs" in content else {})
+    except UsageError as error:
+        return Refusal("no-task", error.message, hints=error.hints)
     refusal = _illegal(state, task, move, command.owner, content) or _may_not(state, view, command.actor, task, move)
     if refusal is not None:
         return refusal

@@ -86,6 +86,8 @@ def _take_again(chain: Chain, actor: Actor, view: "View", session: int, row: "Re
     from gitcoord.core.asking import access_to
 
     item = Item(*row["item"])
+    if _is_for_another(chain.state, row["task"], actor.agent):
+        return False
     if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row["mode"], row["units"], view):
         return False
     standing = in_the_way(chain.state, view, item, actor.agent, row["mode"], row["units"])
@@ -96,6 +98,14 @@ def _take_again(chain: Chain, actor: Actor, view: "View", session: int, row: "Re
     body = {**grant, "session": session, "items": [list(item)], "bases": [row["base"]], "capacity": capacity}
     chain.add("claim", body)
     return True
+
+
+def _is_for_another(state: "State", id: str, agent: str) -> bool:
+    """Was it claimed for a task that went back into the queue? It comes with the task, to whoever takes that."""
+    from gitcoord.core.tasks import task_record
+
+    task = task_record(state, id) if id else None
+    return task is not None and task["owner"] != agent
 
 
 def _is_somebody(state: "State", view: "View", agent: str) -> bool:

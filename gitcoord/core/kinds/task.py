@@ -26,6 +26,8 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitcoord.core.codec import Record, Shape
     from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
@@ -88,7 +90,7 @@ def decide(state: "State", command: Add, view: "View") -> "Decision | Refusal":
 
 
 def _body(state: "State", new: New, view: "View") -> "Record":
-    needs = [_known(state, need) for need in dict.fromkeys(new.needs)]
+    needs = known(state, new.needs)
     limit = new.limit or settings(view).attempts or ATTEMPTS
     content = checked({**{key: getattr(new, key) for key in CONTENT}, "needs": needs, "limit": limit})
     return {
@@ -96,6 +98,11 @@ def _body(state: "State", new: New, view: "View") -> "Record":
         "key": check_word(new.key, "key") if new.key else "",
         "owner": check_agent(new.owner) if new.owner else "",
     }
+
+
+def known(state: "State", needs: "Iterable[str]") -> list[str]:
+    """The ids of tasks that are named by their ids or their keys, each once."""
+    return list(dict.fromkeys(_known(state, need) for need in dict.fromkeys(needs)))
 
 
 def _known(state: "State", need: str) -> str:
