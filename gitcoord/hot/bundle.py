@@ -52,6 +52,14 @@ GROUPS = {
         "gitcoord.app.sessions",
         "gitcoord.core.kinds.claim",
     ],
+    "guard": [
+        "gitcoord.hot.host",
+        "gitcoord.app.context",
+        "gitcoord.store.loose",
+        "gitcoord.hot.guarding",
+        "gitcoord.app.validators",
+        "gitcoord.core.kinds.claim",
+    ],
     "receive": [
         "gitcoord.hot.host",
         "gitcoord.app.context",
@@ -237,7 +245,8 @@ def _order(leaders: list[str], needs: dict[str, list[str]]) -> list[str]:
         if "." in name:
             visit(name.rpartition(".")[0])
         for needed in needs[name]:
-            if needed != name:
+            # What a package imports from below itself is found when its own code runs.
+            if needed != name and not needed.startswith(name + "."):
                 visit(needed)
         if name not in order:
             order.append(name)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -244,15 +245,23 @@ def small(tmp_path: Path) -> Iterator[Served]:
     with serving("git") as server:
         bare = server.repositories / "small.git"
         bare.mkdir()
-        words = [program("mount"), "-t", "tmpfs", "-o", "size=4m", "none", str(bare)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"no disk of its own: {done.stderr.strip()}")
-        try:
-            yield server.create("small")
-        finally:
-            server.stop()
-            subprocess.run([program("umount"), "-l", str(bare)], check=True)
+        with small_disk(bare, "4m"):
+            try:
+                yield server.create("small")
+            finally:
+                server.stop()
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[None]:
+    words = [program("mount"), "-t", "tmpfs", "-o", f"size={size}", "none", str(place)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no disk of its own: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run([program("umount"), "-l", str(place)], check=True)
 
 
 def free(place: Path) -> int:
@@ -288,4 +297,22 @@ def test_the_servers_disk_is_full(small: Served, tmp_path: Path) -> None:
     (realm.bare / "ballast").unlink()
     realm.assert_sound()
     assert two.take("shared/a", "bob").code == 1 and two.take("shared/b", "bob").code == 0
+    realm.assert_sound()
+
+
+@DAEMON
+@pytest.mark.namespaces
+def test_the_disk_of_the_notes_is_full(realm: Realm) -> None:
+    """There is room for what is pushed, but none to note that it is landing: nobody could wait for it, so it does not land."""
+    one = realm.clone("one", "alice")
+    assert one.take("shared/a", "alice").code == 0
+    one.work("shared/a", "alice")
+    before = realm.refs()
+    with small_disk(realm.bare / "gitcoord/inflight", "64k"):
+        fill(realm.bare / "gitcoord/inflight", 0)
+        pushed, done = one.push(option="alice"), one.take("shared/b", "alice")
+        assert pushed.code != 0 and "cannot note that this push is landing" in pushed.err, pushed
+        assert (done.code, done.json["error"]) == (1, "host") and "cannot note" in done.json["message"], done
+        assert realm.refs() == before
+    assert one.push(option="alice").code == 0 and one.take("shared/b", "alice").code == 0
     realm.assert_sound()

@@ -135,7 +135,7 @@ class Race:
 
 @long_timeout
 def test_no_stale_write_lands(tmp_path: Path) -> None:
-    rounds, seed = soak(12, 3000), os.environ.get("GITCOORD_SEED", "48")
+    rounds, seed = soak(8, 3000), os.environ.get("GITCOORD_SEED", "48")
     began = time.monotonic()
     parts = [(first, min(CHUNK, rounds - first)) for first in range(0, rounds, CHUNK)]
     with ThreadPoolExecutor(LANES) as lanes:

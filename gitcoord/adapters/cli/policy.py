@@ -76,6 +76,29 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;[rules]
 ;	ack = true
 
+# Checks beyond these: a line in the changelog, a record of decisions, nothing unfinished on
+# deploys, no text that would give agents orders, no work left behind, no running in circles,
+# a budget; and commands of your own (0: pass, 1: block, 2: warn). [rollout] has their stages.
+;[validator "changelog"]
+;	path = src/**
+;[validator "decision"]
+;	path = src/core/**
+;	records = docs/adr
+;[validator "placeholders"]
+;	path = site/**
+;[validator "injection"]
+;	enabled = true
+;[validator "handoff"]
+;	enabled = true
+;[validator "spiral"]
+;	enabled = true
+;[validator "budget"]
+;	calls = 2000
+;	time = 8h
+;[validator "lint"]
+;	command = make -s lint
+;	on = commit
+
 # Where this project is deployed to: 'git coord deploy production -- <command>' refuses
 # a stale copy, and runs 'verify' against the public surface afterwards.
 ;[deploy "production"]
