@@ -20,6 +20,15 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 # for the agent at the moment in which it writes there. Off: it has to claim the path itself.
 [guard]
 	autoclaim = true
+	# A shell command of which it cannot be told what it writes: allow, warn, ask or deny.
+	;unknown = allow
+	# Places outside this repository that agents neither read nor write, or not without a person's word:
+	;denyRead = ~/.ssh
+	;denyRead = ~/.aws
+	;denyRead = ~/.gnupg
+	;askRead = ~/notes
+	# What it means that a tool's action could not be judged: deny or warn.
+	;onError = deny
 
 # How far each rule is rolled out: monitor (only recorded), warn, enforce. A rule that is
 # not named here is enforced. To begin gently:
@@ -134,6 +143,9 @@ ATTRIBUTES = """# Paths that need a write claim before they are changed ('dir/**
 # Nobody changes these, or only with a person's approval, or with a warning:
 # secrets/** gitcoord-guard=block
 # billing/** gitcoord-guard=checkpoint
+# Agents' tools do not read these, or not without a person's word:
+# secrets/** gitcoord-read=deny
+# personal/** gitcoord-read=ask
 # Only these roles write here:
 # tests/** gitcoord-writers=test,code
 """
