@@ -348,6 +348,13 @@ def note_figures(name: str, arena: Arena, loops: Housekeeping | None, began: flo
     figures["events"] = len(arena.project.events())
     if loops is not None:
         figures["background"] = dict(loops.counts)
+    put_figures(name, figures)
+
+
+def put_figures(name: str, figures: Row) -> None:
+    """Only the long form has figures worth keeping."""
+    if not SOAK:
+        return
     SOAK_OUT.parent.mkdir(exist_ok=True)
     with open(SOAK_OUT, "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
