@@ -98,7 +98,7 @@ def _deeds(stage: "Stage", event: "ToolEvent", *, watched: bool) -> Deeds:
             if effect.kind in ("write", "delete"):
                 writes.append(effect.path)
             elif effect.kind == "read":
-                reads.append(effect.path)
+                reads += [effect.path] if effect.path else []  # which file cannot be told
             elif effect.kind == "bypass":
                 bypasses.append(effect.detail or effect.word)
             else:

@@ -2,6 +2,7 @@
 
 import posix
 import time
+from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
 
 from gitcoord.core.codec import dumps
 from gitcoord.core.durations import format_duration
@@ -119,8 +120,16 @@ def put(fd: int, text: str) -> None:
         posix._exit(141)
 
 
+def _interrupted(number: int, frame: object) -> None:
+    """Once is enough: at a terminal `git` passes on to its command the Ctrl-C that this got itself, while it cleans up."""
+    signal(SIGINT, SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def guarded(screen: Screen, body: "Callable[[], int]") -> int:
     """Run a command; whatever goes wrong ends as one error with its exit code, never as a traceback."""
+    if getsignal(SIGINT) is default_int_handler:
+        signal(SIGINT, _interrupted)
     try:
         return body()
     except GitcoordError as error:

@@ -86,7 +86,7 @@ class Worker:
         try:
             deed()
         except Refused as refused:
-            assert refused.code in ("not-yours", "not-open", "handoff"), (refused.code, refused.message)
+            assert refused.code in ("not-yours", "not-open", "handoff", "move"), (refused.code, refused.message)
             what = "refused"
         self.log.write(json.dumps({"name": self.name, "what": what, "id": id}) + "\n")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.adapters.cli.supervise import is_echo
 from tests.race.history import Row
 from tests.race.support import SOAK, Answer, Project, running, wait_until
 
@@ -216,6 +217,18 @@ def test_ctrl_c_in_a_terminal(scene: Scene, command: list[str], trap: str, code:
     assert mine(scene.told("take")) == [("alice", "a")]
     assert scene.agent("alice")["state"] == "ended"
     assert scene.project.holders("a") == []
+
+
+def test_one_ctrl_c_is_one() -> None:
+    """`git` passes it on to us, who got it ourselves: an agent that got it twice would take that for the wish to end it.
+
+    Whether it arrives as a second one is a matter of microseconds, so it is asked here and not tried.
+    """
+    git = os.getppid()
+    assert not is_echo(signal.SIGINT, git), "it was sent to git alone"
+    assert not is_echo(signal.SIGINT, 0), "from the terminal"
+    assert is_echo(signal.SIGINT, git)
+    assert not is_echo(signal.SIGINT, os.getpid()) and not is_echo(signal.SIGTERM, git)
 
 
 def test_committed_work_is_released_with_its_commit(scene: Scene) -> None:

@@ -45,6 +45,21 @@ def block_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
 
+_typed: dict[int, float] = {}  # when the terminal last sent a signal
+
+
+def is_echo(came: int, sender: int) -> bool:
+    """Is this a Ctrl-C a second time? `git`, which started us, passes on what the whole group got from the terminal.
+
+    An agent that got it twice would take that for the wish to end it.
+    """
+    now = time.monotonic()
+    if not sender:
+        _typed[came] = now
+        return False
+    return sender == os.getppid() and now - _typed.get(came, -GRACE) < GRACE
+
+
 class Supervisor:
     """Watches over one child after another, under one agent's name."""
 
@@ -90,6 +105,8 @@ class Supervisor:
             came, sender = bell.wait(self._pause(), *_SIGNALS)
             if came in _STOPPING:
                 self.stopped_by = came
+            if is_echo(came, sender):
+                continue
             if came in (signal.SIGTERM, signal.SIGHUP) or (came in (signal.SIGINT, signal.SIGQUIT) and sender):
                 os.kill(self._pid, came)  # from the terminal the child got it itself
 

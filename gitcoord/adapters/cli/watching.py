@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from gitcoord.adapters.cli.shared import act
-from gitcoord.adapters.cli.supervise import exit_code
+from gitcoord.adapters.cli.supervise import exit_code, is_echo
 from gitcoord.app.ledger import Commit, read_snapshot
 from gitcoord.app.log import paths_of
 from gitcoord.app.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor
@@ -234,7 +234,7 @@ class Watch:
             came = signal.sigtimedwait({signal.SIGCHLD, *_STOPPING}, 1.0)
             if came is not None and came.si_signo in _STOPPING:
                 self._stopped = came.si_signo
-                if came.si_pid or came.si_signo != signal.SIGINT:
+                if not is_echo(came.si_signo, came.si_pid) and (came.si_pid or came.si_signo != signal.SIGINT):
                     os.kill(pid, came.si_signo)  # from the terminal the command got it itself
 
 
