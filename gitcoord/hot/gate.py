@@ -199,7 +199,7 @@ def _hints(refused: "list[Verdict]") -> list[str]:
 
 def _line(verdict: "Verdict") -> str:
     where = f"{printable(verdict.path)}: " if verdict.path else ""
-    commit = f" ({verdict.commit[:12]})" if verdict.commit else ""
+    commit = f" (in {verdict.commit[:12]})" if verdict.commit and verdict.commit[:12] not in verdict.message else ""
     return f"{where}{verdict.message}{commit} [{verdict.rule}]"
 
 
