@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GIT = ["git", "--no-replace-objects"]
 _RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}
-_NOTHING = ("unspecified", "unset", "false")
+_NOTHING = ("unset", "false")
 
 
 class Line:
@@ -44,12 +44,17 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
     answers = source.answers(paths)
     rows: list[dict[str, object]] = []
     for path in paths:
-        rules = []
+        rules, lifted = [], []
         for attribute in ATTRIBUTES:
             value = answers[path].get(attribute, "unspecified")
-            if value in _NOTHING:
+            if value == "unspecified":
                 continue
             line = _deciding(ctx, source, lines, path, attribute)
+            if value in _NOTHING:
+                lifted.append(
+                    {"attribute": attribute, "file": line.file if line else "", "line": line.number if line else 0}
+                )
+                continue
             rule = _RULE_OF.get(attribute, "")
             rules.append(
                 {
@@ -61,7 +66,7 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
             rules.append(
                 {"attribute": "rules.ack", "value": "true", "file": CONFIG, "line": 0, "stage": policy.stage("rules")}
             )
-        rows.append({"path": path, "commit": source.commit, "rules": rules})
+        rows.append({"path": path, "commit": source.commit, "rules": rules, "lifted": lifted})
     return rows
 
 

@@ -149,13 +149,12 @@ class _Judge:
         self._guard(agent, step, change)
         lack = self._lineages.lacking(step, change, source)
         if lack is not None:
-            merge = f"git merge {lack['commit'][:12]}"
             self._add(
                 "lineage", change.path, agent,
                 f"it does not contain what {lack['agent']} released there ({lack['commit'][:12]}, event {lack['seq']})",
                 step=step, change=change,
                 hints=(
-                    f"bring it in: {merge if step.oid else f'git stash && {merge} && git stash pop'}",
+                    f"bring it in: git merge {'' if step.oid else '--autostash '}{lack['commit'][:12]}",
                     f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
                 ),
             )  # fmt: skip
