@@ -29,7 +29,7 @@ __gitcoord_coord_options() {
     role) echo "--clear --json" ;;
     worktree) echo "--agent= --path= --branch= --from= --discard-ignored --json" ;;
     server) echo "--account= --dry-run --json" ;;
-    commit) echo "--message= --file= --trailer= --force --json" ;;
+    commit) echo "--message= --file= --trailer= --force --quiet --json" ;;
     install-hooks | uninstall-hooks) echo "--dry-run --json" ;;
     setup) echo "--yes --dry-run --tool= --no-tools --user --json" ;;
     teardown) echo "--yes --dry-run --force --user --json" ;;

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OVERLAY = "private overlay"
 _GIT = ["git", "--no-replace-objects"]
 _RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}
-_NOTHING = ("unspecified", "unset", "false")
+_NOTHING = ("unset", "false")
 
 
 class Line:
@@ -50,10 +50,16 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
     committed = source.committed_answers(paths) if source.overlay is not None else answers
     rows: list[dict[str, object]] = []
     for path in paths:
-        rules = []
+        rules, lifted = [], []
         for attribute in ATTRIBUTES:
             value = answers[path].get(attribute, "unspecified")
+            if value == "unspecified":
+                continue
+            line = _deciding(ctx, source, lines, path, attribute)
             if value in _NOTHING:
+                lifted.append(
+                    {"attribute": attribute, "file": line.file if line else "", "line": line.number if line else 0}
+                )
                 continue
             rule = _RULE_OF.get(attribute, "")
             row = {"attribute": attribute, "value": value, "stage": policy.stage(rule) if rule else "enforce"}
@@ -62,13 +68,12 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
                 value = PRIVATE if SECRET in answers[path] else value
                 rules.append({**row, "value": value, "file": OVERLAY, "line": 0})
                 continue
-            line = _deciding(ctx, source, lines, path, attribute)
             rules.append({**row, "file": line.file if line else "", "line": line.number if line else 0})
         if policy.ack and source.rules:
             rules.append(
                 {"attribute": "rules.ack", "value": "true", "file": CONFIG, "line": 0, "stage": policy.stage("rules")}
             )
-        rows.append({"path": path, "commit": source.commit, "rules": rules})
+        rows.append({"path": path, "commit": source.commit, "rules": rules, "lifted": lifted})
     return rows
 
 

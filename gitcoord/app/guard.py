@@ -51,7 +51,7 @@ class _Looking(View):
         if what[0] in ("gone", "head", "restrictions"):
             return super().fact(*what)
         if self._history is None:
-            from gitcoord.app.gate import Reading
+            from gitcoord.app.judging import Reading
 
             self._history = Reading(self._ctx, self._snapshot, self._paths)
         return self._history.fact(*what)

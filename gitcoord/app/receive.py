@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gitcoord.app.accounts import Pusher
     from gitcoord.app.context import Context
-    from gitcoord.app.gate import Move, Outcome
+    from gitcoord.app.judging import Move, Outcome
     from gitcoord.app.receive_code import CodePush
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event

@@ -4,7 +4,7 @@ Two phases: what the push changes is gathered first, without the ledger's claims
 ledger that landed before it could be told (`store/inflight.py`).
 """
 
-from gitcoord.app.gate import Gate, Move
+from gitcoord.app.judging import Judging, Move
 from gitcoord.app.ledger import read_snapshot
 from gitcoord.app.policy import Source
 from gitcoord.core.deploys import match, targets
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.accounts import Pusher
     from gitcoord.app.context import Context
-    from gitcoord.app.gate import Outcome
+    from gitcoord.app.judging import Outcome
     from gitcoord.app.ledger import Snapshot
     from gitcoord.app.limits import Limits
     from gitcoord.core.deploys import Target
@@ -44,7 +44,7 @@ def _nobody() -> "Actor":
     raise AssertionError("who pushes is told by what is gathered")
 
 
-class CodePush(Gate):
+class CodePush(Judging):
     _runs_commands = False  # whoever may land a policy may not run commands here
 
     def __init__(self, ctx: "Context", pusher: "Pusher", moves: "list[Move]", limits: "Limits") -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gitcoord.app.accounts import Pusher
     from gitcoord.app.context import Context
-    from gitcoord.app.gate import Move
+    from gitcoord.app.judging import Move
     from gitcoord.app.limits import Limits
     from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Beat

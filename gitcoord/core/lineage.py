@@ -4,7 +4,7 @@ Each release left, for every file it changed, a record of commit, mode and blob.
 the record's work is contained where the change starts: the released commit is an ancestor there, or some commit since the
 merge base had exactly its mode and blob, or a clean merge with it changes nothing at that path, or one of these holds for a
 later release that was built upon it. What is itself released work (the released commits, a squash, a rebase or a merge of
-them) brings its record along.
+them) brings its record along. And a merge among the steps that are judged, above the change, may bring it in afterwards.
 """
 
 from gitcoord.core.claims import Item, key_of
@@ -93,9 +93,30 @@ class Lineages:
             if source is not None and record["seq"] >= source["seq"]:
                 continue
             places = [*step.parents, *([source["commit"]] if source is not None else ())]
-            if not any(self._contained(place, record) for place in places):
+            if not any(self._contained(place, record) for place in places) and not self._joined(
+                step, change.path, record
+            ):
                 return record
         return None
+
+    def _joined(self, step: "Step", path: str, record: "Record") -> bool:
+        """Does a later step merge this one with something that contains the record's work?
+
+        It counts if git made the merge alone at that path, or if what it leaves there is work of its own, for which a claim
+        is needed: not if it takes one released side and so drops the other.
+        """
+        above = {step.oid}
+        for later in self._steps[self._steps.index(step) + 1 :]:
+            sides = [parent for parent in later.parents if parent not in above]
+            if len(sides) == len(later.parents):
+                continue
+            above.add(later.oid)
+            change = _at(later, path)
+            if change is not None and self.source(later, change) is not None:
+                continue
+            if any(self._contained(side, record) for side in sides):
+                return True
+        return False
 
     def _is_part(self, step: "Step", record: "Record") -> bool:
         """One of the commits that were released."""
@@ -146,10 +167,15 @@ class Lineages:
         after: set[str] = set()
         for step in steps:
             builds = any(parent in after for parent in step.parents)
-            change = next((change for change in step.changes if change.path == path), None)
+            change = _at(step, path)
             lands = change is not None and self.source(step, change) is not None
             if change is not None and not builds:
                 first.add(step.oid)
             if builds or (change is not None and not lands):
                 after.add(step.oid)
         return first
+
+
+def _at(step: "Step", path: str) -> "Change | None":
+    """What a step changes at a path."""
+    return next((change for change in step.changes if change.path == path), None)

@@ -17,7 +17,7 @@ from gitcoord.names import printable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
-    from gitcoord.app.gate import Move, Outcome
+    from gitcoord.app.judging import Move, Outcome
     from gitcoord.core.judge import Verdict
     from gitcoord.core.sessions import Actor
     from gitcoord.hot.render import Screen
@@ -120,7 +120,7 @@ def _moves(ctx: "Context", hook: str) -> "list[Move] | None":
     """What git says on stdin; None for hooks that are about the index."""
     if hook in ("pre-commit", "pre-merge-commit"):
         return None
-    from gitcoord.app.gate import Move
+    from gitcoord.app.judging import Move
 
     data = b""
     while part := posix.read(0, 65536):
@@ -199,7 +199,7 @@ def _hints(refused: "list[Verdict]") -> list[str]:
 
 def _line(verdict: "Verdict") -> str:
     where = f"{printable(verdict.path)}: " if verdict.path else ""
-    commit = f" ({verdict.commit[:12]})" if verdict.commit else ""
+    commit = f" (in {verdict.commit[:12]})" if verdict.commit and verdict.commit[:12] not in verdict.message else ""
     return f"{where}{verdict.message}{commit} [{verdict.rule}]"
 
 

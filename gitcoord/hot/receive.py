@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.accounts import Pusher
     from gitcoord.app.context import Context
-    from gitcoord.app.gate import Move, Outcome
+    from gitcoord.app.judging import Move, Outcome
     from gitcoord.core.judge import Verdict
     from gitcoord.store.inflight import Inflight
     from gitcoord.store.process import Environ
@@ -191,7 +191,7 @@ def _judge(ctx: "Context", registry: "Inflight", env: "Environ", data: bytes) ->
 
 
 def _moves(data: bytes) -> "list[Move]":
-    from gitcoord.app.gate import Move
+    from gitcoord.app.judging import Move
 
     moves = []
     for line in data.decode("utf-8", "surrogateescape").split("\n"):

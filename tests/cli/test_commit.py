@@ -70,6 +70,8 @@ def test_only_the_named_file(world: World) -> None:
     assert world.git("reflog", "-1", "--format=%gs") == "commit: work on it"
     assert world.git("reflog", "-1", "--format=%gs", "main") == "commit: work on it"
     assert left_over(world) == []
+    world.write("one", "more\n")
+    assert commit(world, "-q", "--", "one") == Done(0, "", "")
 
 
 def test_deletions_modes_links_and_new_files(world: World) -> None:
@@ -589,7 +591,7 @@ def test_a_hook_that_fails_refuses(world: World, name: str) -> None:
     hook(world, name, f"{gate}echo not so; exit 1\n")
     world.write("one", "mine\n")
     before = world.refs()
-    found = commit(world, "one")
+    found = commit(world, "--quiet", "one")
     assert found.code == 1 and f"error: the {name} hook said no" in found.err, found
     assert "not so" in found.err or name[0] == "r"
     assert world.refs() == before and status(world) == [" M one"]

@@ -374,34 +374,7 @@ def test_in_a_linked_work_tree(project: Project, tmp_path: Path) -> None:
     assert project.try_git(*words, agent="alice", cwd=linked).code == 0
 
 
-# --- a gate that cannot judge refuses ------------------------------------------------------------------------------
-
-
-def _lost_ledger(project: Project) -> None:
-    project.unhooked("update-ref", "-d", "refs/heads/gitcoord")
-
-
-def _broken_policy(project: Project) -> None:
-    project.commit({".gitcoord/config": "[rollout\n"})
-
-
-def _senseless_policy(project: Project) -> None:
-    project.commit({".gitcoord/config": "[rollout]\n\tunclaimed = perhaps\n"})
-
-
-def _unreadable_object(project: Project) -> None:
-    tree = project.git("rev-parse", "gitcoord^{tree}")
-    file = project.top / ".git/objects" / tree[:2] / tree[2:]
-    file.chmod(0o600)
-    file.write_bytes(b"damaged")
-
-
-@pytest.mark.parametrize("trouble", [_lost_ledger, _broken_policy, _senseless_policy, _unreadable_object])
-def test_a_gate_that_cannot_judge_is_closed(project: Project, trouble: object) -> None:
-    project.claim("shared/a", agent="alice")
-    trouble(project)  # type: ignore[operator]
-    done = project.try_commit({"free/x": "new\n"}, "alice")
-    assert done.code != 0 and "could not be judged" in done.err and "--no-verify" in done.err, done
+# --- where a gate looks --------------------------------------------------------------------------------------------
 
 
 def test_a_missing_index_of_the_attributes_is_not_taken_for_no_rules(project: Project) -> None:

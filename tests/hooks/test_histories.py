@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from gitcoord.app.claims import disown, release, take
-from gitcoord.app.gate import Gate, Move
+from gitcoord.app.gate import Gate
 from gitcoord.app.init import init
+from gitcoord.app.judging import Move
 from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
 from gitcoord.core.judge import Verdict

@@ -78,7 +78,7 @@ def test_stale_work_is_refused_and_its_repair_passes(project: Project, kind: str
     assert refused(done, "lineage", path) and commit[:12] in done.err, done
     project.commit({}, "past the hooks", "alice")
     assert refused(project.push("stale", agent="alice"), "lineage", path)
-    # The repair that the refusal names: bring the released work in, then do one's own on top.
+    # Bring the released work in, then do one's own on top.
     project.branch("mended")
     project.git("merge", "-q", "--no-edit", commit, agent="alice")
     if kind == "resurrection":
@@ -89,6 +89,33 @@ def test_stale_work_is_refused_and_its_repair_passes(project: Project, kind: str
     assert project.push("mended", agent="alice").code == 0
 
 
+@pytest.mark.parametrize("way", ["clean", "conflict", "something else", "dropped"])
+def test_a_merge_above_it_brings_it_in(project: Project, way: str) -> None:
+    """The repair that a refused push names. It is none where it takes one side and drops the other."""
+    line = "line 3\n" if way == "conflict" else "line 20\n"
+    commit = released(project)
+    project.branch("mine")
+    project.claim("shared/a", agent="alice")
+    project.commit({"shared/a": LONG.replace(line, "alice's\n")}, agent="alice")
+    project.commit({"free/x": "more\n"}, agent="alice")
+    done = project.push("mine", agent="alice")
+    assert refused(done, "lineage", "shared/a") and f"hint: bring it in: git merge {commit[:12]}\n" in done.err
+    if way == "something else":
+        project.branch("other")
+        commit = project.commit({"free/y": "y\n"}, agent="alice")
+        project.switch("mine")
+    if way == "dropped":
+        project.claim("release", "shared/a", agent="alice")
+        project.unhooked("merge", "-q", "-s", "ours", "--no-edit", commit)
+        assert refused(project.push("mine", agent="boss"), "lineage", "shared/a")
+        return
+    merged = project.try_git("merge", "-q", "--no-edit", commit, agent="alice")
+    if way == "conflict":
+        assert merged.code == 1 and project.try_commit({"shared/a": "both\n"}, "alice").code == 0
+    done = project.push("mine", agent="alice")
+    assert refused(done, "lineage", "shared/a") if way == "something else" else done.code == 0, done
+
+
 def test_disowning_clears_it(project: Project) -> None:
     released(project)
     project.branch("stale")
@@ -97,6 +124,20 @@ def test_disowning_clears_it(project: Project) -> None:
     assert refused(project.try_commit({}, "alice"), "lineage")
     project.claim("disown", "shared/a", "--reason", "abandoned", agent="alice")
     assert project.try_commit({}, "alice").code == 0
+
+
+def test_a_refused_commit_names_a_command_that_helps(project: Project) -> None:
+    released(project)
+    project.branch("mine")
+    project.claim("shared/a", agent="alice")
+    _text(project.top)
+    done = project.try_commit({}, "alice")
+    (hint,) = [line for line in done.err.splitlines() if "bring it in: " in line]
+    done = project.try_git(*hint.partition("bring it in: git ")[2].split(" "), agent="alice")
+    assert done.code == 0, done
+    assert project.try_commit({}, "alice").code == 0
+    text = (project.top / "shared/a").read_text()
+    assert "bob's\n" in text and "alice's\n" in text
 
 
 def test_a_binary_that_cannot_be_merged_is_missing(project: Project) -> None:
@@ -117,7 +158,7 @@ def test_the_newest_of_what_is_missing_is_named(project: Project) -> None:
     project.branch("mine")
     project.claim("shared/a", agent="alice")
     done = project.try_commit({"shared/a": "mine\n"}, "alice")
-    assert refused(done, "lineage", "shared/a") and f"git merge {newest[:12]}" in done.err
+    assert refused(done, "lineage", "shared/a") and f"git merge --autostash {newest[:12]}" in done.err
 
 
 def test_work_of_another_beginning_is_missing_too(project: Project) -> None:

@@ -378,7 +378,11 @@ def test_explain_names_the_line_that_decides(project: Project) -> None:
         ],
         "free/x": [],
     }
+    lifted = [(row["path"], [(r["attribute"], r["file"], r["line"]) for r in row["lifted"]]) for row in rows]
+    assert lifted == [("shared/a", [("gitcoord-claim", "shared/.gitattributes", 3)]), ("shared/b", []), ("free/x", [])]
     assert "no rule" in project.coord("policy", "explain", "free/x").out
+    shown = project.coord("policy", "explain", "shared/a").out
+    assert "no rule" in shown and "gitcoord-claim is lifted  (shared/.gitattributes:3)" in shown
 
 
 def test_explain_before_anything_is_committed(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ class Stage:
         self.home = home
         self.repo = home / "project"
         self.winner = ""
+        self.core = ""  # the commit that was released and has not landed
         kept = ("PATH", "LANG", "TERM")
         self.env = {name: os.environ[name] for name in kept if name in os.environ}
         self.env |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -68,7 +70,7 @@ class Stage:
         return self._show(agent, words, ["git", *words])
 
     def _show(self, agent: str, words: tuple[str, ...], argv: list[str]) -> int:
-        print(f"  {agent + '$' if agent else '$'} git {' '.join(words)}")
+        print(f"  {agent + '$' if agent else '$'} git {shlex.join(words)}")
         process = self._start(agent, argv)
         out, _ = process.communicate()
         for line in out.splitlines():

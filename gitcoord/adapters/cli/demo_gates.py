@@ -19,7 +19,7 @@ def prepare(stage: "Stage") -> None:
     command.chmod(0o755)
     stage.env["PATH"] = f"{commands}:{stage.env['PATH']}"
     (stage.repo / ".gitattributes").write_text("src/** gitcoord-claim\n")
-    (stage.repo / "src" / "core.py").write_text("# core.py\n")
+    (stage.repo / "src" / "core.py").write_text("# core.py\nfast = False\n\n\n\nslow = True\n")
     (stage.repo / ".gitcoord").mkdir()
     (stage.repo / ".gitcoord/config").write_text(_CONFIG)
     stage.git("add", ".")
@@ -30,18 +30,23 @@ def prepare(stage: "Stage") -> None:
     stage.git("push", "-q", "-u", "origin", "main")
 
 
-def _work(stage: "Stage", branch: str, start: str, line: str) -> None:
-    stage.git("checkout", "-q", "-b", branch, start)
+def _work(stage: "Stage", branch: str, old: str, new: str) -> str:
+    """A line changed and committed, past the hooks, on a branch from main."""
+    stage.git("checkout", "-q", "-b", branch, "main")
     file = stage.repo / "src" / "core.py"
-    file.write_text(file.read_text() + line + "\n")
-    stage.git("commit", "--no-verify", "-qam", line)
+    file.write_text(file.read_text().replace(old, new))
+    stage.git("commit", "--no-verify", "-qam", new)
+    argv = ["git", "rev-parse", "--short=12", "HEAD"]
+    return subprocess.run(
+        argv, check=True, cwd=stage.repo, env=stage.env, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def scene_unclaimed(stage: "Stage") -> bool:
     """With hooks, what nobody claimed does not leave: fred pushes a change of a shared file"""
     prepare(stage)
     installed = stage.show("fred", "coord", "install-hooks")
-    _work(stage, "fred", "main", "fast = True")
+    stage.core = _work(stage, "fred", "fast = False", "fast = True")
     refused = stage.plain("fred", "push", "-q", "origin", "fred")
     stage.show("fred", "claim", "src/core.py")
     pushed = stage.plain("fred", "push", "-q", "origin", "fred")
@@ -52,16 +57,13 @@ def scene_unclaimed(stage: "Stage") -> bool:
 def scene_lineage(stage: "Stage") -> bool:
     """The claim is free again, but fred's work must not get lost: gina starts from a copy without it"""
     stage.show("gina", "claim", "src/core.py")
-    _work(stage, "gina", "main", "slow = False")
+    _work(stage, "gina", "slow = True", "slow = False")
     refused = stage.plain("gina", "push", "-q", "origin", "gina")
-    print("  gina brings his work in, and does hers on top")
-    stage.git("checkout", "-q", "-B", "gina", "fred")
-    file = stage.repo / "src" / "core.py"
-    file.write_text(file.read_text() + "slow = False\n")
-    committed = stage.plain("gina", "commit", "-q", "-am", "on top of fred's")
+    print("  she does what the hint says")
+    merged = stage.plain("gina", "merge", "-q", "--no-edit", stage.core)
     pushed = stage.plain("gina", "push", "-q", "origin", "gina")
     released = stage.show("gina", "claim", "release", "src/core.py")
-    return refused != 0 and (committed, pushed, released) == (0, 0, 0)
+    return refused != 0 and (merged, pushed, released) == (0, 0, 0)
 
 
 def scene_stale_deploy(stage: "Stage") -> bool:

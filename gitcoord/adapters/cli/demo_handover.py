@@ -23,7 +23,7 @@ def _edit(stage: "Stage", agent: str, line: str) -> int:
 def scene_handover(stage: "Stage") -> bool:
     """Work is handed over whole: ivan takes a task, stops in the middle, and judy goes on where he was"""
     stage.git("checkout", "-q", "main")
-    added = stage.show("boss", "coord", "task", "add", "Read", "numbers", "and", "strings", "--path", "src/parse.py")
+    added = stage.show("boss", "coord", "task", "add", "Read numbers and strings", "--path", "src/parse.py")
     taken = stage.show("ivan", "coord", "task", "next")
     worked = _edit(stage, "ivan", "numbers = True")
     print("  ivan must leave; he cannot just go")

@@ -125,15 +125,16 @@ def _overlay(call: Call) -> dict[str, str]:
 
 
 def _explained(row: dict[str, Any]) -> list[str]:
-    if not row["rules"]:
-        return ["  no rule: anybody may change it while nobody else holds it"]
-    lines = []
+    lines = [] if row["rules"] else ["  no rule: anybody may change it while nobody else holds it"]
     for rule in row["rules"]:
-        where = printable(rule["file"]) + (f":{rule['line']}" if rule["line"] else "")
         lines.append(
-            f"  {rule['attribute']}={printable(rule['value'])}  ({', '.join(filter(None, [where, rule['stage']]))})"
+            f"  {rule['attribute']}={printable(rule['value'])}  ({', '.join(filter(None, [_where(rule), rule['stage']]))})"
         )
-    return lines
+    return lines + [f"  {rule['attribute']} is lifted  ({_where(rule) or 'by a macro'})" for rule in row["lifted"]]
+
+
+def _where(rule: dict[str, Any]) -> str:
+    return printable(rule["file"]) + (f":{rule['line']}" if rule["line"] else "")
 
 
 @policy.command()

@@ -13,6 +13,7 @@ from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
 from gitcoord.hot import paths
 from gitcoord.hot.open import open_repository
+from gitcoord.hot.render import put
 from gitcoord.hot.verbs import Call
 from gitcoord.names import check_agent, check_word, printable, quote, shell_word
 
@@ -33,6 +34,7 @@ def commit(
         list[str] | None, typer.Option("--trailer", metavar="KEY=VALUE", help="Add a trailer to the message.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Commit ignored files too.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     json: Json = False,
 ) -> int:
     """Commit exactly these files, whatever anybody has staged, one commit after the other."""
@@ -48,12 +50,13 @@ def commit(
             trailers=tuple(trailer or ()),
             force=force,
         )
-        result = app_commit(call.ctx, command, call.environ, lambda line: call.screen.note(printable(line)))
+        # What a hook says is shown whatever we keep quiet about: it may be why nothing was committed.
+        result = app_commit(call.ctx, command, call.environ, lambda line: put(2, printable(line) + "\n"))
         call.screen.answer(result)
         _say_commit(call, result)
         return 0
 
-    return act(body, json=json)
+    return act(body, json=json, quiet=quiet)
 
 
 def _named(call: Call, word: str) -> tuple[str, tuple[str, ...]]:
