@@ -10,7 +10,8 @@ set -eu
 
 usage() {
     cat <<'END'
-usage: ./install.sh [--prefix DIR] [--dry-run]     install or upgrade, for this user
+usage: ./install.sh [--prefix DIR] [--with-mcp] [--dry-run]
+                                                   install or upgrade, for this user
    or: ./install.sh --uninstall [--prefix DIR] [--dry-run]
    or: ./install.sh --demo [--prefix DIR]          install, then show the main job in a throw-away repository
    or: ./install.sh --test [--soak] [<pytest argument>...]
@@ -18,6 +19,7 @@ usage: ./install.sh [--prefix DIR] [--dry-run]     install or upgrade, for this 
    or: ./install.sh --help
 
 Commands go to ~/.local/bin; everything else below ${XDG_DATA_HOME:-~/.local/share}. With --prefix: DIR/bin and DIR/share.
+With --with-mcp also what 'git coord mcp' needs; an upgrade keeps it.
 No repository and no shell start-up file is ever changed. Needs git 2.38 and Python 3.11 (or later); PYTHON names another one.
 END
 }
@@ -50,13 +52,14 @@ die() {
 }
 
 main() {
-    action=install prefix='' dry='' soak=''
+    action=install prefix='' dry='' soak='' mcp=''
     while [ $# -gt 0 ]; do
         case $1 in
         -h | --help) usage && exit ;;
         --uninstall) action=uninstall ;;
         --demo) action=demo ;;
         --dry-run) dry=1 ;;
+        --with-mcp) mcp=1 ;;
         --prefix)
             [ $# -gt 1 ] || die "--prefix needs a directory"
             prefix=$2
@@ -283,10 +286,12 @@ make_tree() {
     if [ -n "${GITCOORD_INSTALL_FROM:-}" ]; then
         "$PY" -I -m venv --without-pip "$tree"
         site=$(site_packages)
-        "$PY" -I - "$SOURCE" "$site" "$GITCOORD_INSTALL_FROM" <<'END'
+        "$PY" -I - "$SOURCE" "$site" "$GITCOORD_INSTALL_FROM" "$(has_mcp && say 1)" <<'END'
 import compileall, os, shutil, sys
-source, site, given = sys.argv[1:]
+source, site, given, mcp = sys.argv[1:]
 for name in os.listdir(given):
+    if not mcp and name in ("mcp", "mcp_types"):
+        continue
     if not name.startswith(("gitcoord", "_gitcoord", "__editable__", "pip", "__pycache__")) and not name.endswith(".pth"):
         os.symlink(os.path.join(os.path.abspath(given), name), os.path.join(site, name))
 shutil.copytree(f"{source}/gitcoord", f"{site}/gitcoord", ignore=shutil.ignore_patterns("__pycache__"))
@@ -297,8 +302,15 @@ END
     else
         "$PY" -I -m venv "$tree"
         site=$(site_packages)
-        run_pip "$tree" install "$SOURCE"
+        if has_mcp; then run_pip "$tree" install "${SOURCE}[mcp]"; else run_pip "$tree" install "$SOURCE"; fi
     fi
+}
+
+# The extra was asked for, or is there already.
+has_mcp() {
+    [ -z "$mcp" ] || return 0
+    before_this=$(listed tree)
+    [ -n "$before_this" ] && any_of "$before_this"/lib/python*/site-packages/mcp
 }
 
 site_packages() { "$tree/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }

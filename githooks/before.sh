@@ -3,7 +3,7 @@
 before=$0.before-gitcoord
 if [ -f "$before" ] && [ -x "$before" ]; then
     case $event/${1:-} in
-    pre-push/* | reference-transaction/prepared)
+    pre-push/* | pre-receive/* | reference-transaction/prepared)
         input=$(cat) # both read it
         if [ -n "$input" ]; then
             "$before" "$@" <<END || exit
@@ -16,6 +16,7 @@ END
             "$before" "$@" </dev/null || exit
         fi
         ;;
+    post-receive/*) ;; # runs it when its own work is done
     reference-transaction/*) exec "$before" "$@" ;; # the other states are none of gitcoord's
     *) "$before" "$@" || exit ;;
     esac

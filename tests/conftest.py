@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-_KEPT = ("GITCOORD_SOAK", "GITCOORD_REQUIRE_SERVERS")
+_KEPT = ("GITCOORD_SOAK", "GITCOORD_SOAK_OUT", "GITCOORD_SEED", "GITCOORD_REQUIRE_SERVERS")
 _STRIPPED = ("GIT_", "GITCOORD_", "XDG_", "SSH_")
 _AGENT_TOOLS = (
     "AIDER", "CLAUDE", "CODEX", "COPILOT", "CURSOR", "GEMINI", "OPENCODE", "WINDSURF",

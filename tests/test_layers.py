@@ -210,16 +210,37 @@ LOADED = {
     "list": EVERY + "gitcoord.app.look gitcoord.hot.looking",
     "take": EVERY
     + WRITING
-    + "gitcoord.app.restrict gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.expire gitcoord.core.kinds.init",
+    + "gitcoord.app.restrict gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.init",
     "release": EVERY + WRITING + "gitcoord.app.facts gitcoord.core.kinds.release",
 }
-WORDS = {"check": ["check", "src"], "take": ["src"], "release": ["release", "src"], "list": ["list"]}
+WORDS = {
+    "check": ["check", "src"],
+    "take": ["src"],
+    "release": ["release", "src"],
+    "list": ["list"],
+    "guard": ["guard"],
+}
+# What the guard of agents' tools loads before a write: it runs more often than all the others together.
+LOADED["guard"] = (
+    EVERY.replace("gitcoord.hot.paths gitcoord.hot.render gitcoord.hot.verbs", "")
+    + """
+errno fcntl gitcoord.app.guard gitcoord.app.look gitcoord.app.policy gitcoord.app.restrict gitcoord.app.seen
+gitcoord.app.validators gitcoord.core.guarding gitcoord.core.judge gitcoord.core.kinds.release gitcoord.core.lineage
+gitcoord.core.policy gitcoord.core.roles gitcoord.core.seen gitcoord.core.toolevents gitcoord.core.validators
+gitcoord.hot.conversations gitcoord.hot.coord gitcoord.hot.guard gitcoord.hot.guarding
+gitcoord.hot.tools gitcoord.hot.tools.claude gitcoord.hot.tools.words gitcoord.store.notes
+gitcoord.store.places
+"""
+)
 
 _PROGRAM = f"""
 import sys
 before = set(sys.modules)
 sys.path.insert(0, {str(ROOT)!r})
-from gitcoord.hot.main import main
+if sys.argv[1] == "guard":
+    from gitcoord.hot.coord import main
+else:
+    from gitcoord.hot.main import main
 code = main(sys.argv[1:])
 names = sorted(set(sys.modules) - before)
 sys.stderr.write("\\n" + " ".join(names))
@@ -227,12 +248,15 @@ sys.exit(code)
 """
 
 
+_EVENT = '{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Edit","tool_input":{"file_path":"src"}}'
+
+
 def _modules(top: Path, verb: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _PROGRAM, *WORDS[verb]], cwd=top, env={**os.environ, "GITCOORD_AGENT": "alice"},
-        capture_output=True, text=True, check=False,
+        capture_output=True, text=True, check=False, input=_EVENT if verb == "guard" else "",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 and (verb != "guard" or not done.stdout), done
     return done.stderr.rsplit("\n", 1)[1].split()
 
 
@@ -251,11 +275,11 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> "dict[str, list[str]]":
     )
     subprocess.run([sys.executable, "-I", "-S", "-c", init], cwd=top, check=True)
     found = {}
-    for verb in ("take", "check", "list", "release"):
+    for verb in ("take", "check", "list", "guard", "release"):
         before = git(top, "for-each-ref", "refs/gitcoord/sessions")
         found[verb] = _modules(top, verb)
         # Looking beats too, where a new slot has just begun: the next look within it is what is meant.
-        if verb in ("check", "list") and git(top, "for-each-ref", "refs/gitcoord/sessions") != before:
+        if verb in ("check", "list", "guard") and git(top, "for-each-ref", "refs/gitcoord/sessions") != before:
             found[verb] = _modules(top, verb)
     return found
 

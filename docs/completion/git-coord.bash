@@ -2,7 +2,7 @@
 # tests/cli/test_completion.py holds that commands and options agree with the command line.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
-__gitcoord_coord_commands="init run start stop journal task dispatch status agents kill revive halt unhalt sweep log why watch once number rules fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server demo version"
+__gitcoord_coord_commands="init run start stop journal task dispatch status agents kill revive halt unhalt sweep log why watch once number rules fsck resources gate policy approvals approve deny role install-hooks uninstall-hooks setup teardown sync deploy deploys commit worktree server guard mcp demo version"
 
 __gitcoord_coord_options() {
     case "$1" in
@@ -31,8 +31,8 @@ __gitcoord_coord_options() {
     server) echo "--account= --dry-run --json" ;;
     commit) echo "--message= --file= --trailer= --force --json" ;;
     install-hooks | uninstall-hooks) echo "--dry-run --json" ;;
-    setup) echo "--yes --dry-run --json" ;;
-    teardown) echo "--yes --dry-run --force --json" ;;
+    setup) echo "--yes --dry-run --tool= --no-tools --user --json" ;;
+    teardown) echo "--yes --dry-run --force --user --json" ;;
     sync) echo "--pull --fetch --no-fetch --json" ;;
     deploy) echo "--commit= --no-verify-surface --json" ;;
     status | agents | revive | unhalt | sweep | resources | deploys | version) echo "--json" ;;
@@ -61,6 +61,7 @@ _git_coord() {
     fi
 
     local kinds="init adopt claim release expire takeover disown start stop kill revive halt unhalt repair epoch notice request answer role deploy task assign lapse revise finish journal handoff accept close number once done forget ack"
+    local tools="claude codex gemini cursor copilot windsurf opencode"
     case "$prev,$cur" in
     *,--sync=*) __gitcomp_direct "$(__git_heads "" "${cur#--sync=}" " ")"; return ;;
     --sync,*) __gitcomp_direct "$(__git_heads "" "$cur" " ")"; return ;;
@@ -72,6 +73,8 @@ _git_coord() {
     --from,*) __git_complete_refs; return ;;
     *,--kind=*) __gitcomp "$kinds" "" "${cur#--kind=}"; return ;;
     --kind,*) __gitcomp "$kinds"; return ;;
+    *,--tool=*) __gitcomp "$tools" "" "${cur#--tool=}"; return ;;
+    --tool,*) __gitcomp "$tools"; return ;;
     *,--*) __gitcomp "$(__gitcoord_coord_options "$command")"; return ;;
     esac
 

@@ -1,4 +1,4 @@
-"""Alerts: the command of the local setting `gitcoord.alert` is told of expiries, reassigned tasks and long waits.
+"""Alerts: the command of the local setting `gitcoord.alert` is told of expiries, reassigned tasks, long waits and questions.
 
 The setting is git's own configuration, this user's: never the project's policy, which others can write. The command runs
 on its own, with one JSON object on its input; what becomes of it changes nothing.
@@ -59,6 +59,19 @@ def alert_of_wait(ctx: "Context", agent: str, claim: "dict[str, object]", waited
     append_file(file, f"{key}\n".encode())
     told = {key: claim[key] for key in ("path", "token", "reason", "task", "expected_seconds", "since")}
     row = {"alert": "long-wait", "holder": claim["agent"], **told, "waited_seconds": waited}
+    _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
+
+
+def alert_of_question(ctx: "Context", agent: str, tool: str, paths: "list[str]") -> None:
+    """An agent's tool wants to touch what only a person may let it. Several hooks may fire for one action: told once a minute."""
+    if not ctx.settings.get(SETTING):
+        return
+    key = f"question {ctx.host.wall() // 60} {agent} {dumps(paths[:_SHOWN])}"
+    file = ctx.scratch("alerts-asked")
+    if read_file(file, 1 << 20).decode("utf-8", "surrogateescape") == key:
+        return
+    write_file(file, key.encode("utf-8", "surrogateescape"))
+    row = {"alert": "question", "tool": tool, "paths": paths[:_SHOWN], "more": max(0, len(paths) - _SHOWN)}
     _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
 
 

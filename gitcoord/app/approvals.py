@@ -24,6 +24,7 @@ def leave_records(
 ) -> "list[str]":
     """Notices of what was let through, requests for what a person must approve. A gate that may not write only judges."""
     ids: list[str] = []
+    noted = [verdict for verdict in noted if verdict.rule != "private"]  # the ledger is for everybody
     asked = [verdict for verdict in refused if verdict.asks]
     try:
         if asked:

@@ -23,6 +23,7 @@ from gitcoord.store.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Actor
     from gitcoord.names import Oid
     from gitcoord.store.far import Report
@@ -39,6 +40,15 @@ class Ways(NamedTuple):
     options: bool  # push options, by which a push names its agent
 
 
+class _Found(NamedTuple):
+    """What was there before."""
+
+    name: str
+    url: str
+    there: "Oid | None"  # where the remote's ledger stands
+    local: bool  # this clone has one of its own
+
+
 def init_remote(
     ctx: "Context",
     actor: "Actor",
@@ -53,9 +63,36 @@ def init_remote(
     """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else.
     `looks`: nothing is pushed there, now or later.
     """
-    url = _url(ctx, name)
-    there = _ledger_there(ctx, name)
     near = _near(ctx)
+    found = _find(ctx, near, name)
+    if looks and found.there is None:
+        raise Refused(
+            Refusal("no-ledger", f"'{name}' has no ledger", hints=("whoever may push makes it: git coord init",))
+        )
+    ways = Ways(branches=False, atomic=True, options=False) if looks else probe(ctx, name)
+    joined = _joined(ctx, near, name, ways)
+    made: dict[str, object] = {}
+    if found.there is None and found.local:
+        _move_there(joined, ctx, actor, found.url)
+    elif found.there is None:
+        made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": found.url})
+    look(joined)
+    if near.resolve([LEDGER])[0] is None:
+        raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
+    _follow_tip(joined)
+    record = _recorded(joined, actor, found, adopt=adopt, same=same or looks)
+    known = {"root": root_of(joined), "ledger": str(record["ledger"])}
+    note(ctx, {"readOnly": "true" if looks else "", **known, "authority": name, **_notes(ways)})
+    _fetch_with_the_rest(joined, name, ways)
+    return {
+        "created": found.there is None, **known, "sync": record["sync"], "remote": name,
+        "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
+    }  # fmt: skip
+
+
+def _find(ctx: "Context", near: "PlumbingStore", name: str) -> _Found:
+    """Refused where this clone and the remote each have a ledger, and neither is the other's earlier state."""
+    url, there = _url(ctx, name), _ledger_there(ctx, name)
     here = near.resolve([LEDGER])[0]
     local = ctx.remote == "" and here is not None
     if local and there is not None and not _continues(ctx, name, here or ""):
@@ -66,47 +103,20 @@ def init_remote(
                 hints=("give this clone's up first: git coord teardown",),
             )
         )
-    if looks and there is None:
-        raise Refused(
-            Refusal("no-ledger", f"'{name}' has no ledger", hints=("whoever may push makes it: git coord init",))
-        )
-    ways = Ways(branches=False, atomic=True, options=False) if looks else probe(ctx, name)
-    made: dict[str, object] = {}
-    joined = _joined(ctx, near, name, ways)
-    if there is None and local:
-        _move_there(joined, ctx, actor, url)
-    elif there is None:
-        made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": url})
-    look(joined)
-    if near.resolve([LEDGER])[0] is None:
-        raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
-    _follow_tip(joined)
-    snapshot = read_snapshot(joined, trusting=True)
-    record = format_record(snapshot.state)
+    return _Found(name, url, there, local)
+
+
+def _recorded(joined: Context, actor: "Actor", found: _Found, *, adopt: bool, same: bool) -> "Record":
+    """What the ledger says of itself. Refused where it was set up at another address, until somebody says what that is."""
+    record = format_record(read_snapshot(joined, trusting=True).state)
     recorded = str(record["authority"].get("remote", ""))
-    if adopt and recorded != url:
+    if adopt and recorded != found.url:
         kind = kind_module("adopt")
-        transact(joined, kind.decide, kind.Adopt(actor, {"remote": url}), copied=True)
-    elif not (same or looks) and (not recorded or place(recorded) != place(url)):
-        _forget_copies(near)
-        raise _elsewhere(name, url, recorded)
-    root = root_of(joined)
-    note(
-        ctx,
-        {
-            "readOnly": "true" if looks else "",
-            "root": root,
-            "ledger": str(record["ledger"]),
-            "authority": name,
-            **_notes(ways),
-        },
-    )
-    _fetch_with_the_rest(joined, name, ways)
-    created = there is None
-    return {
-        "created": created, "ledger": record["ledger"], "root": root, "sync": record["sync"], "remote": name,
-        "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
-    }  # fmt: skip
+        transact(joined, kind.decide, kind.Adopt(actor, {"remote": found.url}), copied=True)
+    elif not same and (not recorded or place(recorded) != place(found.url)):
+        _forget_copies(store_of(joined).near)
+        raise _elsewhere(found.name, found.url, recorded)
+    return record
 
 
 def _notes(ways: Ways) -> "dict[str, str]":
@@ -218,6 +228,7 @@ def _move_there(joined: Context, ctx: "Context", actor: "Actor", url: str) -> No
         decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
         assert isinstance(decision, Decision)
         head, operations = prepare(ctx, snapshot, view, decision)
+        ctx.store.flush()
         refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}
         report = store.far.push([Move(LEDGER, None, head), *(Move(ref, None, oid) for ref, oid in refs.items())])
         if report.kind != LANDED:

@@ -101,7 +101,7 @@ def staleness(
     found = Staleness(name, commit, sync, lacking)
     if lacking:
         found = _behind(ctx, found)
-    last = _last_good(ctx, snapshot, name) if name else None
+    last = last_good(ctx, snapshot, name) if name else None
     if last is None:
         return found
     return found._replace(last=last, contains_last=_contains(ctx, commit, last["commit"], remote))
@@ -227,7 +227,7 @@ def _conflict(ctx: "Context", commit: str, tip: str) -> "tuple[bool, set[str]]":
 # --- the record ----------------------------------------------------------------------------------------------------
 
 
-def _last_good(ctx: "Context", snapshot: "Snapshot", target: str) -> "Record | None":
+def last_good(ctx: "Context", snapshot: "Snapshot", target: str) -> "Record | None":
     """The last successful deploy of a target."""
     kind = kind_module("deploy")
     record = settle(ctx, snapshot, ctx.view(), lambda state, view: kind.deploy_record(state, target))

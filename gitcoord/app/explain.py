@@ -2,12 +2,15 @@
 
 from gitcoord.app.facts import project_settings
 from gitcoord.app.ledger import load, read_snapshot
+from gitcoord.app.overlay import SETTING, overlay_file
 from gitcoord.app.policy import Source
 from gitcoord.app.restrict import sync_policy_commit
 from gitcoord.core.claims import folds_case
-from gitcoord.core.policy import ATTRIBUTES, BLOCK, CHECKPOINT, WARN, parse_policy, unknown_settings
+from gitcoord.core.overlay import problems as overlay_problems
+from gitcoord.core.policy import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
 from gitcoord.core.roles import role_of
 from gitcoord.core.sequences import sequences
+from gitcoord.core.validators import PRIVATE
 from gitcoord.names import CONFIG, RULES
 from gitcoord.store.files import write_file
 from gitcoord.store.process import run
@@ -15,8 +18,10 @@ from gitcoord.store.process import run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.core.policy import Policy
     from gitcoord.core.sessions import Actor
 
+OVERLAY = "private overlay"
 _GIT = ["git", "--no-replace-objects"]
 _RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}
 _NOTHING = ("unspecified", "unset", "false")
@@ -39,9 +44,10 @@ class Line:
 
 def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str = "") -> "list[dict[str, object]]":
     source = _source(ctx, commit)
-    policy = parse_policy(source.pairs)
+    policy = source.policy(())
     lines = _lines(ctx, source)
     answers = source.answers(paths)
+    committed = source.committed_answers(paths) if source.overlay is not None else answers
     rows: list[dict[str, object]] = []
     for path in paths:
         rules = []
@@ -49,14 +55,15 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
             value = answers[path].get(attribute, "unspecified")
             if value in _NOTHING:
                 continue
-            line = _deciding(ctx, source, lines, path, attribute)
             rule = _RULE_OF.get(attribute, "")
-            rules.append(
-                {
-                    "attribute": attribute, "value": value, "file": line.file if line else "",
-                    "line": line.number if line else 0, "stage": policy.stage(rule) if rule else "enforce",
-                }
-            )  # fmt: skip
+            row = {"attribute": attribute, "value": value, "stage": policy.stage(rule) if rule else "enforce"}
+            if value != committed[path].get(attribute, "unspecified"):
+                # A private rule made it stricter. A secret one is told as far as every refusal tells it.
+                value = PRIVATE if SECRET in answers[path] else value
+                rules.append({**row, "value": value, "file": OVERLAY, "line": 0})
+                continue
+            line = _deciding(ctx, source, lines, path, attribute)
+            rules.append({**row, "file": line.file if line else "", "line": line.number if line else 0})
         if policy.ack and source.rules:
             rules.append(
                 {"attribute": "rules.ack", "value": "true", "file": CONFIG, "line": 0, "stage": policy.stage("rules")}
@@ -111,9 +118,12 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
     source = _source(ctx, commit)
     policy = parse_policy(source.pairs)
     sequences(source.pairs)
+    _try_settings(policy)
     problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
     if policy.ack and not source.rules:
         problems.append({"where": CONFIG, "what": f"rules.ack asks for what nobody can read: there is no {RULES}"})
+    if source.overlay is not None:
+        problems += [{"where": OVERLAY, "what": what} for what in overlay_problems(policy, source.overlay)]
     code, out, _ = run([*_GIT, "ls-tree", "-r", "-z", "--name-only", "--full-tree", source.commit], ctx.repo.env)
     tracked = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name and not code]
     lines = _lines(ctx, source)
@@ -131,6 +141,20 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
                 by = ", ".join(f"{o.file}:{o.number}" for o in later if covered[id(o)] & covered[id(line)])
                 problems.append({"where": where, "what": f"{attribute} of '{line.pattern}' never counts: {by} decides"})
     return problems
+
+
+def _try_settings(policy: "Policy") -> None:
+    """Numbers and times of validators are read when they are asked: here they all are."""
+    for validator in policy.validators:
+        for key in ("calls", "bytes", "tokens", "repeats", "failures"):
+            validator.number(key)
+        validator.duration("time")
+        validator.flag("release")
+
+
+def private_rules(ctx: "Context") -> str:
+    """The file of this machine's private overlay; '' where none is in force."""
+    return overlay_file(ctx) if ctx.settings.get(SETTING) else ""
 
 
 def _is_strange(word: str) -> bool:

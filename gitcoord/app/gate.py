@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.app.ledger import Snapshot
+    from gitcoord.app.validators_changes import Asked
     from gitcoord.core.deploys import Target
     from gitcoord.core.policy import Policy
     from gitcoord.core.sessions import Actor
@@ -55,7 +56,7 @@ class Outcome(NamedTuple):
         return [verdict for verdict in self.verdicts if verdict.stage != ENFORCE]
 
 
-class _Reading(Looking):
+class Reading(Looking):
     """A view that reads a fact when it is asked for: a push asks for too many to begin anew after each."""
 
     __slots__ = ("_ctx", "_snapshot")
@@ -96,7 +97,16 @@ class Gate:
         parents = tuple(heads)
         changes = index_changes(self._ctx, parents or (self._empty_tree(),), index)
         step = merge_changes(self._ctx, Step("", parents, "", tuple(changes)), index)
-        return self._judge(parents[0] if parents else "", [step] if step.changes else [])
+        head = parents[0] if parents else ""
+        outcome = self._judge(head, [step] if step.changes else [])
+        if not outcome.policy.validators:
+            return outcome
+        from gitcoord.app.validators_changes import Span, on_changes
+
+        # A change may not bring the command that judges it: those of where work lands count.
+        asked = self._asked(head, outcome.policy, lambda: self._source(self._policy_commit()).policy(()))
+        found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
+        return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
     def moves(self, moves: "list[Move]") -> Outcome:
         """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
@@ -154,11 +164,44 @@ class Gate:
             )
         deploys = self._deploys(remote, move.ref)
         stale = self._stale(deploys, move.new)
+        stale += self._unfinished(deploys, move.new)
         gated = is_sync or bool(deploys)
         known = self._accepted(remote, old, is_sync=is_sync)
         steps = self._steps(move._replace(old=old), known, strict=is_sync, gated=gated)
-        outcome = self._judge((old if is_sync else "") or self._policy_commit(), steps, pushed=True)
+        commit = (old if is_sync else "") or self._policy_commit()
+        outcome = self._judge(commit, steps, pushed=True)
+        outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
+
+    # --- validators: what they need is loaded only where the policy turns one on
+
+    _runs_commands = True  # the project's own; not on a server
+
+    def _asked(self, commit: str, policy: "Policy", trusted: "Callable[[], Policy] | None" = None) -> "Asked":
+        from gitcoord.app.validators_changes import Asked
+
+        commands = (trusted or (lambda: policy)) if self._runs_commands else None
+        return Asked(self._source(commit), policy, self.actor, commands)
+
+    def _validated(self, outcome: Outcome, commit: str, base: "str | None", new: str) -> Outcome:
+        """With what validators say of all that is brought; `base` None: from where the branch left what landed."""
+        if not outcome.policy.validators:
+            return outcome
+        from gitcoord.app.validators_changes import on_push
+
+        landed = [*self._tips(), *self._tracking(self.remote)] if base is None else [base]
+        found = on_push(self._ctx, self._asked(commit, outcome.policy), landed, new, direct=base is not None)
+        return outcome._replace(verdicts=[*outcome.verdicts, *found])
+
+    def _unfinished(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
+        """A push to where something is deployed from, by the validators of deploys."""
+        policy = self._source(self._policy_commit()).policy(()) if deploys else parse_policy(())
+        if not policy.validators:
+            return []
+        from gitcoord.app.validators_changes import on_deploy_push
+
+        asked = self._asked(self._policy_commit(), policy)
+        return on_deploy_push(self._ctx, asked, self._snapshot, [target.name for target, _ in deploys], commit)
 
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
         """The commits whose history was accepted before. git names the sync branch's true tip; elsewhere what landed at the
@@ -189,7 +232,7 @@ class Gate:
 
     def _stale(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
         """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
-        pairs = self._source(self._policy_commit()).pairs
+        stage = self._source(self._policy_commit()).policy(()).stage("stale-deploy") if deploys else ""
         found = []
         for target, name in deploys:
             from gitcoord.app.deploy import staleness  # only deploys pay for it
@@ -200,7 +243,7 @@ class Gate:
                 words = "; ".join([no.message, *details(stale)])
                 found.append(
                     Verdict(
-                        "stale-deploy", parse_policy(pairs).stage("stale-deploy"), "", self.actor.agent, words, commit,
+                        "stale-deploy", stage, "", self.actor.agent, words, commit,
                         hints=no.hints or ("bring it up to date: git coord sync --pull",),
                     )
                 )  # fmt: skip
@@ -216,7 +259,8 @@ class Gate:
     def range(self, base: str, head: str, *, named: bool = True) -> Outcome:
         """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
         self._named = named
-        return self._judge(base, self._steps(Move("", base, head), [base], strict=True, gated=False), pushed=True)
+        steps = self._steps(Move("", base, head), [base], strict=True, gated=False)
+        return self._validated(self._judge(base, steps, pushed=True), base, base, head)
 
     def _is_gated(self, ref: str) -> bool:
         """The sync branch, branches from which something is deployed, and those that the local settings guard.
@@ -309,7 +353,7 @@ class Gate:
             return Outcome([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
         policy = self._source(commit).policy(paths)
-        view = _Reading(self._ctx, self._snapshot, paths)
+        view = Reading(self._ctx, self._snapshot, paths)
         if len(policy.attributes) > FEW:
             load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))
         verdicts = settle(

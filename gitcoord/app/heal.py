@@ -31,7 +31,6 @@ def heal(ctx: "Context", snapshot: "Snapshot") -> bool:
     operations = [operation for row in rows if (operation := move(*row)) is not None]
     if not operations:
         return False
-    ctx.store.flush()
     try:
         swap_over_locks(ctx, [Verify(LEDGER, snapshot.head), *operations])
     except (SwapFailed, LockHeld):

@@ -49,7 +49,6 @@ def first_ledger(
     tree = TreeEditor(store, Trees(store)).edit(None, dict(blobs))
     assert tree is not None
     root = store.write("commit", event_commit(ctx, event, tree, None))
-    store.flush()
     try:
         swap_over_locks(ctx, [Create(LEDGER, root), Create(TIP, root)])
     except SwapFailed as failure:

@@ -35,7 +35,7 @@ REPAIR = ("look at it: git coord fsck; mend it: git coord fsck --repair",)
 class Commit:
     """A ledger commit, taken apart. `event` raises Malformed where the commit is none."""
 
-    __slots__ = ("oid", "tree", "parents", "message")
+    __slots__ = ("_event", "oid", "tree", "parents", "message")
 
     def __init__(self, found: "Object | None", name: str) -> None:
         if found is None or found.kind != "commit":
@@ -44,6 +44,7 @@ class Commit:
         self.oid: Oid = found.oid
         self.tree: Oid = ""
         self.parents: list[Oid] = []
+        self._event: Event | None = None
         for line in head.decode("utf-8", "surrogateescape").split("\n"):
             key, _, value = line.partition(" ")
             if key == "tree":
@@ -53,7 +54,9 @@ class Commit:
 
     @property
     def event(self) -> "Event":
-        return decode_event(self.message)
+        if self._event is None:
+            self._event = decode_event(self.message)
+        return self._event
 
 
 class Snapshot:

@@ -42,12 +42,12 @@ def listing(ctx: "Context", actor: "Actor | None", *, mine: bool = False, silent
 
     rows = settle(ctx, snapshot, view, rule)
     live = [row for row in rows if not row["silent"]]
-    _sign_of_life(ctx, snapshot, view, actor)
+    sign_of_life(ctx, snapshot, view, actor)
     hidden = 0 if silent else len(rows) - len(live)
     return {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden}
 
 
-def _sign_of_life(ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor | None") -> None:
+def sign_of_life(ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor | None") -> None:
     """Every command of an agent is a heartbeat, also one that only looks; it is sent only where one is due."""
     if actor is None:
         return
@@ -83,7 +83,7 @@ def around(ctx: "Context", actor: "Actor | None", item: Item) -> "dict[str, obje
         return [_shown(state, view, claim) for claim in overlapping(state, item)]
 
     rows = settle(ctx, snapshot, view, rule)
-    _sign_of_life(ctx, snapshot, view, actor)
+    sign_of_life(ctx, snapshot, view, actor)
     return {"initialised": True, "claims": rows}
 
 
@@ -95,7 +95,7 @@ def check(ctx: "Context", actor: "Actor", items: tuple[Item, ...]) -> "dict[str,
     except NotInitialised:
         return {"initialised": False, "allowed": True, "paths": []}
     view = ctx.view()
-    _sign_of_life(ctx, snapshot, view, actor)
+    sign_of_life(ctx, snapshot, view, actor)
     refusal = settle(ctx, snapshot, view, lambda state, view: halted(state) or admit_or_none(state, actor, view))
     if refusal is not None:
         return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
@@ -131,7 +131,7 @@ def _by_policy(
     from gitcoord.core.roles import out_of_role
 
     commit = sync_policy_commit(ctx, snapshot)
-    asked = {str(row["path"]): _inside(ctx, commit, str(row["path"])) for row in rows}
+    asked = {str(row["path"]): inside(ctx, commit, str(row["path"])) for row in rows}
     policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(
         [name for names in asked.values() for name in names]
     )
@@ -152,7 +152,7 @@ def _by_policy(
             row["verdict"], row["message"] = "role", messages[path]
 
 
-def _inside(ctx: "Context", commit: str, path: str) -> list[str]:
+def inside(ctx: "Context", commit: str, path: str) -> list[str]:
     """A file itself; for a directory what lies below it, since attributes match files only."""
     if ctx.repo.worktree:
         if not is_directory(ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"):

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.core.codec import Record
+    from gitcoord.core.overlay import Overlay
 
 _GIT = ["git", "--no-replace-objects"]
-_VERSION = 4  # of what is remembered
+_VERSION = 5  # of what is remembered
 _SPECS = [
     "--", f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes",
     ":(top,icase)*/.gitattributes",
@@ -59,6 +60,7 @@ class Source:
         self._case = case
         self.commit = commit
         self._place = f"{ctx.repo.scratch}/policy.git"
+        self._private: Overlay | None = None
         self._record = self._find() if commit else {"settings": [], "telling": False}
 
     @property
@@ -77,6 +79,20 @@ class Source:
         """The blob of the project's rules; '' where it has none."""
         return str(self._record.get("rules", ""))
 
+    @property
+    def says_who_reads(self) -> bool:
+        """Some attributes say what may be read; where none does, nobody needs to ask for a path."""
+        return bool(self._record.get("reads")) or self.overlay is not None
+
+    @property
+    def overlay(self) -> "Overlay | None":
+        """The private rules of this machine, which are no part of any commit; None where there are none."""
+        if self._private is None and self._ctx.settings.get("gitcoord.overlay"):
+            from gitcoord.app.overlay import read_overlay
+
+            self._private = read_overlay(self._ctx)
+        return self._private
+
     def key(self, path: str) -> str:
         """What attributes are asked for: the path, or its conflict key."""
         return fold(path, case=True) if self._case else path
@@ -87,12 +103,17 @@ class Source:
     def policy(self, paths: "Iterable[str]") -> Policy:
         """The settings, and what the attributes say of these paths."""
         present = bool(self._record["telling"] or self._record.get("config"))
-        return parse_policy(self.pairs)._replace(
+        policy = parse_policy(self.pairs)._replace(
             attributes=self.attributes(paths),
             present=present,
             writers=bool(self._record.get("writers")),
             rules=self.rules,
         )
+        if self.overlay is None:
+            return policy
+        from gitcoord.core.overlay import tightened
+
+        return tightened(policy, self.overlay)
 
     # --- attributes
 
@@ -100,7 +121,15 @@ class Source:
         return {path: attributes_of(values) for path, values in self.answers(paths).items()}
 
     def answers(self, paths: "Iterable[str]") -> "dict[str, dict[str, str]]":
-        """git's own words for each path and attribute."""
+        """git's own words for each path and attribute, and what the private overlay adds."""
+        found = self.committed_answers(paths)
+        if self.overlay is None:
+            return found
+        from gitcoord.app.overlay import add_private
+
+        return add_private(self._ctx, self, self.overlay, found)
+
+    def committed_answers(self, paths: "Iterable[str]") -> "dict[str, dict[str, str]]":
         found: dict[str, dict[str, str]] = {path: {} for path in paths}
         if not found or not self._record["telling"]:
             return found
@@ -188,6 +217,7 @@ class Source:
         return {
             "v": _VERSION, "commit": self.commit, "case": self._case, "settings": self._settings(config),
             "config": config, "rules": rules, "telling": telling, "writers": b"gitcoord-writers" in text,
+            "reads": b"gitcoord-read" in text,
             "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 

@@ -45,6 +45,8 @@ def _nobody() -> "Actor":
 
 
 class CodePush(Gate):
+    _runs_commands = False  # whoever may land a policy may not run commands here
+
     def __init__(self, ctx: "Context", pusher: "Pusher", moves: "list[Move]", limits: "Limits") -> None:
         super().__init__(ctx, _nobody, _ledger(ctx))
         self._pusher = pusher
@@ -109,8 +111,12 @@ class CodePush(Gate):
         self._look()
         found = []
         for gathered in self._gathered:
-            stale = self._stale(gathered.deploys, gathered.move.new)
-            found.append((self._judge(gathered.policy, gathered.steps, pushed=True), stale))
+            move, is_sync = gathered.move, gathered.move.ref == f"refs/heads/{self.sync}"
+            stale = self._stale(gathered.deploys, move.new) + self._unfinished(gathered.deploys, move.new)
+            outcome = self._judge(gathered.policy, gathered.steps, pushed=True)
+            if any(step.changes for step in gathered.steps):
+                outcome = self._validated(outcome, gathered.policy, move.old if is_sync else None, move.new)
+            found.append((outcome, stale))
         return found
 
     def _policy_commit(self) -> str:

@@ -21,7 +21,11 @@ def count_refusal(ctx: "Context", agent: str, refusal: "Refusal") -> None:
 
 def count_verdicts(ctx: "Context", agent: str, verdicts: "list[Verdict]") -> None:
     """A gate's refusals, by path, and by holder or rule."""
-    _count(ctx, agent, [[v.path, v.held[0]["agent"] if v.held else f"[{v.rule}]"] for v in verdicts[:_MOST]])
+    _count(
+        ctx,
+        agent,
+        [[v.path, v.held[0]["agent"] if v.held else f"[{v.rule}]"] for v in verdicts[:_MOST] if v.rule != "private"],
+    )
 
 
 def _count(ctx: "Context", agent: str, rows: "list[list[object]]") -> None:

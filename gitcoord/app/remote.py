@@ -161,6 +161,7 @@ def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ..
     if isinstance(answer, Refusal) or not (answer.events or answer.beats):
         return Step(snapshot, view, answer, False, snapshot.head, [])
     head, operations = prepare(ctx, snapshot, view, answer)
+    ctx.store.flush()  # others on this machine may carry it
     return Step(snapshot, view, answer, burial is not None, head, operations)
 
 

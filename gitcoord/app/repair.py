@@ -104,7 +104,6 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
         {"reason": "the ledger's tip was lost"},
     )
     commit = ctx.store.write("commit", event_commit(ctx, event, newest.tree, newest.oid))
-    ctx.store.flush()
     _swap(ctx, (LEDGER, head, commit), (TIP, None, commit))
     done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
 
@@ -183,7 +182,6 @@ def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list
         # What was skipped gave tokens out: leap over them, so that none is ever given again.
         leap = Event("epoch", highest + 1, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
-    ctx.store.flush()
     _swap(ctx, (LEDGER, head, commit), (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
@@ -228,7 +226,6 @@ def _project(ctx: "Context", outcome: "Replay", done: list[str]) -> None:
     for agent, record in known.items():
         rows += _session_row(ctx, agent, record)
     changed = [row for row in rows if row[1] != row[2]]
-    ctx.store.flush()
     if changed:
         _swap(ctx, *changed)
         done.append(f"set {len(changed)} ref(s) again")

@@ -31,14 +31,17 @@ def restrictions(ctx: "Context", snapshot: "Snapshot") -> "Policy | None":
     commit = sync_policy_commit(ctx, snapshot)
     place = f"{ctx.repo.scratch}/policy.git"
     known = read_file(f"{place}/unrestricted").decode("ascii", "replace")
-    if not commit or known == commit:
+    private = bool(ctx.settings.get("gitcoord.overlay"))  # it changes without a commit: nothing is remembered of it
+    if not private and (not commit or known == commit):
         return None
-    if not same_policy(ctx.store, known, commit):
+    if private or not same_policy(ctx.store, known, commit):
         from gitcoord.app.policy import Source
 
         policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(())
         if policy.writers or any(role.readonly for role in policy.roles.values()):
             return policy
+    if private:
+        return None
     try:
         make_directory(place)
         write_file(f"{place}/unrestricted", commit.encode())

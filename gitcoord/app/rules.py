@@ -7,7 +7,7 @@ from gitcoord.app.transact import transact
 from gitcoord.core.claims import folds_case
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.kinds.ack import all_acks
-from gitcoord.core.policy import ENFORCE, parse_policy
+from gitcoord.core.policy import ENFORCE
 from gitcoord.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.names import RULES, quote
 from gitcoord.store.process import run
@@ -35,7 +35,7 @@ def rules(ctx: "Context", version: str = "") -> "dict[str, object]":
         if blob is None or blob.kind != "blob":
             raise CouldNotJudge(f"{RULES} ({found[:12]}) cannot be read", hints=("git fetch, if it is elsewhere",))
         text = blob.data.decode("utf-8", "replace")
-    policy = parse_policy(source.pairs)
+    policy = source.policy(())
     required = policy.ack and policy.stage("rules") == ENFORCE
     return {"initialised": True, "version": found, "text": text, "required": required}
 

@@ -61,6 +61,14 @@ def stop(ctx: "Context", actor: "Actor", *, keep: bool = False) -> "dict[str, ob
     return transact(ctx, kind.decide, kind.Stop(actor, keep))
 
 
+def before_stop(ctx: "Context", actor: "Actor") -> "list[str]":
+    """What the policy's validators warn of before a session ends at its agent's own word; Refused where one says no."""
+    from gitcoord.app.validators import at_stop, project_source, require
+
+    source = project_source(ctx)
+    return require(ctx, actor, "stop", at_stop(ctx, source, actor)) if source.policy(()).validators else []
+
+
 def kill(ctx: "Context", actor: "Actor", target: str, reason: str) -> "dict[str, object]":
     kind = kind_module("kill")
     return transact(ctx, kind.decide, kind.Kill(actor, target, reason))

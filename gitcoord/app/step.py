@@ -33,7 +33,7 @@ def require_known_format(snapshot: "Snapshot") -> None:
 
 
 def prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decision) -> "tuple[Oid, list[Operation]]":
-    """Write all objects; give the new head and the operations that lead there."""
+    """Write all objects, pending until the swap or a flush; give the new head and the operations that lead there."""
     store, editor = ctx.store, TreeEditor(ctx.store, snapshot.trees)
     head, tree, state = snapshot.head, snapshot.commit.tree, snapshot.state
     wanted: dict[str, Oid | None] = {}
@@ -59,7 +59,6 @@ def prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decisi
         rows.append((TIP, snapshot.tip, head))
     else:
         operations.append(Verify(LEDGER, snapshot.head))  # a heartbeat counts only on the ledger that was read
-    store.flush()
     operations += [operation for row in rows if (operation := move(*row)) is not None]
     return head, operations
 

@@ -15,7 +15,6 @@ from gitcoord.core.claims import (
     own_claim,
 )
 from gitcoord.core.events import Chain, Decision
-from gitcoord.core.kinds.expire import expire_body, judged_beats
 from gitcoord.core.nonces import remembered
 from gitcoord.core.rules import as_started, halted, open_session
 from gitcoord.core.sessions import Actor, Admission, admit, next_beat
@@ -115,6 +114,8 @@ def _grant(
     changing = command.keep or admitted.opens or not all(_same(own, command, admitted) for own in owns.values())
     beats = []
     if silent:
+        from gitcoord.core.kinds.expire import expire_body, judged_beats  # most claims meet nobody silent
+
         event = chain.add("expire", expire_body(view, silent))
         beats += judged_beats(view, silent, event.seq)
     open_session(chain, command.actor, view, admitted)

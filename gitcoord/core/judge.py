@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View
 
+_PRIVATE = "a private rule of this machine says no"
 FEW = 16  # up to so many paths, the claims on each are looked up; above, all claims are read once
 
 
@@ -131,11 +132,13 @@ class _Judge:
                 )  # fmt: skip
 
     def _attributed(self, step: Step) -> None:
-        if self._policy.attribution and step.oid and not step.agent and not self._actor.person:
-            self._add(
-                "attribution", "", self._actor.agent, f"{step.oid[:12]} does not say which agent made it", step=step,
-                hints=(f"git commit --amend --no-edit --trailer 'Agent: {self._actor.agent}'",),
-            )  # fmt: skip
+        if not self._policy.attribution:
+            return
+        from gitcoord.core.validators.attribution import lacks_agent  # only where the policy asks for it
+
+        lack = lacks_agent(step, self._actor)
+        if lack is not None:
+            self._add("attribution", "", self._actor.agent, lack[0], step=step, hints=lack[1:])
 
     # --- what
 
@@ -208,7 +211,11 @@ class _Judge:
 
     def _guard(self, agent: str, step: Step, change: Change) -> None:
         tier = self._policy.of(change.path).guard
-        if tier == BLOCK:
+        if tier and self._policy.of(change.path).private:
+            # Neither asked for nor told any further: a request would publish it.
+            stage = WARN if tier == WARN else self._policy.stage("guard")
+            self._add("private", change.path, agent, _PRIVATE, step=step, change=change, stage=stage)
+        elif tier == BLOCK:
             self._add("guard", change.path, agent, "it is blocked: nobody changes it", step=step, change=change)
         elif tier == WARN:
             self._add("guard", change.path, agent, "it is guarded: take care", step=step, change=change, stage=WARN)

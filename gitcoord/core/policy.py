@@ -13,11 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitcoord.core.validators import Validator
 
 MONITOR, WARN, ENFORCE = "monitor", "warn", "enforce"
 STAGES = (MONITOR, WARN, ENFORCE)
 BLOCK, CHECKPOINT = "block", "checkpoint"
+ALLOW, DENY, ASK = "allow", "deny", "ask"
 ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
+SECRET = "gitcoord-secret"  # no attribute of git's: a secret rule of the private overlay matches
 
 # Each rule, and what it stands for: shown with every refusal, and settable as [rollout] <rule> = <stage>.
 RULES = {
@@ -33,6 +36,13 @@ RULES = {
     "ledger": "the ledger is append-only, and only gitcoord appends",
     "attribution": "a commit of an agent says whose it is",
     "rules": "whoever pushes has read the project's rules as they are now",
+    "changelog": "what users notice has a line in the changelog",
+    "decision": "what was decided changes with a record of why",
+    "placeholders": "nothing unfinished is deployed",
+    "injection": "agents are told what to do by people, not by files",
+    "handoff": "nobody leaves work behind without a word",
+    "spiral": "what led nowhere several times is not done again",
+    "budget": "a session spends no more than it was given",
 }
 # Settings by section, as `git config --list` spells them; for `policy check`.
 KNOWN = {
@@ -43,11 +53,12 @@ KNOWN = {
     "agent": ("role",),
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
-    "guard": ("onerror",),
+    "guard": ("onerror", "autoclaim", "unknown", "denyread", "askread"),
     "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
+    "validator": (),  # by name: `core/validators`
 }
 
 
@@ -57,6 +68,18 @@ class Attributes(NamedTuple):
     claim: bool = False
     guard: str = ""
     writers: tuple[str, ...] = ()
+    read: str = ""  # DENY or ASK: what an agent's tool is answered that wants to read it
+    private: bool = False  # a secret rule of this machine's overlay has a part in it
+
+
+class Guard(NamedTuple):
+    """What `[guard]` says: how agents' tools are judged before they act."""
+
+    closed: bool = True  # what could not be judged is denied
+    autoclaim: bool = False  # a free shared path is claimed for whoever writes there
+    unknown: str = ALLOW  # the answer to a shell command whose effects cannot be told
+    deny_read: tuple[str, ...] = ()  # places outside the repository, as the settings spell them
+    ask_read: tuple[str, ...] = ()
 
 
 class Role(NamedTuple):
@@ -79,13 +102,18 @@ class Policy(NamedTuple):
     ack: bool = False  # a push needs the pusher's word that it has read the rules
     rules: str = ""  # the rules' blob; '' where there are none
     writers: bool = False  # some attributes say who writes
+    guard: Guard = Guard()
+    validators: "tuple[Validator, ...]" = ()
 
     def stage(self, rule: str) -> str:
         return self.stages.get(rule, ENFORCE)
 
     def why(self, rule: str) -> str:
         """What a rule stands for, and the project's own decision behind it where it names one."""
-        return RULES[rule] + (f"; see {self.records[rule]}" if rule in self.records else "")
+        words = RULES.get(
+            rule, "a check of this project's own" if rule != "private" else "a rule that is not published"
+        )
+        return words + (f"; see {self.records[rule]}" if rule in self.records else "")
 
     def of(self, path: str) -> Attributes:
         return self.attributes[path]
@@ -94,19 +122,46 @@ class Policy(NamedTuple):
 def parse_policy(pairs: "Iterable[tuple[str, str]]") -> Policy:
     """The settings; attributes come separately, by `with_attributes`."""
     policy = Policy({}, {}, {}, {}, (), "", False, "", {})
+    later: list[tuple[str, str]] = []
     for key, value in pairs:
         section, _, rest = key.partition(".")
         name, _, setting = rest.rpartition(".")
-        policy = _with(policy, section, name, setting, value)
+        if section == "validator" or (section == "rollout" and setting not in RULES):
+            later.append((key, value))
+        else:
+            policy = _with(policy, section, name, setting, value)
+    return _validated(policy, later) if any(key.startswith("validator.") for key, _ in later) else policy
+
+
+def _validated(policy: Policy, pairs: "list[tuple[str, str]]") -> Policy:
+    """With the validators that are turned on; the stage of the project's own is set under their names."""
+    from gitcoord.core.validators import sections  # most policies have none
+
+    found = sections(pairs)
+    own = {validator.name for validator in found} - RULES.keys()
+    for key, value in pairs:
+        if key.startswith("rollout.") and key[len("rollout.") :] in own:
+            policy = _stage(policy, key[len("rollout.") :], value)
+    chain = [
+        validator._replace(stage=policy.stage(validator.name), why=policy.why(validator.name))
+        for validator in found
+        if validator.name != "attribution"  # the judge's own, since it sees every commit
+    ]
+    attribution = policy.attribution or any(validator.name == "attribution" for validator in found)
+    return policy._replace(validators=tuple(chain), attribution=attribution)
+
+
+def _stage(policy: Policy, rule: str, value: str) -> Policy:
+    if value not in STAGES:
+        raise _senseless(f"rollout.{rule}", value, f"one of {', '.join(STAGES)}")
+    policy.stages[rule] = value
     return policy
 
 
 def _with(policy: Policy, section: str, name: str, setting: str, value: str) -> Policy:
-    if section == "rollout" and not name and setting in RULES:
-        if value not in STAGES:
-            raise _senseless(f"rollout.{setting}", value, f"one of {', '.join(STAGES)}")
-        policy.stages[setting] = value
-    elif section == "rule" and setting == "record":
+    if section == "rollout" and not name:
+        return _stage(policy, setting, value)
+    if section == "rule" and setting == "record":
         policy.records[name] = printable(value)
     elif section == "role" and name:
         policy.roles[name] = _role(policy.roles.get(name, Role()), name, setting, value)
@@ -114,6 +169,8 @@ def _with(policy: Policy, section: str, name: str, setting: str, value: str) -> 
         policy.agents[name] = value
     elif section == "rules" and not name and setting == "ack":
         return policy._replace(ack=_is_true("rules.ack", value))
+    elif section == "guard" and not name:
+        return policy._replace(guard=_guard(policy.guard, setting, value))
     elif section == "gitcoord" and not name:
         return _general(policy, setting, value)
     return policy
@@ -134,6 +191,26 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
             raise _senseless("gitcoord.attribution", value, "'require' or 'off'")
         return policy._replace(attribution=value == "require")
     return policy
+
+
+def _guard(guard: Guard, setting: str, value: str) -> Guard:
+    if setting == "onerror":
+        if value not in (DENY, WARN):
+            raise _senseless("guard.onError", value, f"'{DENY}' or '{WARN}'")
+        return guard._replace(closed=value == DENY)
+    if setting == "autoclaim":
+        return guard._replace(autoclaim=_is_true("guard.autoclaim", value))
+    if setting == "unknown":
+        if value not in (ALLOW, WARN, ASK, DENY):
+            raise _senseless("guard.unknown", value, f"one of {ALLOW}, {WARN}, {ASK}, {DENY}")
+        return guard._replace(unknown=value)
+    if setting in ("denyread", "askread"):
+        if not value.startswith(("/", "~/")):
+            raise _senseless(f"guard.{setting}", value, "a place that begins with '/' or '~/'")
+        if setting == "denyread":
+            return guard._replace(deny_read=(*guard.deny_read, value))
+        return guard._replace(ask_read=(*guard.ask_read, value))
+    return guard
 
 
 def _role(role: Role, name: str, setting: str, value: str) -> Role:
@@ -161,7 +238,7 @@ def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
 
 
 def attributes_of(values: "dict[str, str]") -> Attributes:
-    """From `git check-attr`'s words; a guard that is not known is the strictest one."""
+    """From `git check-attr`'s words; a value that is not known is the strictest one."""
     guard = values.get("gitcoord-guard", "unspecified")
     if guard in ("unspecified", "unset", "false"):
         guard = ""
@@ -169,9 +246,13 @@ def attributes_of(values: "dict[str, str]") -> Attributes:
         guard = BLOCK
     writers = values.get("gitcoord-writers", "unspecified")
     named = () if writers in ("unspecified", "unset", "set") else tuple(w for w in writers.split(",") if w)
-    return Attributes(
-        values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false"), guard, named
-    )
+    read = values.get("gitcoord-read", "unspecified")
+    if read in ("unspecified", "unset", "false", ALLOW):
+        read = ""
+    elif read != ASK:
+        read = DENY
+    claim = values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false")
+    return Attributes(claim, guard, named, read, SECRET in values)
 
 
 def fold_patterns(data: bytes) -> bytes:
@@ -196,11 +277,19 @@ def _fold_pattern(line: str) -> str:
 
 def unknown_settings(pairs: "Iterable[tuple[str, str]]") -> list[str]:
     """Keys that gitcoord does not know: most likely misspelt."""
+    keys = [key for key, _ in pairs]
+    checks = {key.partition(".")[2].rpartition(".")[0] for key in keys if key.startswith("validator.")}
     wrong = []
-    for key, _ in pairs:
+    for key in keys:
         section, _, rest = key.partition(".")
-        setting = rest.rpartition(".")[2]
-        if setting not in KNOWN.get(section, ()):
+        name, _, setting = rest.rpartition(".")
+        if section == "validator" and name:
+            from gitcoord.core.validators import known_setting
+
+            known = known_setting(name, setting)
+        else:
+            known = setting in KNOWN.get(section, ()) or (section == "rollout" and setting in checks)
+        if not known:
             wrong.append(key)
     return wrong
 

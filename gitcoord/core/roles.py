@@ -55,6 +55,8 @@ def out_of_role(state: "State", policy: "Policy", actor: "Actor", agent: str, pa
         return f"the role '{printable(role)}' of '{agent}' does not write here{where}"
     writers = policy.of(path).writers
     if writers and role not in writers:
+        if policy.of(path).private:
+            return "a private rule of this machine says no"
         named = f"'{printable(role)}'" if role else "without a role"
         return f"it is written by {printable(', '.join(writers))}; '{agent}' is {named}"
     return ""

@@ -31,7 +31,10 @@ class ToolEvent(NamedTuple):
     command: str = ""  # a shell command; '' where it is none
     failed: bool = False  # after: the action did not succeed
     spent: int = 0  # tokens, where the tool tells
-    input: "Record" = {}  # noqa: B006  the action's own arguments, for validators; never changed
+    input: "Record" = {}  # the action's own arguments, for validators; never changed
+    name: str = ""  # the tool's own word for the event: its answer may have to repeat it
+    again: bool = False  # stop: the agent was already sent back once; to ask for more could go on for ever
+    final: bool = False  # stop: the conversation is over, not only a turn of it; nothing can be asked any more
 
 
 class Answer(NamedTuple):

@@ -52,6 +52,14 @@ GROUPS = {
         "gitcoord.app.sessions",
         "gitcoord.core.kinds.claim",
     ],
+    "guard": [
+        "gitcoord.hot.host",
+        "gitcoord.app.context",
+        "gitcoord.store.loose",
+        "gitcoord.hot.guarding",
+        "gitcoord.app.validators",
+        "gitcoord.core.kinds.claim",
+    ],
     "receive": [
         "gitcoord.hot.host",
         "gitcoord.app.context",
@@ -62,6 +70,13 @@ GROUPS = {
         "gitcoord.store.inflight",
         "gitcoord.core.kinds.claim",
         "gitcoord.core.asking",
+    ],
+    "shell": [
+        "gitcoord.hot.bash",
+        "gitcoord.hot.bashtree",
+        "gitcoord.core.shell.commands.dispatch",
+        "gitcoord.core.shell.commands.builtins",
+        "gitcoord.core.shell.commands.text",
     ],
     "taking": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.asking"],
     "writing": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release", "gitcoord.app.facts"],
@@ -230,7 +245,8 @@ def _order(leaders: list[str], needs: dict[str, list[str]]) -> list[str]:
         if "." in name:
             visit(name.rpartition(".")[0])
         for needed in needs[name]:
-            if needed != name:
+            # What a package imports from below itself is found when its own code runs.
+            if needed != name and not needed.startswith(name + "."):
                 visit(needed)
         if name not in order:
             order.append(name)

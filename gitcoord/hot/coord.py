@@ -4,10 +4,15 @@ import sys
 
 from gitcoord.hot.main import call_verb, full_python, leave
 from gitcoord.hot.options import NotQuick, parse_verb
-from gitcoord.hot.verbtable import BARE, COORD
 
 
 def main(argv: list[str]) -> int:
+    if argv == ["guard"]:
+        from gitcoord.hot.guard import main as guard  # before every deed of every agent: it loads no table of verbs
+
+        return guard([])
+    from gitcoord.hot.verbtable import BARE, COORD
+
     try:
         name, values, words = parse_verb(COORD, BARE.get(" ".join(argv), argv))
     except NotQuick:

@@ -9,8 +9,8 @@ import posix
 
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
-from gitcoord.names import agent_from_email, check_agent
-from gitcoord.store.files import read_file
+from gitcoord.names import agent_from_email, check_agent, printable
+from gitcoord.store.files import read_file, remove_file
 from gitcoord.store.process import start_time
 
 TYPE_CHECKING = False
@@ -28,6 +28,11 @@ _TOOLS = (
     ("opencode", (b"OPENCODE",), (b"OPENCODE_SESSION_ID",)),
     ("windsurf", (b"WINDSURF_AGENT",), (b"WINDSURF_TRAJECTORY_ID",)),
 )
+_WORD = "abcdefghijklmnopqrstuvwxyz0123456789"
+# Tools of which one process may host several conversations at a time.
+_HOSTS = ("cursor", "windsurf", "opencode", "copilot")
+# What stands between an agent tool and its hook, and ends with it.
+_BETWEEN = ("git", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "timeout")
 _HINTS = (
     "say who you are: GITCOORD_AGENT=<name> git claim ...",
     "or launch the agent with: git coord run --as <name> -- <command>",
@@ -83,6 +88,37 @@ def named(ctx: "Context", environ: "Environ") -> "Actor | None":
     return _ancestor(ctx)
 
 
+def of_event(ctx: "Context", environ: "Environ", tool: str, conversation: str) -> Actor:
+    """Whoever speaks through an agent tool: as `resolve`, with the conversation that the tool itself tells.
+
+    Never a person. One process may host several conversations, so what was noted for it when one began counts less than what
+    the tool says now; a name that was given, or that `run` launched, counts more.
+    """
+    actor = named(ctx, environ)
+    if actor is not None and (actor.session or environ.get(b"GITCOORD_AGENT") or not conversation):
+        return actor
+    actor = _of(tool, conversation) if conversation else _conversation(environ)
+    if actor is not None:
+        return actor
+    tree = ctx.settings.get("gitcoord.agent")
+    if tree:
+        return Actor(check_agent(tree))
+    raise UsageError(
+        "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS
+    )
+
+
+def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
+    """The subagent's own name, below its parent's."""
+    word = "".join(c for c in subagent.lower() if c in _WORD)[-12:] or "x"
+    name = f"{parent.agent}.{word if word != 'lock' else 'lock0'}"
+    if len(name) > 64:
+        from zlib import crc32
+
+        name = f"{parent.agent[:48].rstrip('.')}.{crc32(name.encode()):08x}"
+    return Actor(check_agent(name), printable(f"{tool}:{conversation[:90]}:{subagent[:90]}"), parent=parent.agent)
+
+
 def in_tool(environ: "Environ") -> bool:
     return any(environ.get(marker) for _, markers, _ in _TOOLS for marker in markers)
 
@@ -94,13 +130,17 @@ def _conversation(environ: "Environ") -> "Actor | None":
         for variable in ids:
             conversation = _text(environ, variable)
             if conversation:
-                return Actor(_conversation_name(tool, conversation), f"{tool}:{conversation[:180]}")
+                return _of(tool, conversation)
     return None
+
+
+def _of(tool: str, conversation: str) -> Actor:
+    return Actor(_conversation_name(tool, conversation), printable(f"{tool}:{conversation[:180]}"))
 
 
 def _conversation_name(tool: str, conversation: str) -> str:
     """A short name for a conversation. The end of an id is its random part; two that still meet differ by instance."""
-    word = "".join(c for c in conversation.lower() if c in "abcdefghijklmnopqrstuvwxyz0123456789")
+    word = "".join(c for c in conversation.lower() if c in _WORD)
     return check_agent(f"{tool}-{word[-12:] or 'x'}")
 
 
@@ -117,6 +157,50 @@ def note_process(ctx: "Context", pid: int, actor: Actor) -> str:
     return path
 
 
+def note_tool(ctx: "Context", tool: str, actor: Actor) -> None:
+    """A conversation began: the tool's process and all below it are this agent, unless it is another's too.
+
+    Of a process that hosts two conversations nobody can tell whose shells are whose: the note then names nobody.
+    """
+    pid = _tool_process()
+    if not pid:
+        return
+    old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot)
+    if old is not None and (old.session or old.agent == actor.agent):
+        return
+    shared = old is not None and tool in _HOSTS
+    note_process(ctx, pid, Actor("") if shared else actor._replace(session=0))
+
+
+def forget_tool(ctx: "Context", actor: Actor) -> None:
+    """The conversation is over; the process may begin another one."""
+    pid = _tool_process()
+    old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot) if pid else None
+    if old is not None and old.agent == actor.agent and not old.session:
+        remove_file(f"{ctx.repo.scratch}/procs/{pid}")
+
+
+def _tool_process() -> int:
+    """The nearest ancestor that is no shell and not git; 0 where that cannot be told."""
+    pid = posix.getppid()
+    for _ in range(16):
+        name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
+        if pid <= 1 or not rest:
+            return 0
+        if name.decode("utf-8", "replace") not in _BETWEEN:
+            return pid
+        pid = int(rest.split()[1])
+    return 0
+
+
+def _noted(directory: str, pid: int, boot: str) -> "Actor | None":
+    """Whom the note of a process that still runs names; '' for one that names nobody."""
+    words = read_file(f"{directory}/{pid}").decode("utf-8", "surrogateescape").split("\n")
+    if len(words) != 5 or words[0] != start_time(pid) or words[1] != boot:
+        return None
+    return Actor(check_agent(words[2]) if words[2] else "", words[4], int(words[3]))
+
+
 def _ancestor(ctx: "Context") -> "Actor | None":
     directory = f"{ctx.repo.scratch}/procs"
     try:
@@ -128,9 +212,9 @@ def _ancestor(ctx: "Context") -> "Actor | None":
     for _ in range(64):
         if pid <= 1:
             return None
-        words = read_file(f"{directory}/{pid}").decode("utf-8", "surrogateescape").split("\n")
-        if len(words) == 5 and words[0] == start_time(pid) and words[1] == ctx.host.boot:
-            return Actor(check_agent(words[2]), words[4], int(words[3]))
+        noted = _noted(directory, pid, ctx.host.boot)
+        if noted is not None:
+            return noted if noted.agent else None
         stat = read_file(f"/proc/{pid}/stat")
         if not stat:
             return None

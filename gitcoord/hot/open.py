@@ -26,13 +26,13 @@ class Opening:
     """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
 
     def __init__(self, environ: "Environ", group: str) -> None:
-        """`group` says what will be loaded: 'reading', 'gate', or what a verb that writes needs."""
+        """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs."""
         self._trouble: GitcoordError | None = None
         try:
             self._repo = discover(environ)
             self._config = SettingsReader(self._repo, environ)
             self._store = PlumbingStore(self._repo)
-            self._store.open(writing=group not in ("reading", "gate"))
+            self._store.open(writing=group not in ("reading", "gate", "guard"))
         except GitcoordError as error:
             self._trouble = error
         _preload(group)

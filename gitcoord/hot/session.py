@@ -24,11 +24,17 @@ def start(call: "Call", values: "Values", words: list[str]) -> int:
     result: Record = begin(call.ctx, call.actor()._replace(join=bool(values.get("join"))))
     brief = bool(values.get("brief"))
     call.screen.answer(_shortened(result) if brief else result)
-    verb = "opened" if result["opened"] else "goes on"
-    call.screen.say(f"session {result['session']} of {result['agent']} {verb}")
-    for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others):
-        call.screen.say(*part(call, result, brief))
+    call.screen.say(*told(call, result, brief=brief))
     return 0
+
+
+def told(call: "Call", result: "Record", *, brief: bool) -> "list[str]":
+    """What `begin` found, in lines."""
+    verb = "opened" if result["opened"] else "goes on"
+    lines = [f"session {result['session']} of {result['agent']} {verb}"]
+    for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others):
+        lines += part(call, result, brief)
+    return lines
 
 
 def headlines(text: str) -> "list[str]":
@@ -141,7 +147,10 @@ def _others(call: "Call", result: "Record", brief: bool) -> "list[str]":
 def stop(call: "Call", values: "Values", words: list[str]) -> int:
     from gitcoord.app import sessions
 
-    result: Record = sessions.stop(call.ctx, call.actor(), keep=bool(values.get("keep")))
+    actor = call.actor()
+    for line in sessions.before_stop(call.ctx, actor):
+        call.screen.note(f"warning: {line}")
+    result: Record = sessions.stop(call.ctx, actor, keep=bool(values.get("keep")))
     call.screen.answer(result)
     call.screen.say(
         f"session of {result['agent']} ended" if result["stopped"] else f"{result['agent']} has no open session"

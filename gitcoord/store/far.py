@@ -37,6 +37,8 @@ _NO_CONTACT = (
     "Authentication failed", "could not read Username", "could not read Password", "No such remote", "No route to host",
     "access denied or repository not exported",
 )  # fmt: skip
+# What git adds to any broken connection, whatever was wrong with it.
+_IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
 _WORDS = 2000
 SECONDS = 60.0
 
@@ -177,5 +179,5 @@ def _host_words(complaint: str) -> str:
 
 def _last_words(complaint: str) -> str:
     lines = [line.strip() for line in complaint.split("\n") if line.strip()]
-    told = [line for line in lines if "Please make sure" not in line and "and the repository exists" not in line]
-    return "; ".join(told[:3])[:_WORDS]
+    told = [line for line in lines if not any(words in line for words in _IN_GENERAL)]
+    return "; ".join((told or lines)[:3])[:_WORDS]

@@ -17,6 +17,20 @@ def read_file(path: str, limit: int = 65536) -> bytes:
         posix.close(fd)
 
 
+def read_regular(path: str, limit: int) -> bytes:
+    """The beginning of a file; empty for what is none, or cannot be read. A pipe would keep its reader waiting."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return posix.read(fd, limit) if posix.fstat(fd).st_mode & 0o170000 == 0o100000 else b""
+    except OSError:
+        return b""
+    finally:
+        posix.close(fd)
+
+
 def write_file(path: str, data: bytes) -> None:
     """Replace a small file at once, so that a reader never sees half of it."""
     temporary = f"{path}.{posix.getpid()}.tmp"

@@ -100,13 +100,16 @@ if TYPE_CHECKING:
         """What writing needs besides."""
 
         def write(self, kind: str, data: bytes) -> Oid:
-            """Store an object; harmless to repeat. It may be pending until `flush`."""
+            """Store an object; harmless to repeat. It may be pending until `flush` or `swap`."""
 
         def flush(self) -> None:
             """Make every object written so far readable for all, and durable."""
 
         def swap(self, operations: "Sequence[Operation]") -> None:
-            """All operations or none, in this order where a crash could part them. SwapFailed if git said no."""
+            """All operations or none, in this order where a crash could part them. SwapFailed if git said no.
+
+            No ref moves before every object written so far is readable and durable: no `flush` is needed before.
+            """
 
         def discard(self, oid: Oid) -> None:
             """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""

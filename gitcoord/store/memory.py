@@ -100,6 +100,7 @@ class MemoryStore:
                 del self._objects[_id(oid)]
 
     def swap(self, operations: "Sequence[Operation]") -> None:
+        self.flush()
         with self._lock:
             after = dict(self._refs)
             for operation in operations:

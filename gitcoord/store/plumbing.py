@@ -216,18 +216,22 @@ class PlumbingStore:
 
     def flush(self) -> None:
         if self._objects is not None:
-            # What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
-            for found in self._packed_blobs[:_COPIES]:
-                self._objects.write("blob", found.data)
-            self._packed_blobs.clear()
-            self._objects.flush()
+            self._publish(self._objects)
+            self._objects.settle()
+
+    def _publish(self, objects: "LooseObjects") -> None:
+        # What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
+        for found in self._packed_blobs[:_COPIES]:
+            objects.write("blob", found.data)
+        self._packed_blobs.clear()
+        objects.publish()
 
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)
 
     def swap(self, operations: "Sequence[Operation]") -> None:
         child = self._writer()
-        notes = self._write_parts()[1]
+        objects, notes = self._write_parts()
         refs = [operation.ref for operation in operations]
         if any("\n" in ref or " " in ref for ref in refs):
             raise SwapFailed("a ref that is to be moved holds a blank or a line end")
@@ -235,8 +239,17 @@ class PlumbingStore:
             note = notes.note(child.pid, refs, deletes=any(isinstance(op, Delete) for op in operations))
         except OSError as error:
             raise StoreError(f"cannot note whose locks these will be: {error.strerror}") from None
-        lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare", "commit"]
+        self._publish(objects)
+        lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare"]
         child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+        try:
+            objects.settle()  # git takes its locks meanwhile
+        except StoreError:
+            self._update = None
+            child.close()  # without the word to commit it changes nothing
+            notes.forget(note)
+            raise
+        child.send(b"commit\n")
         answers = [child.line(), child.line(), child.line()]
         if answers != [b"start: ok", b"prepare: ok", b"commit: ok"]:
             complaint = child.complaint()

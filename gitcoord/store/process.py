@@ -5,7 +5,7 @@ in the terminal must not tear a transaction) and a stderr that can never block t
 """
 
 import posix
-from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGTERM, getsignal, signal
+from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGKILL, SIGPIPE, SIGTERM, getsignal, signal
 
 from gitcoord.errors import StoreError
 from gitcoord.store.files import read_file
@@ -212,6 +212,40 @@ def run_bounded(argv: list[str], env: "dict[bytes, bytes]", seconds: float) -> "
     code, complaint = child.wait(), child.complaint()
     child.close()
     return code, b"".join(parts), f"no answer within {seconds:.0f} seconds" if late else complaint
+
+
+def run_shell(
+    command: str, place: str, env: "dict[bytes, bytes]", data: bytes, seconds: float
+) -> "tuple[int | None, bytes]":
+    """A shell command in a directory: its exit code and the beginning of what it said. Ended with all that it started after
+    so many seconds: then the code is None."""
+    from select import POLLIN, poll
+    from time import monotonic
+
+    child = Child(["sh", "-c", 'cd -- "$1" && exec sh -c "$2"', "sh", place, command], env)
+    end, said, late = monotonic() + seconds, b"", False
+    from _thread import start_new_thread
+
+    def feed() -> None:
+        child.send(data)
+        child.close_input()
+
+    start_new_thread(feed, ())  # it may never read what it is told
+    watch = poll()
+    watch.register(child.output, POLLIN)
+    done = False
+    try:
+        while not done and not late:
+            left = end - monotonic()
+            late = left <= 0 or not watch.poll(left * 1000)
+            chunk = posix.read(child.output, 65536) if not late else b""
+            done, said = not chunk, (said + chunk)[:65536]
+    finally:
+        if late or not done:
+            posix.kill(-child.pid, SIGKILL)
+    code, complaint = child.wait(), child.complaint()
+    child.close()
+    return (None if late else code), said or complaint.encode("utf-8", "replace")
 
 
 def detach(command: str, env: "dict[bytes, bytes]", data: bytes) -> None:

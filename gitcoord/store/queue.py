@@ -51,7 +51,10 @@ class Queue:
             flock(self._fd, LOCK_EX)
             self.held = True
             return
-        setitimer(ITIMER_REAL, self._seconds)
+        # Whoever has a deadline keeps it: it goes on after the wait with what was left of it.
+        left, every = setitimer(ITIMER_REAL, self._seconds)
+        patience = min(self._seconds, left) if left else self._seconds
+        setitimer(ITIMER_REAL, patience)
         try:
             flock(self._fd, LOCK_EX)
             self.held = True
@@ -59,8 +62,10 @@ class Queue:
             pass
         finally:
             waiting = False
-            setitimer(ITIMER_REAL, 0)
+            spent = patience - setitimer(ITIMER_REAL, 0)[0]
             signal(SIGALRM, before)
+            if left:
+                setitimer(ITIMER_REAL, max(left - spent, 0.001), every)
 
     def __exit__(self, *_: object) -> None:
         if self._fd >= 0:

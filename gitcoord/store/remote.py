@@ -81,6 +81,7 @@ class RemoteStore:
         if all(m.expected == m.new for m in moves):
             self.near.swap(operations)
             return
+        self.near.flush()
         report = self.far.push(moves)
         if report.kind != LANDED:
             raise SwapFailed(report.words or report.kind)

@@ -69,13 +69,13 @@ def _look(env: "dict[bytes, bytes]") -> "Repo | None":
             top = top.rpartition("/")[0] or "/"
             continue
         linked = mode & 0o170000 != 0o040000
-        git_dir = _follow(dot_git, top) if linked else dot_git
+        git_dir = follow(dot_git, top) if linked else dot_git
         if git_dir is None or not _is_git_dir(git_dir):
             return None
         if linked and _read(git_dir + "/commondir") is None:
             return None  # a submodule, or a bare directory beside its work trees: git knows where its work tree is
         prefix = here[len(top) :].lstrip("/")
-        common = _common(git_dir)
+        common = common_of(git_dir)
         return Repo(git_dir, common, top, prefix + "/" if prefix else "", env)
 
 
@@ -103,7 +103,7 @@ def _read(path: str) -> "str | None":
         posix.close(fd)
 
 
-def _follow(dot_git: str, top: str) -> "str | None":
+def follow(dot_git: str, top: str) -> "str | None":
     text = _read(dot_git)
     if text is None or not text.startswith("gitdir: "):
         return None
@@ -111,7 +111,7 @@ def _follow(dot_git: str, top: str) -> "str | None":
     return target if target.startswith("/") else f"{top}/{target}"
 
 
-def _common(git_dir: str) -> str:
+def common_of(git_dir: str) -> str:
     text = _read(git_dir + "/commondir")
     if not text:
         return git_dir

@@ -11,11 +11,11 @@ from shlex import quote
 from threading import Event, Lock, Thread
 from typing import Any
 
-from dulwich.client import GitClient, TraditionalGitClient, get_transport_and_path
+from dulwich.client import GitClient, SSHGitClient, TraditionalGitClient, get_transport_and_path
 from dulwich.errors import SendPackError
 from dulwich.objects import ZERO_SHA, ShaFile
 from dulwich.pack import UnpackedObject, pack_objects_to_data
-from dulwich.protocol import Protocol
+from dulwich.protocol import DEFAULT_GIT_PROTOCOL_VERSION_SEND, Protocol
 
 from gitcoord.names import Oid
 from gitcoord.store.far import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, sort_out
@@ -56,6 +56,8 @@ class Wire(Far):
                 return
             # What a client notes about one push is not the next one's.
             own = copy(client) if client is not None else _Here(self._env, path)
+            if isinstance(own, SSHGitClient):
+                _log_in(own, path)
             self._open = _Connection(own, path, options)
 
     def hang_up(self) -> None:
@@ -117,6 +119,16 @@ class _Here(TraditionalGitClient):
     def _connect(self, *_: object) -> "tuple[Protocol, Callable[[], bool], None]":
         child = self._child
         return Protocol(lambda size: child.exactly(size) or b"", child.send, child.close), lambda: True, None
+
+
+def _log_in(client: SSHGitClient, path: str) -> None:
+    """Logging in takes longer than all the rest, so ssh starts at once, too. Why it cannot, the thread will say."""
+    client.protocol_version = DEFAULT_GIT_PROTOCOL_VERSION_SEND
+    try:
+        begun = client._connect(b"receive-pack", path.encode("utf-8", "surrogateescape"))
+    except Exception:
+        return
+    client._connect = lambda *_, **__: begun  # type: ignore[method-assign]
 
 
 class _Connection:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, library, oneshot, remote, report, server, size, tasks, watch
+from tests.bench import crowd, gates, guard, library, oneshot, remote, report, server, size, tasks, watch
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
 
@@ -45,6 +45,7 @@ BENCHES: dict[str, Bench] = {
     "hooks": lambda place, cache, scale: gates.hooks(
         place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
     ),
+    "guard": lambda place, cache, scale: guard.judged(place, scale.rounds),
     "server": lambda place, cache, scale: server.gate(place, scale.rounds, commits=scale.commits * 10),
     "remote": lambda place, cache, scale: remote.costs(place, scale.rounds),
     "remote-crowd": lambda place, cache, scale: remote.crowd(place, scale.fleet),

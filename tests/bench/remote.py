@@ -16,9 +16,10 @@ from tests.server.servers import Served, serving
 
 KINDS = ("file", "git", "ssh", "http")
 
-# A process that lives long, as one agent: a line "take <path>" or "release <path>" for each request, or "loop <seconds>".
+# A process that lives long, as one agent: a line "take <path>" or "release <path>" for each request, or "loop <seconds>";
+# "settle -" ends when nothing of the last request is under way any more, as a `git push` does.
 _WORKER = """
-import sys, time
+import sys, threading, time
 sys.path.insert(0, {root!r})
 from gitcoord.app import claims, sessions
 from gitcoord.core.asking import Take
@@ -49,6 +50,10 @@ for line in sys.stdin:
             except GitcoordError as error:
                 failed = error.message.replace(chr(10), " ")
         print(done, failed, flush=True)
+    elif verb == "settle":
+        for thread in threading.enumerate()[1:]:
+            thread.join()
+        print("settled", flush=True)
     elif verb == "beat":
         for actor in actors:
             sessions.start(ctx, actor)
@@ -154,10 +159,12 @@ def _cost(place: Place, kind: str, served: Served, rounds: int) -> list[Result]:
         def wire(number: int) -> float:
             _say(stays, "take other")  # whatever the commands did meanwhile is seen first
             _say(stays, "release other")
+            _say(stays, "settle -")
             began = time.perf_counter()
             assert _say(stays, f"take wire{number}") == "ok\n"
             took = time.perf_counter() - began
             _say(stays, f"release wire{number}")
+            _say(stays, "settle -")  # what follows is not measured beside the end of this
             return took
 
         samples = interleave(

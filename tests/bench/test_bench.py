@@ -25,6 +25,7 @@ _ROWS = {
     "list": {"list": True},
     "check": {"check-free": True, "check-own": True},
     "hooks": {"pre-commit": True, "pre-push": True, "pre-push-large": True, "hook-nowhere": True},
+    "guard": {"guard-write": True, "guard-read": True, "guard-shell": True, "guard-nowhere": True},
     "server": {"receive": True, "receive-event": True, "receive-large": True},
     "remote": {
         **{f"{what}-{kind}": True for kind in KINDS for what in ("remote", "wire")},
@@ -38,9 +39,9 @@ _ROWS = {
     "flat": {"flat": True},
     "events": {"events": True},
     "watch": {"watch": True, "watch-idle": True},
-    "tasks": {"tasks": True},
     "journal": {"journal": True},
     "start": {"start": True},
+    "tasks": {"tasks": True},
     "library": {"library": False, "library-wal": False, "library-nosync": False},
 }
 

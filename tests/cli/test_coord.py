@@ -73,8 +73,8 @@ def test_the_starter_policy_is_valid_and_binds_nothing_but_itself(plain: World) 
     done = plain.coord("init", "--policy")
     assert done.out.splitlines()[1:] == ["wrote .gitcoord/config", "wrote .gitcoord/rules.md", "wrote .gitattributes"]
     assert "hint: look at these files, then commit them" in done.err
-    first, *roles = plain.git("config", "-f", ".gitcoord/config", "--list").splitlines()
-    assert first == f"gitcoord.root={plain.head}"
+    first, guard, *roles = plain.git("config", "-f", ".gitcoord/config", "--list").splitlines()
+    assert (first, guard) == (f"gitcoord.root={plain.head}", "guard.autoclaim=true")
     names = ["orchestrator", "code", "test", "debug", "verify", "explore"]
     assert list(dict.fromkeys(row.split(".")[1] for row in roles)) == names, "nothing but roles, which bind nobody yet"
     assert "Claim before you change" in (plain.top / ".gitcoord/rules.md").read_text()

@@ -165,6 +165,12 @@ def test_xdg_data_home_and_prefix(home: Home, tmp_path: Path) -> None:
     assert snapshot(home.path) == {}
 
 
+def test_the_mcp_server_is_an_extra_that_an_upgrade_keeps(home: Home) -> None:
+    for words in (["--with-mcp"], []):
+        home.ok(INSTALLER, *words)
+        assert home.ok("git", "coord", "mcp") == ""  # its client is gone at once
+
+
 def test_interpreter_whose_name_no_first_line_can_hold(home: Home, tmp_path: Path) -> None:
     real = Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
     moved = tmp_path / "a python" / ("x" * 120) / "bin" / real.name

@@ -385,9 +385,12 @@ def test_hooks_setup_and_teardown(git_repo: GitRepo, tmp_path: Path, way: str) -
 
     refused(coord("install-hooks"), "not-initialised", 2)
     world.write(".git/hooks/pre-commit", "#!/bin/sh\n")
+    world.write(".claude/settings.json", "{ broken")
     assert holds(coord("setup", "--dry-run"), "set up whole")["created"] is True
     first = holds(coord("setup"), "set up whole")["hooks"][0]
     assert first.get("before", "").endswith("pre-commit.before-gitcoord") or way == CONFIG
+    rows = holds(coord("setup"), "set up whole")["tools"]
+    assert {row["action"] for row in rows} == {"left", "unchanged"}
     assert holds(coord("install-hooks"), "installed hooks")["changed"] is False
     assert holds(coord("uninstall-hooks"), "removed hooks")["changed"] is True
     if way == CHAIN:

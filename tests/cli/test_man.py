@@ -12,6 +12,7 @@ import typer
 from gitcoord import __version__
 from gitcoord.adapters.cli.coord import app
 from gitcoord.core.policy import KNOWN
+from gitcoord.core.validators import OWN, SHIPPED
 from gitcoord.hot.options import VERBS, Option
 from gitcoord.hot.verbtable import HANDOFF
 
@@ -101,6 +102,11 @@ def test_every_setting_of_the_policy_is_described() -> None:
         middle = {"gitcoord": "", "rules": "", "deploy": "<target>."}.get(part, f"<{part}>.")
         settings = {f"{part}.{middle}{name}" for name in KNOWN[part] if name not in ("authority", "sync")}
         assert settings <= words
+    for name, known in SHIPPED.items():
+        shared = {"path", "on"}  # told once for all
+        assert {f"validator.{name}.{setting}" for setting in known if setting not in shared} <= words
+    assert {f"validator.<validator>.{setting}" for setting in (*OWN, "enabled")} <= words
+    assert "gitcoord.overlay" in words
     assert "rollout.<rule>" in words
     assert set(KNOWN["rollout"]) <= set(re.findall(r"[a-z-]+", section("git-coord.1", "CONFIGURATION")))
     assert {"gitcoord-claim", "gitcoord-guard", "gitcoord-writers"} <= words

@@ -86,7 +86,7 @@ def test_git_coord_has_json_wherever_it_tells_something() -> None:
                 commands[f"{name} {inner}"] = command
                 commands.pop(name, None)
     without = {name for name, command in commands.items() if "json" not in _options(command)}
-    assert without == {"run", "dispatch", "demo"}
+    assert without == {"run", "dispatch", "guard", "mcp", "demo"}
 
 
 # --- the same answers ----------------------------------------------------------------------------------------------

@@ -52,8 +52,9 @@ elif verb == "fsck":
 else:
     from gitcoord.app.hooktext import Kit
     from gitcoord.app.server import EVENTS, install, plan
-    names = ("gate.sh", "before.sh", *EVENTS)
-    texts = {{name: open({str(ROOT / "githooks/server")!r} + "/" + name).read() for name in names}}
+    names = {{name: "server/" + name for name in ("gate.sh", *EVENTS)}}
+    names["before.sh"] = "before.sh"
+    texts = {{name: open({str(ROOT / "githooks")!r} + "/" + path).read() for name, path in names.items()}}
     install(ctx, plan(ctx, Kit(texts, words[0]), words[1]))
 """
 
@@ -348,11 +349,11 @@ def note_figures(name: str, arena: Arena, loops: Housekeeping | None, began: flo
     figures["events"] = len(arena.project.events())
     if loops is not None:
         figures["background"] = dict(loops.counts)
-    put_figures(name, figures)
+    keep_figures(name, figures)
 
 
-def put_figures(name: str, figures: Row) -> None:
-    """Only the long form has figures worth keeping."""
+def keep_figures(name: str, figures: Row) -> None:
+    """Those of the last run stay. The quick form has nothing to tell."""
     if not SOAK:
         return
     SOAK_OUT.parent.mkdir(exist_ok=True)
@@ -363,6 +364,12 @@ def put_figures(name: str, figures: Row) -> None:
         known[name] = figures
         file.truncate(0)
         file.write(json.dumps(known, indent=2, sort_keys=True) + "\n")
+
+
+def git_version() -> str:
+    """Of the git that is on trial, such as 'git 2.39.5'."""
+    words = subprocess.run(["git", "--version"], check=True, capture_output=True, text=True).stdout.split()
+    return f"{words[0]} {words[2]}"
 
 
 long_timeout = pytest.mark.timeout(3600 if SOAK else 120)

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.race.support import DEADLINE, ROOT, Project, long_timeout, put_figures, soak, wait_until
+from tests.race.support import DEADLINE, ROOT, Project, keep_figures, long_timeout, soak, wait_until
 
 WEIGHTS = (60, 10, 8, 12, 10)  # of the fates in tasker.py
 CRASH = 9  # how tasker.py ends in the middle of a task
@@ -86,7 +86,7 @@ def test_every_task_is_done_once(project: Project) -> None:
         "lost owners": kinds["lapse"], "handed over": kinds["accept"], "given back": told["give back"],
         "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    put_figures("drill of tasks", figures)
+    keep_figures("drill of tasks", figures)
 
 
 @long_timeout

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gitcoord.adapters.cli.hooks import hook_sources
 from gitcoord.app.hooktext import Kit, render
 from gitcoord.app.server import EVENTS
 from tests.cli.support import CLAIM, ROOT, Done, World
@@ -28,8 +29,7 @@ def claim_program(place: Path) -> Path:
 
 def install(bare: Path, program: Path) -> None:
     """As `git coord server install` does, without its start."""
-    names = ("gate.sh", "before.sh", *EVENTS)
-    kit = Kit({name: (ROOT / "githooks/server" / name).read_text() for name in names}, str(program))
+    kit = Kit(hook_sources("server", EVENTS), str(program))
     for event in EVENTS:
         hook = bare / "hooks" / event
         hook.write_bytes(render(kit, event, chained=True))

@@ -1,7 +1,6 @@
 """Many agents on several machines at once, while git tidies up on the server all the time."""
 
 import contextlib
-import json
 import subprocess
 import time
 from pathlib import Path
@@ -11,7 +10,15 @@ from typing import Any, cast
 import pytest
 
 from tests.race.history import check_history, check_ledger, read_logs
-from tests.race.support import Contender, housekeeping, long_timeout, soak, wait_until
+from tests.race.support import (
+    Contender,
+    git_version,
+    housekeeping,
+    keep_figures,
+    long_timeout,
+    soak,
+    wait_until,
+)
 from tests.server.realm import Realm
 from tests.server.servers import Served
 
@@ -47,10 +54,14 @@ def test_many_agents_and_git_gc(served: Served, tmp_path: Path) -> None:
         seconds = time.monotonic() - began
         wait_until("git gc has run", lambda: bool(loops.counts["gc"]))
     rows = read_logs(sorted(logs.iterdir()))
-    print(json.dumps({"seconds": round(seconds, 1), "granted": sum(a["granted"] for a in answers), **loops.counts}))
+    granted = [answer["granted"] for answer in answers]
+    figures = {"agents": agents, "machines": len(clones), "seconds": round(seconds, 1), "granted": sum(granted)}
+    figures |= {"fewest": min(granted), "most": max(granted), "events": len(realm.events())}
+    keep_figures(f"agents on machines, {git_version()}", {**figures, "background": dict(loops.counts)})
+    print(figures, loops.counts)
     problems = check_history(rows) + check_ledger(realm.events(), rows)
     assert not problems, "\n".join(problems[:20])
-    assert all(answer["granted"] for answer in answers), f"somebody got nothing: {answers}"
+    assert all(granted), f"somebody got nothing: {answers}"
     assert (
         subprocess.run(["git", "-C", str(realm.bare), "fsck", "--strict"], env=realm.env, check=False).returncode == 0
     )

@@ -1,8 +1,7 @@
-"""Links cut, servers killed, disks full: whatever happens, the invariant holds afterwards and work goes on."""
+"""Links cut, servers killed: whatever happens, the invariant holds afterwards and work goes on."""
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.race.support import Answer, running, wait_until
 from tests.remote.test_wire import Client as LongLived
 from tests.server.link import Link
-from tests.server.process import program
+from tests.server.machines import Machine
 from tests.server.realm import STEPS, Clone, Realm
 from tests.server.servers import Served, serving
 
@@ -170,6 +169,25 @@ def test_a_process_that_lives_long_and_a_silent_link(realm: Realm, one: Clone, l
     goes_on_with_b(realm, one)
 
 
+@pytest.mark.namespaces
+def test_a_pulled_cable(other_machine: Machine, tmp_path: Path) -> None:
+    """Another machine, whose bytes are neither refused nor reset: it gives up waiting, and does not say that it knows."""
+    with serving("git", other_machine.host) as server:
+        realm = Realm(server.create("cable"), tmp_path)
+        one = realm.clone("one", "alice")
+        one.git("config", "gitcoord.remoteTimeout", "1")
+        one.wrap = other_machine.wrap([])
+        with realm.held_at("update") as held, running(asks(one)) as asking:
+            held.wait(asking)
+            other_machine.cut()
+            held.go()
+            wait_until("the server has it", lambda: len(realm.events("claim")) == 1)
+            unknown(ended(asking))
+        other_machine.mend()
+        one.git("config", "gitcoord.remoteTimeout", "60")
+        goes_on(realm, one, granted=True)
+
+
 def pushes(realm: Realm) -> list[str]:
     """Those that have not ended yet: receive-packs of this repository."""
     found = []
@@ -233,59 +251,3 @@ def test_a_lock_of_somebody_else_stays(realm: Realm) -> None:
     assert done.code == 4 and "refs/heads/gitcoord.lock" in done.json["message"] and lock.exists(), done
     lock.unlink()
     goes_on(realm, one, granted=False)
-
-
-# --- the server's disk --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Served]:
-    """A server with a small disk of its own."""
-    with serving("git") as server:
-        bare = server.repositories / "small.git"
-        bare.mkdir()
-        words = [program("mount"), "-t", "tmpfs", "-o", "size=4m", "none", str(bare)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"no disk of its own: {done.stderr.strip()}")
-        try:
-            yield server.create("small")
-        finally:
-            server.stop()
-            subprocess.run([program("umount"), "-l", str(bare)], check=True)
-
-
-def free(place: Path) -> int:
-    found = os.statvfs(place)
-    return found.f_bavail
-
-
-def fill(place: Path, left: int) -> None:
-    """So many blocks are left."""
-    with open(place / "ballast", "ab") as ballast:
-        while (more := free(place) - left) > 0:
-            ballast.write(bytes(4096 * more))
-            ballast.flush()
-
-
-@pytest.mark.namespaces
-def test_the_servers_disk_is_full(small: Served, tmp_path: Path) -> None:
-    """From the last block on: each number of free blocks fails at another step, or no longer."""
-    realm = Realm(small, tmp_path)
-    one, two = realm.clone("one", "alice"), realm.clone("two", "bob")
-    answers = []
-    for left in (0, 1, 2, 4, 8, 16, 32):
-        fill(realm.bare, left)
-        before = realm.refs()
-        done = one.take("shared/a", "alice")
-        answers.append(done.code)
-        if done.code == 0:
-            break
-        assert done.code in (1, 4, 5) and realm.refs() == before, done
-        assert done.json["error"] in ("store", "unknown-outcome", "host"), done
-        (realm.bare / "ballast").unlink()
-    assert answers[0] != 0 and answers[-1] == 0, answers
-    (realm.bare / "ballast").unlink()
-    realm.assert_sound()
-    assert two.take("shared/a", "bob").code == 1 and two.take("shared/b", "bob").code == 0
-    realm.assert_sound()

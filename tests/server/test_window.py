@@ -101,7 +101,7 @@ def test_a_takeover_waits_for_the_push_that_is_landing(site: Site, stopped: Stop
     taking.start()
     while len(tickets(site)) < 2:
         assert taking.is_alive()
-    taking.join(3)  # time enough to land, if it did not wait
+    taking.join(1)  # time enough to land, if it did not wait
     assert site.private()["refs/heads/gitcoord"] == before and not done, (
         "the claim changed hands while a push was landing"
     )

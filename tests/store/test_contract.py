@@ -154,11 +154,16 @@ def test_a_claim_on_a_path_with_a_line_separator_is_listed(world: World) -> None
 def test_objects_are_pending_until_flush(world: World) -> None:
     oid = world.store.write("blob", b"later")
     assert world.other().read([oid]) == [None]
-    with pytest.raises(SwapFailed):
-        world.store.swap([Create(A, oid)])
     world.store.flush()
     assert world.other().read([oid]) == [Object(oid, "blob", b"later")]
     put(world, Create(A, oid))
+
+
+def test_a_swap_needs_no_flush_before(world: World) -> None:
+    oid = world.store.write("blob", b"later")
+    other = world.store.write("blob", b"beside it")
+    world.store.swap([Create(A, oid)])
+    assert world.other().read([A, other]) == [Object(oid, "blob", b"later"), Object(other, "blob", b"beside it")]
 
 
 def test_writing_again_is_harmless(world: World) -> None:

@@ -104,11 +104,12 @@ def test_git_has_the_last_word_on_a_damaged_object(top: Path) -> None:
     store.close()
 
 
-def test_an_object_that_a_power_cut_left_empty_is_written_again(top: Path) -> None:
+@pytest.mark.parametrize("left", [b"", b"\0" * 20, b"x\x9c"])
+def test_an_object_that_a_power_cut_damaged_is_written_again(top: Path, left: bytes) -> None:
     oid = git(top, "hash-object", "-w", "--stdin", data=b"one").decode().strip()
     file = _object_file(top, oid)
     file.chmod(0o644)
-    file.write_bytes(b"")
+    file.write_bytes(left)
     store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
     assert store.write("blob", b"one") == oid
     store.flush()
@@ -159,7 +160,7 @@ def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: Loose) -> None:
         for number in range(150):
             commit = git(top, "commit-tree", "HEAD^{tree}", "-m", str(number)).decode().strip()
             lines = "".join(f"update {name} {commit}\n" for name in names)
-            git(top, "update-ref", "--stdin", data=lines.encode())
+            git(top, "-c", "core.filesRefLockTimeout=20000", "update-ref", "--stdin", data=lines.encode())
             for _ in range(30):
                 assert [loose.ref(name) for name in names] == [commit] * 4
     finally:

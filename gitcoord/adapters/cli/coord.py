@@ -132,6 +132,22 @@ app.add_typer(server.app, name="server")
 
 
 @app.command()
+def guard() -> int:
+    """Judge what an agent's tool is about to do: its event on stdin, the answer in its own form. What hooks run."""
+    from gitcoord.hot.guard import main as judge
+
+    return judge([])
+
+
+@app.command()
+def mcp() -> int:
+    """Serve claims, handoffs, tasks and the journal to an agent tool, by the Model Context Protocol on stdin and stdout."""
+    from gitcoord.adapters.mcp import start
+
+    return start()
+
+
+@app.command()
 def demo() -> int:
     """Show what gitcoord does, in a throw-away repository."""
     from gitcoord.adapters.cli.demo import main as show

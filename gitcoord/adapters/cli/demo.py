@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gitcoord.adapters.cli import demo_gates, demo_handover
+from gitcoord.adapters.cli import demo_gates, demo_guard, demo_handover
 
 
 class Stage:
@@ -155,5 +155,5 @@ def scene_ledger(stage: Stage) -> bool:
 
 SCENES = (
     scene_setup, scene_race, scene_all_or_nothing, scene_kill, scene_expiry, scene_work, *demo_gates.SCENES,
-    *demo_handover.SCENES, scene_ledger,
+    *demo_handover.SCENES, *demo_guard.SCENES, scene_ledger,
 )  # fmt: skip

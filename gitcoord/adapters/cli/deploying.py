@@ -43,6 +43,7 @@ def run_deploy(call: Call, name: str, command: list[str], word: str, *, surface:
         no = refusal(found)
         if no is not None:
             return refuse(call, Refused(no), found)
+        _require_finished(call, actor, name, commit, str(found.last["commit"]) if found.last is not None else "")
         _warn_of_uncommitted(call)
         deployment.run(command, surface=surface)
         return deployment.tell()
@@ -50,6 +51,19 @@ def run_deploy(call: Call, name: str, command: list[str], word: str, *, surface:
         block_signals()
         deployment.give_back()
         os.close(lock)
+
+
+def _require_finished(call: Call, actor: Actor, name: str, commit: str, last: str) -> None:
+    """The validators of deploys, where the policy turns any on; Refused where one says no."""
+    from gitcoord.app.validators import project_source, require
+
+    source = project_source(call.ctx)
+    policy = source.policy(())
+    if policy.validators:
+        from gitcoord.app.validators_changes import Asked, on_deploy
+
+        results = on_deploy(call.ctx, Asked(source, policy, actor, lambda: policy), name, commit, last)
+        call.screen.note(*(f"warning: {line}" for line in require(call.ctx, actor, "deploy", results)))
 
 
 def _alone(call: Call, actor: Actor, item: Item, name: str) -> int:

@@ -105,12 +105,23 @@ def explain(
         rows = app_explain(
             call.ctx, call.onlooker(), [item.name for item in items], _whose(call, commit, index, worktree)
         )
-        call.screen.answer({"initialised": True, "paths": rows})
+        call.screen.answer({"initialised": True, "paths": rows, **_overlay(call)})
         for row in rows:
             call.screen.say(call.screen.paint(printable(str(row["path"])), "bold"), *_explained(row))
         return 0
 
     return act(body, json=json, writing=False)
+
+
+def _overlay(call: Call) -> dict[str, str]:
+    """That private rules of this machine count too, and where they lie."""
+    from gitcoord.app.explain import private_rules
+
+    file = private_rules(call.ctx)
+    if not file:
+        return {}
+    call.screen.note(f"note: a private overlay is in force here: {printable(file)}")
+    return {"overlay": file}
 
 
 def _explained(row: dict[str, Any]) -> list[str]:
@@ -135,7 +146,7 @@ def check(commit: Commit = "", index: Index = False, worktree: Worktree = False,
         if _nothing(call, problems=[]):
             return 0
         problems = check_policy(call.ctx, _whose(call, commit, index, worktree))
-        call.screen.answer({"initialised": True, "problems": problems}, ok=not problems)
+        call.screen.answer({"initialised": True, "problems": problems, **_overlay(call)}, ok=not problems)
         lines = [f"{printable(problem['where'])}: {printable(problem['what'])}" for problem in problems]
         call.screen.say(*(lines or ["the policy is fine"]))
         return 1 if problems else 0

@@ -26,15 +26,17 @@ DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what wo
 
 def kit() -> Kit:
     """The hooks' sources: beside the package in a checkout, else among what was installed with it."""
-    return Kit(hook_sources("", ("gate.sh", "before.sh", *EVENTS)), git_claim())
+    return Kit(hook_sources("", EVENTS), git_claim())
 
 
-def hook_sources(below: str, names: "tuple[str, ...]") -> dict[str, str]:
+def hook_sources(below: str, events: "tuple[str, ...]") -> dict[str, str]:
+    """The hooks of these events, and what is written into them; those of a server lie below the others."""
     places = (Path(gitcoord.__file__).parents[1] / "githooks", Path(sys.prefix, "share/gitcoord/githooks"))
-    place = next((place / below for place in places if (place / below / "gate.sh").is_file()), None)
+    place = next((place for place in places if (place / below / "gate.sh").is_file()), None)
     if place is None:
         raise StoreError("the hooks did not come with this gitcoord", hints=("install it again: ./install.sh",))
-    return {name: (place / name).read_text() for name in names}
+    own = {name: (place / below / name).read_text() for name in ("gate.sh", *events)}
+    return {**own, "before.sh": (place / "before.sh").read_text()}
 
 
 def git_claim() -> str:

@@ -16,6 +16,20 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 	# ('git coord agents' shows the names). None listed: anybody at a terminal.
 	;approver = {person}
 
+# What agent tools are asked before they write (docs/guard.md): a free shared path is claimed
+# for the agent at the moment in which it writes there. Off: it has to claim the path itself.
+[guard]
+	autoclaim = true
+	# A shell command of which it cannot be told what it writes: allow, warn, ask or deny.
+	;unknown = allow
+	# Places outside this repository that agents neither read nor write, or not without a person's word:
+	;denyRead = ~/.ssh
+	;denyRead = ~/.aws
+	;denyRead = ~/.gnupg
+	;askRead = ~/notes
+	# What it means that a tool's action could not be judged: deny or warn.
+	;onError = deny
+
 # How far each rule is rolled out: monitor (only recorded), warn, enforce. A rule that is
 # not named here is enforced. To begin gently:
 ;[rollout]
@@ -71,6 +85,29 @@ CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
 ;[rules]
 ;	ack = true
 
+# Checks beyond these: a line in the changelog, a record of decisions, nothing unfinished on
+# deploys, no text that would give agents orders, no work left behind, no running in circles,
+# a budget; and commands of your own (0: pass, 1: block, 2: warn). [rollout] has their stages.
+;[validator "changelog"]
+;	path = src/**
+;[validator "decision"]
+;	path = src/core/**
+;	records = docs/adr
+;[validator "placeholders"]
+;	path = site/**
+;[validator "injection"]
+;	enabled = true
+;[validator "handoff"]
+;	enabled = true
+;[validator "spiral"]
+;	enabled = true
+;[validator "budget"]
+;	calls = 2000
+;	time = 8h
+;[validator "lint"]
+;	command = make -s lint
+;	on = commit
+
 # Where this project is deployed to: 'git coord deploy production -- <command>' refuses
 # a stale copy, and runs 'verify' against the public surface afterwards.
 ;[deploy "production"]
@@ -106,6 +143,9 @@ ATTRIBUTES = """# Paths that need a write claim before they are changed ('dir/**
 # Nobody changes these, or only with a person's approval, or with a warning:
 # secrets/** gitcoord-guard=block
 # billing/** gitcoord-guard=checkpoint
+# Agents' tools do not read these, or not without a person's word:
+# secrets/** gitcoord-read=deny
+# personal/** gitcoord-read=ask
 # Only these roles write here:
 # tests/** gitcoord-writers=test,code
 """

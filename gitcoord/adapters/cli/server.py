@@ -58,7 +58,7 @@ def install(
     """Put the gate in place, beside hooks that are there. Running it again changes nothing."""
 
     def body(call: Call) -> int:
-        kit = Kit(hook_sources("server", ("gate.sh", "before.sh", *app_server.EVENTS)), git_claim())
+        kit = Kit(hook_sources("server", app_server.EVENTS), git_claim())
         plan = app_server.plan(call.ctx, kit, account)
         if not dry_run:
             app_server.install(call.ctx, plan)

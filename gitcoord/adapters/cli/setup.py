@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gitcoord.adapters.cli import policy
+from gitcoord.adapters.cli import policy, tools
 from gitcoord.adapters.cli.hooks import DryRun, kit, show_snippet, step_lines, watched
 from gitcoord.adapters.cli.shared import Json, act
+from gitcoord.adapters.harness import plan as harness
 from gitcoord.app import hooks
 from gitcoord.app.approvals import require_overseer
 from gitcoord.app.init import require_room, sync_branch
@@ -24,21 +25,30 @@ from gitcoord.names import printable
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def setup(yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
-    """Set gitcoord up in one step: the ledger, a starter policy and the hooks. What is there already stays."""
+def setup(
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    tool: tools.Tool = None,
+    no_tools: tools.NoTools = False,
+    user: tools.User = False,
+    json: Json = False,
+) -> int:
+    """Set gitcoord up in one step: the ledger, a starter policy, the hooks, the agent tools. What is there already stays."""
 
     def body(call: Call) -> int:
         there = is_set_up(call.ctx)
         remote = authority_of(call.ctx)
+        place = tools.place_of(call, user=user)
+        known = tools.chosen(tool, place, no_tools=no_tools)
         if not there and not remote:
             require_room(call.ctx)
         gates = hooks.gated_refs(call.ctx) if there else [f"refs/heads/{sync_branch(call.ctx)}"]
         plan = hooks.plan(call.ctx, kit(), gates)
         files = policy.missing_starter(call.ctx.repo)
-        todo = _todo(plan, gates[0], files, call.ctx.repo.worktree, there=there)
-        call.screen.say(
-            *(("would " if dry_run else "will ") + line for line in todo), *_already(plan, files, there=there)
-        )
+        changes = harness.setting_up(known, place)
+        todo = _todo(plan, gates[0], files, call.ctx.repo.worktree, there=there) + tools.lines(changes)
+        already = _already(plan, files, there=there, tools=tools.ready(changes))
+        call.screen.say(*(("would " if dry_run else "will ") + line for line in todo), *already)
         result: dict[str, Any] = {"dry_run": dry_run, "created": not there, "policy": files}
         result["sync"] = gates[0].removeprefix("refs/heads/")
         if todo and not dry_run:
@@ -48,11 +58,14 @@ def setup(yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
             result["policy"] = policy.write_starter(call.ctx.repo, str(made["root"]), email, remote)
             if isinstance(plan, hooks.Plan):
                 hooks.install(call.ctx, plan)
+            changes = harness.apply(changes, place)
         managed = {"manager": plan.manager, "snippet": plan.snippet} if isinstance(plan, Managed) else {}
         none = {"way": "managed", "directory": "", "hooks": [], "gate_refs": []}
         result |= plan.result() if isinstance(plan, hooks.Plan) else {**none, **managed}
+        result["tools"] = [change.row() for change in changes]
         call.screen.answer({"changed": bool(todo) and not dry_run, **result})
-        _end(call, managed, files, todo=bool(todo), dry_run=dry_run)
+        _end(call, managed, tools.to_commit(files, changes, place), todo=bool(todo), dry_run=dry_run)
+        tools.tell(call, known, changes)
         return 0
 
     return act(body, json=json)
@@ -68,9 +81,9 @@ def _todo(plan: "hooks.Plan | Managed", sync: str, files: list[str], top: str, *
     return lines
 
 
-def _already(plan: "hooks.Plan | Managed", files: list[str], *, there: bool) -> list[str]:
+def _already(plan: "hooks.Plan | Managed", files: list[str], *, there: bool, tools: bool) -> list[str]:
     ready = isinstance(plan, hooks.Plan) and not plan.changes
-    parts = [("the ledger", there), ("the policy", not files), ("the hooks", ready)]
+    parts = [("the ledger", there), ("the policy", not files), ("the hooks", ready), ("the agent tools", tools)]
     found = [name for name, is_there in parts if is_there]
     return [f"already there: {', '.join(found)}"] if found else []
 
@@ -103,6 +116,7 @@ def teardown(
     yes: Yes = False,
     dry_run: DryRun = False,
     force: Annotated[bool, typer.Option("--force", help="For a person: although somebody holds claims.")] = False,
+    user: Annotated[bool, typer.Option("--user", help="Also out of your own settings of the agent tools.")] = False,
     json: Json = False,
 ) -> int:
     """Take gitcoord out of this repository. The ledger is archived; refused while somebody holds a claim."""
@@ -121,7 +135,9 @@ def teardown(
         found, steps = app.survey(ctx, actor, force=force), hooks.removal(ctx)
         files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=True)
         ledger = found.head is not None or bool(found.refs)
-        lines = _going(ledger, len(found.refs), app.own_settings(ctx), steps, files)
+        going = [(place, harness.tearing_down(place)) for place in tools.places(call, user=user)]
+        changes = [change for _, those in going for change in those]
+        lines = _going(ledger, len(found.refs), app.own_settings(ctx), steps, files) + tools.leaving(changes)
         call.screen.say(*(("would " if dry_run else "will ") + line for line in lines))
         result: dict[str, object] = {
             "removed": False,
@@ -134,7 +150,10 @@ def teardown(
             stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(ctx.host.wall()))
             result = app.tear_down(ctx, actor, stamp, force=force)
             files, left = policy.remove_starter(ctx.repo, root, email, ctx.remote, dry_run=False)
-        call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left})
+            changes = [change for place, those in going for change in harness.apply(those, place)]
+        rows = [change.row() for change in changes]
+        call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left, "tools": rows})
+        tools.tell_problems(call, changes, snippets=False)
         _told(call, result, left, anything=bool(lines), dry_run=dry_run)
         return 0
 

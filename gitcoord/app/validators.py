@@ -1,0 +1,259 @@
+"""Running the validators that a policy turns on around an agent's tools, its texts and its end.
+
+Each function gives what there is to say, in the chain's order: first the shipped ones, then the project's own. Only results
+whose `stops` is true stop anything. A validator that could not judge says so; nothing is raised for it. Changes and deploys
+are the business of `validators_changes.py`.
+"""
+
+from gitcoord.core.codec import Malformed, dumps, loads
+from gitcoord.core.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result
+from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
+from gitcoord.names import printable
+from gitcoord.store.files import read_file, read_regular, write_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gitcoord.app.context import Context
+    from gitcoord.app.policy import Source
+    from gitcoord.core.sessions import Actor
+    from gitcoord.core.state import State, View
+    from gitcoord.core.toolevents import ToolEvent
+    from gitcoord.core.validators import Validator
+    from gitcoord.core.validators.tally import Tally
+
+    Asked = Callable[[Validator], "Iterable[Result]"]
+
+_TALLIES = 1 << 16  # bytes of what is remembered of an agent
+
+
+def chain(source: "Source") -> "list[Validator]":
+    """Those that are turned on, the shipped ones first."""
+    found = source.policy(()).validators
+    return sorted(found, key=lambda validator: validator.name not in SHIPPED)
+
+
+def _run(validators: "Iterable[Validator]", ask: "Asked") -> "list[Result]":
+    """What each has to say. One that fails has not judged; the others go on."""
+    results: list[Result] = []
+    for validator in validators:
+        try:
+            results += ask(validator)
+        except TimedOut:
+            raise  # the guard's own time is up
+        except (GitcoordError, OSError) as error:
+            message = error.message if isinstance(error, GitcoordError) else str(error.strerror)
+            results.append(validator.said(UNKNOWN, printable(message)))
+    return results
+
+
+def _some(result: "Result | None") -> "list[Result]":
+    return [] if result is None else [result]
+
+
+# --- around a tool --------------------------------------------------------------------------------------------------
+
+
+def before_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEvent") -> "list[Result]":
+    """Before an agent's tool acts. `event.writes` and `event.reads` name every file, also those that a shell command names."""
+    validators = chain(source)
+    if not validators:
+        return []
+    counted = [validator for validator in validators if validator.name in ("spiral", "budget")]
+    tally = _tally(ctx, actor, event) if counted else None
+
+    def ask(validator: "Validator") -> "Iterable[Result]":
+        if validator.name == "injection":
+            return _read(ctx, source, validator, event)
+        if validator.name == "spiral" and tally is not None:
+            from gitcoord.core.validators.spiral import judge
+
+            return _some(judge(validator, tally, event))
+        if validator.name == "budget" and tally is not None:
+            from gitcoord.core.validators.budget import judge as judge_budget
+
+            return judge_budget(validator, tally, event, ctx.host.wall())
+        return _own_on_tool(ctx, validator, actor, event)
+
+    results = _run(validators, ask)
+    if tally is not None and not any(result.stops for result in results):
+        from gitcoord.core.validators.tally import began
+
+        _keep(ctx, actor, began(tally, event))
+    return results
+
+
+def after_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEvent") -> "list[Result]":
+    """After it: whether it failed and what it spent is counted. Nothing can be stopped any more."""
+    if any(validator.name in ("spiral", "budget") for validator in chain(source)):
+        from gitcoord.core.validators.tally import ended
+
+        _keep(ctx, actor, ended(_tally(ctx, actor, event), event))
+    return []
+
+
+def _read(ctx: "Context", source: "Source", validator: "Validator", event: "ToolEvent") -> "list[Result]":
+    """The files that are about to be read; of a large one its beginning."""
+    from gitcoord.core.validators.injection import LONGEST, judge
+
+    results = []
+    for path in dict.fromkeys(event.reads):
+        place = path if path.startswith("/") else f"{event.cwd or ctx.repo.worktree}/{path}"
+        data = read_regular(place, LONGEST)
+        found = judge(validator, data.decode("utf-8", "replace"), path) if data else None
+        if found is not None and not _is_excepted(ctx, source, validator, place):
+            results.append(found)
+    return results
+
+
+def _is_excepted(ctx: "Context", source: "Source", validator: "Validator", place: str) -> bool:
+    """Does the section name this file, of this work tree, as harmless?"""
+    from gitcoord.app.patterns import matching
+
+    top, patterns = f"{ctx.repo.worktree}/", validator.every("except")
+    if not patterns or not ctx.repo.worktree or not place.startswith(top):
+        return False
+    return bool(matching(ctx, source, [patterns], [place[len(top) :]])[0])
+
+
+def _own_on_tool(ctx: "Context", validator: "Validator", actor: "Actor", event: "ToolEvent") -> "list[Result]":
+    if validator.name in SHIPPED:
+        return []
+    from gitcoord.app.validators_own import ask_command
+    from gitcoord.core.validators.own import event_told
+
+    kinds = [kind for kind, files in ((WRITE, event.writes), (READ, event.reads)) if files]
+    return [
+        ask_command(ctx, validator, kind, actor, {"event": event_told(event)})
+        for kind in kinds
+        if kind in validator.moments
+    ]
+
+
+# --- what an agent did so far: local notes, harmless to lose --------------------------------------------------------
+
+
+def _place(ctx: "Context", actor: "Actor") -> str:
+    return ctx.scratch(f"validators/{actor.agent}")
+
+
+def _tally(ctx: "Context", actor: "Actor", event: "ToolEvent") -> "Tally":
+    from gitcoord.core.validators.tally import parse
+
+    session = event.conversation or actor.instance or str(actor.session)
+    try:
+        record = loads(read_file(_place(ctx, actor), _TALLIES))
+    except Malformed:
+        record = None
+    return parse(record, session, ctx.host.wall())
+
+
+def _keep(ctx: "Context", actor: "Actor", tally: "Tally") -> None:
+    from gitcoord.core.validators.tally import record_of
+
+    try:
+        write_file(_place(ctx, actor), dumps(record_of(tally)).encode())
+    except OSError:
+        pass
+
+
+# --- texts and the end ----------------------------------------------------------------------------------------------
+
+
+def on_text(ctx: "Context", source: "Source", actor: "Actor", text: str) -> "list[Result]":
+    """Before something is written down for others to read."""
+    from gitcoord.core.validators.injection import judge
+
+    found = [validator for validator in chain(source) if validator.name == "injection"]
+    return _run(found, lambda validator: _some(judge(validator, text)))
+
+
+def at_stop(ctx: "Context", source: "Source", actor: "Actor") -> "list[Result]":
+    """Before an agent ends its work."""
+    validators = chain(source)
+
+    def ask(validator: "Validator") -> "Iterable[Result]":
+        if validator.name == "handoff":
+            from gitcoord.core.validators.handoff import judge
+
+            return judge(validator, *_left(ctx, actor))
+        if validator.name in SHIPPED or STOP not in validator.moments:
+            return ()
+        from gitcoord.app.validators_own import ask_command
+
+        return [ask_command(ctx, validator, STOP, actor, {})]
+
+    return _run(validators, ask)
+
+
+def _left(ctx: "Context", actor: "Actor") -> "tuple[list[str], list[str], list[str]]":
+    """What the agent has that is in no handoff: paths, those with uncommitted work, tasks."""
+    from gitcoord.app.ledger import read_snapshot, settle
+    from gitcoord.core.claims import all_claims
+    from gitcoord.core.handoffs import handed_over
+    from gitcoord.core.kinds.release import dirty_paths
+    from gitcoord.core.tasks import ACTIVE, tasks_of
+
+    try:
+        snapshot = read_snapshot(ctx)
+    except NotInitialised:
+        return [], [], []
+
+    def rule(state: "State", view: "View") -> "tuple[list[str], list[str], list[str]]":
+        claims = all_claims(state, actor.agent)
+        waiting = handed_over(state, actor.agent) if claims else set()
+        held = [c["path"] for c in claims if c["space"] == "path" and ("path", c["path"]) not in waiting]
+        dirty = list(dirty_paths(view, held, actor.agent)) if held else []
+        tasks = [t["id"] for t in tasks_of(state, actor.agent) if t["state"] == ACTIVE and not t["handoff"]]
+        return held, dirty, tasks
+
+    return settle(ctx, snapshot, ctx.view(), rule)
+
+
+# --- for whoever does not judge further -----------------------------------------------------------------------------
+
+
+def project_source(ctx: "Context") -> "Source":
+    """The policy that counts: the sync branch's."""
+    from gitcoord.app.ledger import read_snapshot
+    from gitcoord.app.policy import Source
+    from gitcoord.app.restrict import sync_policy_commit
+    from gitcoord.core.claims import folds_case
+
+    snapshot = read_snapshot(ctx)
+    return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
+
+
+def require(ctx: "Context", actor: "Actor", moment: str, results: "list[Result]") -> "list[str]":
+    """Refused where a validator says no, CouldNotJudge where one could not judge; else what it warns of.
+
+    What is only noted, or warned of, is left on record.
+    """
+    stops = [result for result in results if result.stops]
+    if not stops:
+        _record(ctx, actor, moment, results)
+        return [told(result) for result in results if result.outcome == WARN]
+    words = "; ".join(told(result) for result in stops)
+    hints = tuple(dict.fromkeys(hint for result in stops for hint in result.hints))
+    why = tuple(dict.fromkeys(f"why: {result.validator}: {result.why}" for result in stops if result.why))
+    if all(result.outcome == UNKNOWN for result in stops):
+        raise CouldNotJudge(words, hints=(*hints, *why))
+    raise Refused(Refusal(stops[0].validator, words, hints=(*hints, *why)))
+
+
+def told(result: Result) -> str:
+    """A result in a line."""
+    where = f"{printable(result.path)}: " if result.path else ""
+    unknown = "could not be judged: " if result.outcome == UNKNOWN else ""
+    return f"{where}{unknown}{result.message} [{result.validator}]"
+
+
+def _record(ctx: "Context", actor: "Actor", moment: str, results: "list[Result]") -> None:
+    from gitcoord.app.validators_own import as_verdicts
+
+    noted = as_verdicts(results, actor.agent)
+    if noted:
+        from gitcoord.app.approvals import leave_records
+
+        leave_records(ctx, actor, moment, [], noted)

@@ -1,0 +1,279 @@
+"""What an agent's tool does to files, before and after: each place judged in the repository in which it lies."""
+
+import posix
+
+from gitcoord.app.guard import Judging
+from gitcoord.app.seen import begin, end, note_read
+from gitcoord.core.guarding import Finding, decided, is_setting, secret
+from gitcoord.core.toolevents import ALLOW, ASK, DENY, Answer
+from gitcoord.errors import CouldNotJudge, NotInitialised, UsageError
+from gitcoord.hot.conversations import actor_of
+from gitcoord.hot.open import _preload
+from gitcoord.names import ROOT, check_path, printable
+from gitcoord.record import NamedTuple
+from gitcoord.store.files import is_directory, read_file
+from gitcoord.store.places import is_set_up, places, resolve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.context import Context
+    from gitcoord.core.policy import Guard
+    from gitcoord.core.sessions import Actor
+    from gitcoord.core.shell.effects import Effect
+    from gitcoord.core.toolevents import ToolEvent
+    from gitcoord.hot.guard import Stage
+    from gitcoord.store.places import Place
+
+_MOST_TREES = 8
+
+
+class Deeds(NamedTuple):
+    """What the tool would do, each file once; and of a shell command what cannot be told, and ways around the guard."""
+
+    writes: "tuple[Place, ...]"
+    reads: "tuple[Place, ...]"
+    around: "tuple[Place, ...]" = ()  # at or below these something changes, it cannot be told what
+    bypasses: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
+    """`home` is where the tool works, if gitcoord is set up there."""
+    deeds = _deeds(stage, event, watched=home is not None)
+    tops = _tops(deeds, home)
+    if not tops:
+        return Answer()
+    findings: list[Finding] = []
+    first: Judging | None = None
+    for top in tops:
+        writes = [_checked(place) for place in deeds.writes if place.top == top and not place.inner]
+        reads = [place.path for place in deeds.reads if place.top == top and not place.inner]
+        around = [place.path for place in deeds.around if place.top == top and not place.inner]
+        ctx = stage.open(top)
+        actor = actor_of(ctx, stage.env, event)
+        try:
+            judging = Judging(ctx, actor, writes, reads, around)
+        except NotInitialised:
+            continue
+        stage.lenient = not judging.guard.closed
+        judging.beat()
+        first = first or judging
+        if home is not None and top == home.top:
+            findings += _outside(stage, judging.guard, deeds) + _shell(judging.guard, deeds)
+            findings += _validated(judging, event, deeds)
+        findings += [*judging.reads(), *_inner(deeds)]
+        # What is denied for another reason is not claimed either. What a person is asked about may still happen.
+        if decided(findings) != DENY:
+            findings += judging.writes(event.action)
+        if decided(findings) != DENY:
+            findings += _seen(ctx, actor, deeds, top)
+    return _told(first, event, findings) if first is not None else Answer()
+
+
+def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
+    """What was written is noted as this agent's own doing."""
+    deeds = _deeds(stage, event, watched=home is not None)
+    for top in _tops(deeds, home):
+        ctx = stage.open(top)
+        actor = actor_of(ctx, stage.env, event)
+        for place in deeds.writes:
+            if place.top == top and not place.inner:
+                end(ctx, actor.agent, _absolute(place), failed=event.failed)
+        if home is not None and top == home.top:
+            _counted(ctx, actor, event)
+    return Answer()
+
+
+# --- where ------------------------------------------------------------------------------------------------------------
+
+
+def _deeds(stage: "Stage", event: "ToolEvent", *, watched: bool) -> Deeds:
+    """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
+    cwd = posix.getcwd()
+    writes, reads = list(event.writes), list(event.reads)
+    around: list[str] = []
+    bypasses, unknown = [], []
+    if event.command and watched:
+        for effect in _effects(stage, event.command, cwd):
+            if effect.kind in ("write", "delete"):
+                writes.append(effect.path)
+            elif effect.kind == "read":
+                reads += [effect.path] if effect.path else []  # which file cannot be told
+            elif effect.kind == "bypass":
+                bypasses.append(effect.detail or effect.word)
+            else:
+                unknown.append(effect.detail or effect.word)
+                around += [effect.path] if effect.path else []
+    where = _places(cwd, writes), _places(cwd, reads), _places(cwd, around)
+    return Deeds(*where, tuple(bypasses), tuple(unknown))
+
+
+def _effects(stage: "Stage", command: str, cwd: str) -> "tuple[Effect, ...]":
+    """What the command would do. That gitcoord lacks its parser is no property of the command: then it could not judge."""
+    _preload("shell")
+    from gitcoord.hot.bash import analyse
+
+    home = stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
+    effects = analyse(command, cwd=cwd, home=home)
+    if any(effect.kind == "unknown" for effect in effects):
+        from gitcoord.hot.treesitter import NoParser, parser
+
+        try:
+            parser()
+        except NoParser as error:
+            raise CouldNotJudge(str(error), hints=("install gitcoord again: it comes with tree-sitter",)) from None
+    return effects
+
+
+def _places(cwd: str, words: "list[str]") -> "tuple[Place, ...]":
+    found: dict[Place, None] = {}
+    for word in dict.fromkeys(words):
+        try:
+            found.update(dict.fromkeys(places(cwd, word)))
+        except (OSError, ValueError) as error:
+            raise CouldNotJudge(f"where '{printable(word[:200])}' leads cannot be told: {error}") from None
+    return tuple(found)
+
+
+def _tops(deeds: Deeds, home: "Place | None") -> "list[str]":
+    """The work trees that are concerned and in which gitcoord is set up, the tool's own first."""
+    tops = {home.top: None} if home is not None else {}
+    known: dict[str, bool] = {}
+    for place in (*deeds.writes, *deeds.reads, *deeds.around):
+        if place.top and place.top not in tops:
+            if place.common not in known:
+                known[place.common] = bool(place.common) and is_set_up(place.common)
+            if known[place.common]:
+                tops[place.top] = None
+    if len(tops) > _MOST_TREES:
+        raise CouldNotJudge(f"this touches {len(tops)} work trees at once")
+    return list(tops)
+
+
+def _checked(place: "Place") -> str:
+    try:
+        return check_path(place.path)
+    except UsageError as error:
+        raise CouldNotJudge(error.message) from None
+
+
+def _absolute(place: "Place") -> str:
+    if not place.top:
+        return place.path
+    return place.top if place.path == ROOT else f"{place.top.rstrip('/')}/{place.path}"
+
+
+# --- what is no question of claims ------------------------------------------------------------------------------------
+
+
+def _inner(deeds: Deeds) -> "list[Finding]":
+    """git's own directories, and the settings that make the tool call the guard."""
+    found = []
+    for place in deeds.writes:
+        path = _absolute(place)
+        if place.inner and place.common and is_set_up(place.common):
+            found.append(
+                Finding(DENY, "it is git's own, which only git changes", "bypass", path, ("use git's own commands",))
+            )
+        elif is_setting(path) and b"coord guard" in read_file(path, 1 << 20):
+            hints = ("a person may change it, or take the guard out: git coord teardown",)
+            found.append(Finding(DENY, "it holds the settings that call this guard", "bypass", path, hints))
+    return found
+
+
+def _outside(stage: "Stage", guard: "Guard", deeds: Deeds) -> "list[Finding]":
+    """Places that the settings keep to people: not read, and not written either."""
+    if not guard.deny_read and not guard.ask_read:
+        return []
+    home = stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
+    home = resolve(home, last=True) if home.startswith("/") else home
+    found = []
+    for place in dict.fromkeys((*deeds.reads, *deeds.writes)):
+        answer = secret(guard, home, _absolute(place))
+        if answer:
+            message = "this place is not for agents" if answer == DENY else "a person decides who looks here"
+            hints = ("which places: [guard] denyRead and askRead in .gitcoord/config",)
+            found.append(Finding(answer, message, "read", _absolute(place), hints))
+    return found
+
+
+def _shell(guard: "Guard", deeds: Deeds) -> "list[Finding]":
+    found = [Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass") for what in deeds.bypasses]
+    if deeds.unknown and guard.unknown != ALLOW:
+        answer = ALLOW if guard.unknown == "warn" else guard.unknown
+        what = printable(deeds.unknown[0])
+        found.append(Finding(answer, f"what this command writes cannot be told: {what}", "unknown"))
+    return found
+
+
+def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str) -> "list[Finding]":
+    """Last of all, since it notes what is about to happen: nothing else may speak against it any more."""
+    for place in deeds.reads:
+        if place.top == top and not is_directory(_absolute(place)):
+            note_read(ctx, actor.agent, _absolute(place))
+    found, begun = [], []
+    for place in deeds.writes:
+        path = _absolute(place)
+        if place.top != top or place.inner or is_directory(path):
+            continue
+        trouble = begin(ctx, actor.agent, path)
+        if trouble is not None and trouble.pending:
+            message = f"{trouble.agent} is writing it at this moment: read it again, then write"
+        elif trouble is not None:
+            message = f"{trouble.agent} changed it since you last read it: read it again, then write"
+        else:
+            begun.append(path)
+            continue
+        found.append(Finding(DENY, message, "changed", place.path))
+    for path in begun if found else ():
+        end(ctx, actor.agent, path, failed=True)  # nothing of it will happen
+    return found
+
+
+# --- validators -------------------------------------------------------------------------------------------------------
+
+
+def _validated(judging: Judging, event: "ToolEvent", deeds: Deeds) -> "list[Finding]":
+    """The project's validators see every file that a shell command names, too."""
+    from gitcoord.app.validators import before_tool
+    from gitcoord.core.validators import UNKNOWN, WARN
+
+    whole = event._replace(writes=tuple(map(_absolute, deeds.writes)), reads=tuple(map(_absolute, deeds.reads)))
+    return [
+        Finding(
+            DENY if result.stops else ALLOW,
+            f"could not be judged: {result.message}" if result.outcome == UNKNOWN else result.message,
+            result.validator, result.path, result.hints,
+        )
+        for result in before_tool(judging.ctx, judging.source, judging.actor, whole)
+        if result.stops or result.outcome == WARN
+    ]  # fmt: skip
+
+
+def _counted(ctx: "Context", actor: "Actor", event: "ToolEvent") -> None:
+    from gitcoord.app.validators import after_tool, project_source
+
+    try:
+        after_tool(ctx, project_source(ctx), actor, event)
+    except NotInitialised:
+        pass
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------
+
+
+def _told(judging: Judging, event: "ToolEvent", findings: "list[Finding]") -> Answer:
+    if not findings:
+        return Answer()
+    from gitcoord.hot.guardwords import words_of
+
+    unique = list({(f.rule, f.path, f.message): f for f in findings}.values())
+    decision = decided(unique)
+    if decision == ALLOW:
+        return Answer(context=words_of(judging, event, unique))
+    if decision == ASK:
+        from gitcoord.app.alerts import alert_of_question
+
+        asked = [finding.path for finding in unique if finding.decision == ASK]
+        alert_of_question(judging.ctx, judging.actor.agent, event.tool, asked)
+    return Answer(decision, words_of(judging, event, unique))

@@ -1,0 +1,51 @@
+"""The guard's findings in words: for the agent that is told, and the person beside it."""
+
+from gitcoord.core.guarding import decided
+from gitcoord.core.policy import RULES
+from gitcoord.core.toolevents import ALLOW, ASK, DENY
+from gitcoord.names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.app.guard import Judging
+    from gitcoord.core.guarding import Finding
+    from gitcoord.core.toolevents import ToolEvent
+
+_SHOWN = 10
+_HEADS = {
+    ALLOW: "goes through, with a warning",
+    ASK: "needs a person's word",
+    DENY: "is refused",
+}
+
+
+def words_of(judging: "Judging", event: "ToolEvent", findings: "list[Finding]") -> str:
+    decision = decided(findings)
+    found = [finding for finding in findings if finding.decision == decision]
+    lines = [f"gitcoord: {printable(event.action or 'this')} {_HEADS[decision]}"]
+    for finding in found[:_SHOWN]:
+        where = f"{printable(finding.path)}: " if finding.path else ""
+        lines += [f"  {where}{printable(finding.message)} [{finding.rule}]", *_holders(finding)]
+    if len(found) > _SHOWN:
+        lines.append(f"  and {len(found) - _SHOWN} more")
+    rules = dict.fromkeys(finding.rule for finding in found if finding.rule in RULES)
+    lines += [f"why: {rule}: {judging.policy.why(rule)}" for rule in rules]
+    if decision == DENY and any(finding.held for finding in found):
+        work = judging.other_work()
+        lines += [f"other work: {work}: git coord task next"] if work else []
+    if decision == ASK:
+        lines.append("hint: where this tool asks nobody, a person does it, or changes what the policy says")
+    hints = dict.fromkeys(hint for finding in found for hint in finding.hints)
+    return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in list(hints)[:4])])
+
+
+def _holders(finding: "Finding") -> "list[str]":
+    if not finding.held:
+        return []
+    from gitcoord.hot.render import ago, expiry
+
+    lines = []
+    for claim in finding.held[:_SHOWN]:
+        reason = f": {printable(str(claim['reason']))}" if claim["reason"] else ""
+        lines.append(f"    {claim['agent']} since {ago(claim['since'])}, {expiry(claim)}{reason}")
+    return lines

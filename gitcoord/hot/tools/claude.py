@@ -1,0 +1,130 @@
+"""Claude Code: events on stdin, answers as JSON with exit code 0. Sampled of version 2.1.
+
+Allowing is silence: a printed 'allow' would skip the questions that the tool itself would ask the person. A hook that crashes or
+takes too long allows the action, unless its settings say `onFailure: block`.
+"""
+
+from gitcoord.core.toolevents import (
+    AFTER,
+    ALLOW,
+    ASK,
+    BEFORE,
+    OTHER,
+    START,
+    STOP,
+    SUBAGENT_START,
+    SUBAGENT_STOP,
+    Reply,
+    ToolEvent,
+)
+from gitcoord.hot.tools import words
+from gitcoord.hot.tools.words import READ, SEARCH, SHELL, WRITE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.toolevents import Answer
+
+NAME = "claude"
+SAMPLED = "2.1"
+
+EVENTS = {
+    "PreToolUse": BEFORE,
+    "PostToolUse": AFTER,
+    "PostToolUseFailure": AFTER,
+    "SessionStart": START,
+    "Stop": STOP,
+    "SessionEnd": STOP,
+    "SubagentStart": SUBAGENT_START,
+    "SubagentStop": SUBAGENT_STOP,
+    "PermissionRequest": OTHER,  # the action itself is judged before it runs
+    "PermissionDenied": OTHER,
+}
+ACTIONS: "words.Table" = {
+    "Write": (WRITE, "file_path"),
+    "Edit": (WRITE, "file_path"),
+    "MultiEdit": (WRITE, "file_path"),
+    "NotebookEdit": (WRITE, "notebook_path"),
+    "Read": (READ, "file_path"),
+    "NotebookRead": (READ, "notebook_path"),
+    "Grep": (SEARCH, "path"),
+    "Glob": (SEARCH, "path"),
+    "LS": (SEARCH, "path"),
+    "Bash": (SHELL, "command"),
+    "PowerShell": (SHELL, "command"),
+    "Monitor": (SHELL, "command"),
+}
+
+
+def read(data: "Record") -> ToolEvent:
+    return read_as(NAME, ACTIONS, data)
+
+
+def read_as(tool: str, actions: "words.Table", data: "Record") -> ToolEvent:
+    """The event of a tool that speaks as Claude Code does."""
+    name = words.need(data, "hook_event_name")
+    action = words.text(data, "tool_name")
+    phase = EVENTS.get(name)
+    if phase is None and "tool_name" in data:
+        raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
+    event = ToolEvent(
+        tool,
+        phase or OTHER,
+        words.text(data, "session_id"),
+        words.text(data, "agent_id"),
+        words.text(data, "cwd"),
+        action or name,
+        name=name,
+        again=data.get("stop_hook_active") is True,
+        final=name == "SessionEnd",
+    )
+    if phase not in (BEFORE, AFTER):
+        return event
+    if phase == BEFORE:
+        words.need(data, "tool_name")
+    given = data.get("tool_input")
+    args = words.arguments(given)
+    look = words.deed if phase == BEFORE else words.done
+    deed = look(actions, action, args, given if isinstance(given, str) else "")
+    result = data.get("tool_response")
+    return event._replace(
+        writes=deed.writes,
+        reads=deed.reads,
+        command=deed.command,
+        cwd=words.inside(event.cwd, deed.place) if deed.command else event.cwd,
+        failed=name == "PostToolUseFailure" or (phase == AFTER and words.unlucky(result)),
+        spent=words.count(result.get("totalTokens")) if isinstance(result, dict) else 0,
+        input=args,
+    )
+
+
+def answer(event: ToolEvent, answer: "Answer") -> Reply:
+    return answer_as(event, answer, ask=True)
+
+
+_CONTEXT = (BEFORE, AFTER, START, SUBAGENT_START)  # where the tool takes text for the agent
+
+
+def answer_as(event: ToolEvent, answer: "Answer", *, ask: bool) -> Reply:
+    """`ask`: whether the tool asks the person; where it does not, what would be asked is denied."""
+    specific: Record = {}
+    context = words.context(event, answer)
+    if context and event.phase in _CONTEXT:
+        specific["additionalContext"] = context
+    if answer.decision != ALLOW and event.phase == BEFORE:
+        specific["permissionDecision"] = "ask" if ask and answer.decision == ASK else "deny"
+        specific["permissionDecisionReason"] = words.reason(answer.reason)
+    told: Record = {}
+    if specific:
+        told["hookSpecificOutput"] = {"hookEventName": event.name, **specific}
+    # A conversation that is over cannot be asked for anything.
+    if answer.decision != ALLOW and event.phase in (AFTER, STOP, SUBAGENT_STOP) and not event.final:
+        told |= {"decision": "block", "reason": words.reason(answer.reason)}
+    return words.said(told) if told else Reply()
+
+
+def fail(message: str, data: "Record | None" = None) -> Reply:
+    """Closed before an action and where it is not known what is asked; elsewhere a note, since nothing is at stake."""
+    name = words.text(data, "hook_event_name") if data else ""
+    phase = EVENTS.get(name, BEFORE if not name or "tool_name" in (data or {}) else OTHER)
+    return words.blocked(message) if phase == BEFORE else words.noted(message)

@@ -1,0 +1,37 @@
+"""Codex CLI: speaks as Claude Code does, with a reader of answers that is strict. Sampled of version 0.144.
+
+An answer with a key that it does not know, 'ask', a bare 'allow' or a denial without a reason is thrown away, and the action goes
+on: so only what it knows is said. Hooks of a project do not run before the person has trusted them, and again after each change.
+"""
+
+from gitcoord.core.toolevents import Answer, Reply, ToolEvent
+from gitcoord.hot.tools import claude, words
+from gitcoord.hot.tools.words import PATCH, READ, SHELL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+
+NAME = "codex"
+SAMPLED = "0.144"
+
+ACTIONS: "words.Table" = {
+    **claude.ACTIONS,
+    "apply_patch": (PATCH, "command", "input", "patch"),
+    "Bash": (SHELL, "command", "workdir"),
+    "shell": (SHELL, "command", "workdir"),
+    "local_shell": (SHELL, "command", "workdir"),
+    "shell_command": (SHELL, "command", "workdir"),
+    "exec_command": (SHELL, "cmd", "workdir"),
+    "view_image": (READ, "path"),
+}
+
+fail = claude.fail
+
+
+def read(data: "Record") -> ToolEvent:
+    return claude.read_as(NAME, ACTIONS, data)
+
+
+def answer(event: ToolEvent, answer: Answer) -> Reply:
+    return claude.answer_as(event, answer, ask=False)

@@ -1,0 +1,152 @@
+"""Cursor: many events of one flat form, answered as JSON; 'allow' is said, not left out. Sampled of version 2.4.
+
+With `failClosed` in its settings a hook that crashes, takes too long or prints no JSON denies the action, so silence would too.
+'ask' is accepted and not enforced before an action: it becomes a denial. Cursor also runs the hooks of Claude Code's settings, and
+then names events as those do: such an answer is said in both forms.
+"""
+
+from gitcoord.core.toolevents import (
+    AFTER,
+    ALLOW,
+    BEFORE,
+    OTHER,
+    START,
+    STOP,
+    SUBAGENT_START,
+    SUBAGENT_STOP,
+    Reply,
+    ToolEvent,
+)
+from gitcoord.hot.tools import claude, words
+from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE, Deed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.toolevents import Answer
+
+NAME = "cursor"
+SAMPLED = "2.4"
+
+EVENTS = {
+    **claude.EVENTS,
+    "preToolUse": BEFORE,
+    "beforeShellExecution": BEFORE,
+    "beforeMCPExecution": BEFORE,
+    "beforeReadFile": BEFORE,
+    "beforeTabFileRead": BEFORE,
+    "postToolUse": AFTER,
+    "postToolUseFailure": AFTER,
+    "afterShellExecution": AFTER,
+    "afterMCPExecution": AFTER,
+    "afterFileEdit": AFTER,
+    "afterTabFileEdit": AFTER,
+    "sessionStart": START,
+    "sessionEnd": STOP,
+    "stop": STOP,
+    "subagentStart": SUBAGENT_START,
+    "subagentStop": SUBAGENT_STOP,
+}
+_FILE = ("file_path", "path", "target_file", "filePath")
+ACTIONS: "words.Table" = {
+    "Write": (WRITE, *_FILE),
+    "StrReplace": (WRITE, *_FILE),
+    "Edit": (WRITE, *_FILE),
+    "MultiEdit": (WRITE, *_FILE),
+    "TabWrite": (WRITE, *_FILE),
+    "Delete": (WRITE, *_FILE),
+    "EditNotebook": (WRITE, "target_notebook", "notebook_path", *_FILE),
+    "NotebookEdit": (WRITE, "target_notebook", "notebook_path", *_FILE),
+    "ApplyPatch": (PATCH, "patch", "input", "command"),
+    "Read": (READ, *_FILE),
+    "TabRead": (READ, *_FILE),
+    "Grep": (SEARCH, "path"),
+    "Glob": (SEARCH, "path", "target_directory"),
+    "LS": (SEARCH, "path", "target_directory"),
+    "Shell": (SHELL, "command", "working_directory"),
+    "Bash": (SHELL, "command", "working_directory"),
+}
+# Events that are about one kind of action and carry its arguments themselves.
+_FLAT: "words.Table" = {
+    "beforeShellExecution": (SHELL, "command"),
+    "afterShellExecution": (SHELL, "command"),
+    "beforeReadFile": (READ, "file_path"),
+    "beforeTabFileRead": (READ, "file_path"),
+    "afterFileEdit": (WRITE, "file_path"),
+    "afterTabFileEdit": (WRITE, "file_path"),
+}
+
+
+def read(data: "Record") -> ToolEvent:
+    name = words.need(data, "hook_event_name")
+    phase = EVENTS.get(name)
+    if phase is None and (name.startswith("before") and name != "beforeSubmitPrompt" or "tool_name" in data):
+        raise ValueError(f"'{name}' is an event that gitcoord does not know")
+    roots = data.get("workspace_roots")
+    root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    loops = data.get("loop_count")
+    event = ToolEvent(
+        NAME,
+        phase or OTHER,
+        words.text(data, "parent_conversation_id", "conversation_id", "session_id"),
+        words.text(data, "subagent_id"),
+        words.text(data, "cwd") or root,
+        words.text(data, "tool_name") or name,
+        failed=name in ("postToolUseFailure", "PostToolUseFailure"),
+        spent=words.count(data.get("input_tokens"), data.get("output_tokens")),
+        name=name,
+        again=(type(loops) is int and loops > 0) or data.get("stop_hook_active") is True,
+        final=name in ("sessionEnd", "SessionEnd"),
+    )
+    if phase not in (BEFORE, AFTER):
+        return event
+    args, deed = _deed(name, phase, data)
+    result = data.get("tool_output", data.get("tool_response"))
+    return event._replace(
+        writes=deed.writes,
+        reads=deed.reads,
+        command=deed.command,
+        cwd=words.inside(event.cwd, deed.place) if deed.command else event.cwd,
+        failed=event.failed or (phase == AFTER and words.unlucky(result)),
+        input=args,
+    )
+
+
+def _deed(name: str, phase: str, data: "Record") -> "tuple[Record, Deed]":
+    look = words.deed if phase == BEFORE else words.done
+    if name in _FLAT:
+        return data, look(_FLAT, name, data)
+    action, given = words.text(data, "tool_name"), data.get("tool_input")
+    if phase == BEFORE:
+        words.need(data, "tool_name")
+    args = words.arguments(given)
+    if name in ("beforeMCPExecution", "afterMCPExecution"):
+        action = f"MCP:{action}"  # a server may call its tool as one of Cursor's own
+    return args, look(ACTIONS, action, args, given if isinstance(given, str) and not args else "")
+
+
+def answer(event: ToolEvent, answer: "Answer") -> Reply:
+    denied = answer.decision != ALLOW
+    why = words.reason(answer.reason)
+    if event.phase in (BEFORE, SUBAGENT_START):
+        told: Record = {"permission": "deny" if denied else "allow"}
+        if denied:
+            told |= {"user_message": why, "agent_message": why}
+            if event.name == "PreToolUse":
+                specific = {"hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": why}
+                told["hookSpecificOutput"] = specific
+        return words.said(told)
+    if event.phase in (STOP, SUBAGENT_STOP):
+        return words.said({"followup_message": why}) if denied and not event.final else words.said({})
+    if event.phase in (START, AFTER):
+        context = words.context(event, answer, AFTER)
+        return words.said({"additional_context": context} if context else {})
+    return words.said({"continue": True} if event.name == "beforeSubmitPrompt" else {})
+
+
+def fail(message: str, data: "Record | None" = None) -> Reply:
+    """Closed before an action and where it is not known what is asked."""
+    name = words.text(data, "hook_event_name") if data else ""
+    unknown = not name or name.startswith("before") or "tool_name" in (data or {})
+    phase = EVENTS.get(name, BEFORE if unknown and name != "beforeSubmitPrompt" else OTHER)
+    return words.blocked(message) if phase == BEFORE else words.noted(message)

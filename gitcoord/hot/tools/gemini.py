@@ -1,0 +1,90 @@
+"""Gemini CLI: events on stdin, answers as JSON; any other text on stdout allows the action. Sampled of version 0.30.
+
+A hook that crashes or takes too long (its limit is in milliseconds) only warns: the action goes on. Exit code 2 denies it.
+"""
+
+from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
+from gitcoord.hot.tools import words
+from gitcoord.hot.tools.words import READ, SEARCH, SHELL, WRITE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.core.codec import Record
+    from gitcoord.core.toolevents import Answer
+
+NAME = "gemini"
+SAMPLED = "0.30"
+
+EVENTS = {
+    "BeforeTool": BEFORE,
+    "AfterTool": AFTER,
+    "SessionStart": START,
+    "AfterAgent": STOP,
+    "SessionEnd": STOP,
+    "BeforeAgent": OTHER,
+    "BeforeModel": OTHER,
+    "AfterModel": OTHER,
+    "BeforeToolSelection": OTHER,
+    "PreCompress": OTHER,
+}
+ACTIONS: "words.Table" = {
+    "write_file": (WRITE, "file_path"),
+    "replace": (WRITE, "file_path"),
+    "edit": (WRITE, "file_path"),
+    "read_file": (READ, "file_path", "absolute_path"),
+    "read_many_files": (READ, "include", "paths"),
+    "list_directory": (SEARCH, "dir_path", "path"),
+    "glob": (SEARCH, "dir_path", "path"),
+    "grep_search": (SEARCH, "dir_path", "path"),
+    "search_file_content": (SEARCH, "dir_path", "path"),
+    "run_shell_command": (SHELL, "command", "dir_path", "directory"),
+}
+
+
+def read(data: "Record") -> ToolEvent:
+    name = words.need(data, "hook_event_name")
+    action = words.text(data, "tool_name")
+    phase = EVENTS.get(name)
+    if phase is None and "tool_name" in data:
+        raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
+    event = ToolEvent(
+        NAME,
+        phase or OTHER,
+        words.text(data, "session_id"),
+        cwd=words.text(data, "cwd"),
+        action=action or name,
+        name=name,
+        again=data.get("stop_hook_active") is True,
+        final=name == "SessionEnd",
+    )
+    if phase not in (BEFORE, AFTER):
+        return event
+    if phase == BEFORE:
+        words.need(data, "tool_name")
+    args = words.arguments(data.get("tool_input"))
+    deed = (words.deed if phase == BEFORE else words.done)(ACTIONS, action, args)
+    return event._replace(
+        writes=deed.writes,
+        reads=deed.reads,
+        command=deed.command,
+        cwd=words.inside(event.cwd, deed.place) if deed.command else event.cwd,
+        failed=phase == AFTER and words.unlucky(data.get("tool_response")),
+        input=args,
+    )
+
+
+def answer(event: ToolEvent, answer: "Answer") -> Reply:
+    if answer.decision != ALLOW and (event.phase == BEFORE or (event.phase == STOP and not event.final)):
+        return words.said({"decision": "deny", "reason": words.reason(answer.reason)})
+    # A denial afterwards would hide the action's result from the agent: it is told beside it.
+    context = words.context(event, answer, AFTER)
+    if context and event.phase in (START, AFTER):
+        return words.said({"hookSpecificOutput": {"additionalContext": context, "hookEventName": event.name}})
+    return Reply()
+
+
+def fail(message: str, data: "Record | None" = None) -> Reply:
+    """Closed before an action and where it is not known what is asked."""
+    name = words.text(data, "hook_event_name") if data else ""
+    phase = EVENTS.get(name, BEFORE if not name or "tool_name" in (data or {}) else OTHER)
+    return words.blocked(message) if phase == BEFORE else words.noted(message)

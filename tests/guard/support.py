@@ -1,0 +1,73 @@
+"""A project whose agents' tools are guarded: real repositories, and a real process for each event."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.cli.support import _SITE, CLAIM, ROOT, Done, World
+from tests.guard.protocol import Said, Speaker, reason, understood
+from tests.support import git
+
+_GUARD = (
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({_SITE!r}); "
+    "from gitcoord.hot.coord import entry; entry()"
+)
+GUARD = [sys.executable, "-I", "-S", "-c", _GUARD, "guard"]
+ATTRIBUTES = "shared/** gitcoord-claim\nsecret/** gitcoord-read=deny\nasked/** gitcoord-read=ask\n"
+CONFIG = "[guard]\n\tautoclaim = true\n"
+
+
+class Project:
+    """One work tree with shared and free files, and those who speak through their tools in it."""
+
+    def __init__(self, place: Path, *, attributes: str = ATTRIBUTES, config: str = CONFIG, init: bool = True) -> None:
+        self.top = place / "project"
+        self.top.mkdir(parents=True)
+        git(self.top, "init", "-q", "-b", "main")
+        self.world = World(self.top)
+        files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", ".gitattributes": attributes}
+        self.world.commit({**files, **({".gitcoord/config": config} if config else {})})
+        if init:
+            self.world.init()
+
+    def speaker(
+        self, conversation: str = "c1", tool: str = "claude", subagent: str = "", cwd: Path | None = None
+    ) -> Speaker:
+        return Speaker(tool, conversation, str(cwd or self.top), subagent)
+
+    def send(
+        self, event: Mapping[str, Any] | bytes, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> Said:
+        """The bytes with which a real guard process answers."""
+        data = event if isinstance(event, bytes) else json.dumps(event).encode()
+        done = subprocess.run(
+            GUARD, input=data, capture_output=True, check=False, cwd=cwd or self.top, timeout=60,
+            env={**os.environ, **(env or {})},
+        )  # fmt: skip
+        assert b"Traceback" not in done.stderr, done.stderr.decode()
+        return Said(done.stdout, done.stderr, done.returncode)
+
+    def write(self, who: Speaker, path: str) -> str:
+        return understood(who.tool, self.send(who.write(path)))
+
+    def denial(self, who: Speaker, path: str) -> str:
+        """The words with which a write is denied."""
+        said = self.send(who.write(path))
+        assert understood(who.tool, said) == "deny", said
+        return reason(who.tool, said)
+
+    def claim(self, *words: str, agent: str) -> Done:
+        done = self.world.run(CLAIM, words, agent)
+        assert done.code == 0, done
+        return done
+
+    def held(self) -> dict[str, str]:
+        """Who holds what, by path."""
+        rows = self.world.claim("list", "--all", "--json", agent="onlooker").json["claims"]
+        return {row["path"]: row["agent"] for row in rows}

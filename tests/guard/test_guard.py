@@ -1,0 +1,203 @@
+"""The guard before writes and reads: each behaviour with a real repository and a real process for the event."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.guard.protocol import ASKING, TOOLS, context, reason, understood
+from tests.guard.support import ATTRIBUTES, Project
+from tests.support import git
+
+# --- writes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_free_shared_path_is_claimed_and_then_held(project: Project, tool: str) -> None:
+    one, two = project.speaker("c-one", tool), project.speaker("c-two", tool)
+    assert project.write(one, "shared/a") == "allow"
+    assert project.held() == {"shared/a": f"{tool}-cone"}
+    said = project.send(two.write("shared/a"))
+    assert understood(tool, said) == "deny"
+    words = reason(tool, said)
+    assert f"shared/a: {tool}-cone holds it [held]" in words and "left: auto: " in words
+    assert project.write(two, "shared/b") == "allow"
+    events = project.world.events()
+    assert project.write(one, "shared/a") == "allow" and project.world.events() == events
+
+
+def test_without_autoclaim_the_command_is_named(tmp_path: Path) -> None:
+    project = Project(tmp_path, config="")
+    words = project.denial(project.speaker(), "shared/a")
+    assert "hint: git claim shared/a" in words and "[unclaimed]" in words
+    project.claim("shared/a", agent="claude-c1")
+    assert project.write(project.speaker(), "shared/a") == "allow"
+
+
+def test_what_another_holds_is_denied_everywhere_with_other_work(project: Project) -> None:
+    project.claim("-m", "renaming", "free", agent="bob")
+    project.world.coord("task", "add", "Mend the parser", agent="bob")
+    words = project.denial(project.speaker(), "free/x")
+    assert "free/x: bob holds it [held]" in words and "bob since" in words and "renaming" in words
+    assert "other work: t" in words and "Mend the parser: git coord task next" in words
+    assert "takeover" not in words
+    assert "why: held: what another holds is changed by nobody else" in words
+
+
+def test_a_silent_holder_does_not_bind(project: Project) -> None:
+    project.claim("shared/a", agent="bob")
+    project.world.fall_silent("bob")
+    assert project.write(project.speaker(), "shared/a") == "allow"
+    assert project.held() == {"shared/a": "claude-c1"}
+
+
+def test_where_gitcoord_is_not_set_up(tmp_path: Path) -> None:
+    project = Project(tmp_path, init=False)
+    assert project.send(project.speaker().write("shared/a")) == (b"", b"", 0)
+    assert project.send(b"garbage") == (b"", b"", 0)
+    cursor = project.speaker(tool="cursor")
+    assert project.send(cursor.write("shared/a")).json == {"permission": "allow"}
+    assert not (project.top / ".git/gitcoord").exists()
+
+
+def test_a_file_is_judged_where_it_lies(project: Project, tmp_path: Path) -> None:
+    """Whatever directory the tool works in, by whatever name it calls the file."""
+    project.claim("shared/a", agent="bob")
+    (project.top / "link").symlink_to("shared/a")
+    (project.top / "dir").symlink_to(project.top / "shared")
+    (tmp_path / "far").symlink_to(project.top)
+    away = project.speaker(cwd=tmp_path)
+    inside = project.speaker(cwd=project.top / "free")
+    for path in (f"{project.top}/shared/a", "far/shared/a", "project/free/../shared/a"):
+        assert "bob holds it" in project.denial(away, path), path
+    for path in ("../link", "../dir/a", "../dir/../shared/a", f"{tmp_path}/far/link"):
+        assert "bob holds it" in project.denial(inside, path), path
+    assert project.write(away, "elsewhere") == "allow"
+    assert project.write(inside, "x") == "allow"
+
+
+def test_another_work_tree_of_the_repository(project: Project, tmp_path: Path) -> None:
+    project.claim("shared/a", agent="bob")
+    git(project.top, "worktree", "add", "-q", str(tmp_path / "linked"))
+    assert "bob holds it" in project.denial(project.speaker(), f"{tmp_path}/linked/shared/a")
+    linked = project.speaker(cwd=tmp_path / "linked")
+    assert project.write(linked, "shared/b") == "allow"
+    assert "claude-c1 holds it" in project.denial(project.speaker("c2"), "shared/b")
+
+
+def test_ways_around(project: Project) -> None:
+    who = project.speaker()
+    settings = project.top / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"hooks": "git coord guard"}')
+    for path in (".git/config", ".git/refs/heads/gitcoord", ".git/hooks/pre-commit", ".claude/settings.json"):
+        assert "[bypass]" in project.denial(who, path), path
+    assert "[own-files]" in project.denial(who, ".gitcoord/config")
+    assert understood("claude", project.send(who.write(".gitattributes"))) == "ask"
+    settings.write_text("{}")
+    assert project.write(who, ".claude/settings.json") == "allow"
+
+
+def test_halted_and_killed(project: Project) -> None:
+    who = project.speaker()
+    project.write(who, "shared/a")
+    project.world.coord("kill", "claude-c1", "--reason", "it ran wild", agent="bob")
+    assert "was killed" in project.denial(who, "free/x")
+    project.world.coord("halt", "--reason", "stop it all", agent="bob")
+    assert "halted by bob" in project.denial(project.speaker("c2"), "free/x")
+
+
+def test_tiers_and_stages(tmp_path: Path) -> None:
+    attributes = "block/** gitcoord-guard=block\ncheck/** gitcoord-guard=checkpoint\nshared/** gitcoord-claim\n"
+    project = Project(tmp_path, attributes=attributes, config="[rollout]\n\tunclaimed = warn\n")
+    who = project.speaker()
+    assert "nobody changes it [guard]" in project.denial(who, "block/x")
+    assert understood("claude", project.send(who.write("check/x"))) == "ask"
+    said = project.send(who.write("shared/a"))
+    assert understood("claude", said) == "allow" and "goes through, with a warning" in context(said)
+
+
+# --- the same file twice ------------------------------------------------------------------------------------------
+
+
+def test_what_another_changed_is_read_again(project: Project) -> None:
+    one, two = project.speaker("c1"), project.speaker("c2", "gemini")
+    file = project.top / "free/x"
+    for who in (one, two):
+        assert understood(who.tool, project.send(who.read("free/x"))) == "allow"
+    assert project.write(two, "free/x") == "allow"
+    assert "gemini-c2 is writing it at this moment" in project.denial(one, "free/x")
+    file.write_text("by two\n")
+    project.send(two.write("free/x", after=True))
+    assert "gemini-c2 changed it since you last read it: read it again" in project.denial(one, "free/x")
+    project.send(one.read("free/x"))
+    assert project.write(one, "free/x") == "allow"
+
+
+def test_it_is_told_once(project: Project) -> None:
+    one, two = project.speaker("c1"), project.speaker("c2")
+    project.send(one.read("free/x"))
+    project.write(two, "free/x")
+    (project.top / "free/x").write_text("by two\n")
+    project.send(two.write("free/x", after=True))
+    assert [project.write(one, "free/x") for _ in range(2)] == ["deny", "allow"]
+
+
+def test_its_own_formatter_traps_nobody(project: Project) -> None:
+    one = project.speaker("c1")
+    project.send(project.speaker("c2").read("free/x"))
+    for text in ("mine\n", "mine again\n"):
+        assert project.write(one, "free/x") == "allow"
+        (project.top / "free/x").write_text(text)
+        project.send(one.write("free/x", after=True))
+        (project.top / "free/x").write_text(text.upper())
+
+
+def test_what_a_commit_of_another_brought_is_read_again(project: Project) -> None:
+    one = project.speaker("c1")
+    project.send(one.read("free/x"))
+    project.world.commit({"free/x": "two\n"}, "work\n\nAgent: bob")
+    assert "bob changed it since you last read it" in project.denial(one, "free/x")
+
+
+# --- reads --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_reads_that_are_not_for_agents(project: Project, tool: str) -> None:
+    who = project.speaker(tool=tool)
+    said = project.send(who.read("secret/key"))
+    assert understood(tool, said) == "deny" and "not for agents [read]" in reason(tool, said)
+    said = project.send(who.read("asked/key"))
+    assert understood(tool, said) == ("ask" if tool in ASKING else "deny")
+    assert "a person decides who reads it" in reason(tool, said)
+    assert understood(tool, project.send(who.read("free/x"))) == "allow"
+
+
+def test_a_person_is_told_of_a_question(project: Project, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    git(project.top, "config", "gitcoord.alert", f"cat >>{told}.tmp; mv {told}.tmp {told}")
+    project.send(project.speaker().read("asked/key"))
+    while not told.exists():  # it runs on its own
+        pass
+    row = json.loads(told.read_text())
+    assert (row["alert"], row["agent"], row["tool"], row["paths"]) == ("question", "claude-c1", "claude", ["asked/key"])
+
+
+def test_places_outside_the_repository(tmp_path: Path) -> None:
+    config = f"[guard]\n\tdenyRead = ~/.ssh\n\taskRead = {tmp_path}/notes\n"
+    project = Project(tmp_path, config=config)
+    env = {"HOME": str(tmp_path / "home")}
+    (tmp_path / "home/.ssh").mkdir(parents=True)
+    (tmp_path / "door").symlink_to(tmp_path / "home/.ssh")
+    who = project.speaker()
+    for event in (who.read(f"{tmp_path}/home/.ssh/id"), who.read("../door/id"), who.write("../home/.ssh/config")):
+        said = project.send(event, env)
+        assert understood("claude", said) == "deny" and "not for agents" in reason("claude", said)
+    assert understood("claude", project.send(who.read(f"{tmp_path}/notes/today"), env)) == "ask"
+    assert understood("claude", project.send(who.read(f"{tmp_path}/home/.sshd"), env)) == "allow"
+
+
+def test_no_read_is_judged_where_no_attribute_says_so(tmp_path: Path) -> None:
+    project = Project(tmp_path, attributes=ATTRIBUTES.replace("gitcoord-read", "other-read"))
+    assert understood("claude", project.send(project.speaker().read("secret/key"))) == "allow"
