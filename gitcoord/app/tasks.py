@@ -60,7 +60,7 @@ def _decide_assign(state: "State", command: "Assign", view: "View") -> "Decision
 
 
 def _ahead(agent: str, id: str) -> "tuple[What, ...]":
-    whats: list[What] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of")]
+    whats: list[What] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of"), ("leaves", "waiting")]
     whats.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
     return tuple(whats)
 

@@ -156,6 +156,12 @@ def describe(claim: "Record", expires_in: "int | None") -> "dict[str, object]":
     }
 
 
+def overlaps(state: "State", one: Item, other: Item) -> bool:
+    """Is one of two items of the same space the other, or above it?"""
+    keys = key_of(state, one), key_of(state, other)
+    return covers(*keys) or covers(*keys[::-1])
+
+
 def covers_item(state: "State", claim: "Record", item: Item) -> bool:
     """Does a claim cover all of the item?"""
     return covers(key_of(state, item_of(claim)), key_of(state, item))

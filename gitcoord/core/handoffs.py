@@ -244,8 +244,9 @@ def not_addressed(state: "State", view: "View", row: "Record", actor: "Actor") -
 
 
 def may_pass(task: "Record", holder: str) -> bool:
-    """Can this task of the holder's go on with another? What waits for a person or a review, or is over, cannot."""
-    return task["owner"] == holder and task["state"] in (ACTIVE, BLOCKED)
+    """Can this task of the holder's go on with another? What waits for a person or a review, or is over, cannot; nor what
+    is only kept for the holder, who never took it with what it needs."""
+    return task["owner"] == holder and bool(task["session"]) and task["state"] in (ACTIVE, BLOCKED)
 
 
 def not_open(record: "Record") -> "Refusal | None":

@@ -113,6 +113,46 @@ def test_a_killed_owners_task_can_be_accepted(world: Queue) -> None:
     assert world.task(the_task(world))["owner"] == "bob"
 
 
+def test_what_was_only_kept_for_somebody_is_not_passed_on(world: Queue) -> None:
+    """Whoever got it so would be at work without its claims, whatever it still waits for."""
+    (id,) = world.add(New("later", owner="alice", needs=(the_task(world),), paths=paths("etc")))
+    world.move("boss", id, "blocked")
+    assert world.refused("handoff", Handoff(worker("alice"), SAID, task=id)).code == "not-yours"
+
+
+def test_what_two_tasks_need_stays_with_the_last_of_them(world: Queue) -> None:
+    """A line of work has one mover, also where that one finishes one of its two tasks."""
+    task = the_task(world)
+    (other,) = world.add(New("more", paths=paths("src", "etc"), line="api"))
+    world.must("assign", Assign(worker("alice"), other))
+    assert world.refused("handoff", Handoff(worker("alice"), SAID, task=task)).code == "needed"
+    world.finish("alice", other)
+    assert {(p, w) for p, w, _ in world.held()} >= {("src", "alice"), ("line/api", "alice")}
+    assert "etc" not in {p for p, _, _ in world.held()}
+    world.finish("alice", task)
+    assert not {"src", "line/api"} & {p for p, _, _ in world.held()}
+
+
+def test_a_task_does_not_go_without_what_it_needs(world: Queue) -> None:
+    """Blocked, it outlived its owner's session, and its claims did not."""
+    task = the_task(world)
+    world.move("alice", task, "blocked")
+    world.must("stop", Stop(worker("alice")))
+    assert world.refused("handoff", Handoff(worker("alice"), SAID, task=task)).code == "not-held"
+
+
+def test_what_is_offered_is_not_had_for_another_task(world: Queue) -> None:
+    """It may pass to somebody any moment, and the work on the other task would be fenced in the middle."""
+    id, task = offered(world), the_task(world)
+    (other, line) = world.add(New("more", paths=paths("src/deep")), New("and more", line="api"))
+    for each in (other, line):
+        assert world.refused("assign", Assign(worker("alice"), each)).code == "handed-over"
+    world.must("close", Close(worker("alice"), id, "withdrawn"))
+    world.must("assign", Assign(worker("alice"), other))
+    assert world.task(task)["owner"] == "alice"
+    world.check()
+
+
 def test_declined_it_is_the_owners_again(world: Queue) -> None:
     id, task = offered(world, to="bob"), the_task(world)
     assert world.refused("handoff", Handoff(worker("alice"), SAID, task=task, items=paths("src"))).code == "handed-over"

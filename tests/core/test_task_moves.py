@@ -17,6 +17,7 @@ from gitcoord.core.kinds.start import Start
 from gitcoord.core.kinds.task import MAX_TASKS, New
 from gitcoord.core.sessions import Actor
 from gitcoord.core.tasks import STATES, ready
+from gitcoord.core.workers import Workers, cap_resources
 from gitcoord.errors import Refusal, UsageError
 from tests.core.test_retrace import judged
 from tests.core.test_tasks import ADA, DONE, Queue, worker
@@ -89,6 +90,39 @@ def test_next_looks_at_the_whole_queue() -> None:
     assert world.next("w1") == mine
     answer = world.must("assign", Assign(worker("w2")))
     assert answer.result["task"] is None and len(answer.result["held_up"]) == 200  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("caps", [{}, {"": 1}])
+@pytest.mark.parametrize("needs", [(), ("src",)])
+def test_unblocked_it_goes_on_only_with_what_it_needs(caps: dict[str, int], needs: tuple[str, ...]) -> None:
+    """Its owner's claims, or its place under the cap, may have gone to others while it was blocked."""
+    world = Queue()
+    world.caps = caps
+    world.resources.update(cap_resources(Workers(caps)))
+    id = world.add(New("a", paths=paths(*needs)))[0]
+    assert world.next("w1") == id
+    world.move("w1", id, "blocked")
+    world.move("w1", id, "unblock")
+    assert world.task(id)["state"] == "active"
+    world.move("w1", id, "blocked")
+    world.host.advance(95)
+    world.must("expire", Sweep(Actor("boss")))
+    world.heartbeat("w1")
+    world.move("w1", id, "unblock")
+    assert world.task(id)["state"] == ("open" if caps or needs else "active")
+    world.check()
+
+
+def test_what_a_task_needs_does_not_change_while_somebody_has_it() -> None:
+    world = Queue()
+    id = world.add(New("a", paths=paths("src")))[0]
+    assert world.next("w1") == id
+    for state in ("active", "blocked"):
+        world.move("w1", id, "blocked") if state == "blocked" else None
+        assert world.refused("revise", Revise(worker("w1"), id, {"paths": [["path", "etc"]]})).code == "active"
+    world.move("w1", id, "open")
+    world.must("revise", Revise(Actor("boss"), id, {"paths": [["path", "etc"]]}))
+    assert world.next("w2") == id and world.held() == {("etc", "w2", "write")}
 
 
 def test_what_waits_for_a_person_is_not_handed_in() -> None:

@@ -7,7 +7,7 @@ from random import Random
 from gitcoord.core.events import Decision, decode_event
 from gitcoord.core.handoffs import handoff_record, open_handoffs
 from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.assign import Assign
+from gitcoord.core.kinds.assign import Assign, items_of
 from gitcoord.core.kinds.close import Close
 from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.finish import Finish
@@ -182,6 +182,10 @@ class Walk:
         # What is offered to others is nobody's work for now.
         mine = [task for task in tasks if task["state"] == "active" and not task["handoff"]]
         at_work = {task["owner"] for task in mine if self._is_here(task)}
+        held_now = {(c["space"], c["path"], c["agent"]) for c in self.world.claims()}
+        for task in mine:
+            wanted = {(*item, task["owner"]) for item in items_of(task)}
+            assert not self._is_here(task) or wanted <= held_now, f"at work on {task['id']} without {wanted - held_now}"
         cap = self.world.caps.get("")
         holding = [c for c in self.world.claims() if c["path"] == "workers/all"]
         assert cap is None or len(holding) <= cap

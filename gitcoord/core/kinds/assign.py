@@ -6,8 +6,9 @@ The claims come first in the chain, all or none; the assignment is its last even
 from gitcoord.core import workers
 from gitcoord.core.asking import Take
 from gitcoord.core.asking import decide as decide_take
-from gitcoord.core.claims import Item, all_claims, describe, own_claim
+from gitcoord.core.claims import Item, all_claims, describe, overlaps, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.handoffs import open_handoffs
 from gitcoord.core.kinds.lapse import collect, lost
 from gitcoord.core.nonces import remembered
 from gitcoord.core.rules import as_started, halted, open_session, require_open
@@ -23,10 +24,12 @@ from gitcoord.core.tasks import (
     ready,
     task_file,
     task_record,
+    tasks_of,
     the_task,
     unmet,
 )
 from gitcoord.errors import Refusal
+from gitcoord.names import printable, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -130,7 +133,7 @@ def _own(chain: Chain, view: "View", task: "Record", command: Assign) -> "Decisi
 def _give(
     chain: Chain, command: Assign, view: "View", task: "Record", admitted: Admission, beats: "list[Beat]"
 ) -> "Decision | Refusal":
-    refusal = _not_to_be_had(chain.state, view, task, command.actor)
+    refusal = _not_to_be_had(chain.state, view, task, command.actor) or _offered(chain.state, task, chain.agent)
     if refusal is not None:
         return refusal
     own = Chain(chain.state, chain.agent, chain.at, chain.nonce, chain.refused)
@@ -192,6 +195,12 @@ def items_of(task: "Record") -> "tuple[Item, ...]":
     return (*(Item(*pair) for pair in task["paths"]), *line)
 
 
+def needed_beside(state: "State", agent: str, id: str) -> "dict[Item, str]":
+    """What the other tasks that an agent has taken need, each with such a task: it is not given away with this one."""
+    others = [task for task in tasks_of(state, agent) if task["id"] != id and task["session"]]
+    return {item: str(task["id"]) for task in others for item in items_of(task)}
+
+
 def _not_to_be_had(state: "State", view: "View", task: "Record", actor: Actor) -> "Refusal | None":
     id, hint = task["id"], f"look at it: git coord task show {task['id']}"
     if task["state"] not in (OPEN, ASSIGNED) or (task["state"] == ASSIGNED and task["owner"] != actor.agent):
@@ -202,6 +211,21 @@ def _not_to_be_had(state: "State", view: "View", task: "Record", actor: Actor) -
         return Refusal("not-ready", f"{id} waits for {', '.join(waits)}", hints=(hint,))
     if task["role"] and workers.role(state, view, actor) != task["role"]:
         return Refusal("role", f"{id} is for the role '{task['role']}'", hints=(hint,))
+    return None
+
+
+def _offered(state: "State", task: "Record", agent: str) -> "Refusal | None":
+    """What the asker itself waits to hand over it cannot have for another task: it may be gone any moment."""
+    items = items_of(task)
+    for row in open_handoffs(state) if items else ():
+        for given in (Item(*pair) for pair in row["claims"] if row["from"] == agent):
+            if any(given.space == item.space and overlaps(state, given, item) for item in items):
+                what = printable(shown(given.name, given.space))
+                return Refusal(
+                    "handed-over",
+                    f"{task['id']} needs {what}, which is part of {row['id']} and waits to be accepted",
+                    hints=(f"take that one back first: git handoff withdraw {row['id']}",),
+                )
     return None
 
 

@@ -3,7 +3,7 @@
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.contracts import complete_record, failed_record
 from gitcoord.core.events import Chain, Decision, Illegal
-from gitcoord.core.kinds.assign import items_of
+from gitcoord.core.kinds.assign import items_of, needed_beside
 from gitcoord.core.kinds.release import let_go
 from gitcoord.core.nonces import remembered
 from gitcoord.core.sessions import Actor
@@ -91,9 +91,11 @@ def _waits_for_a_person(task: "Record") -> "Refusal | None":
 
 
 def to_release(state: "State", view: "View", actor: Actor, task: "Record") -> "tuple[Item, ...]":
-    """What was claimed for a task; its place under a cap only with the agent's last task."""
+    """What was claimed for a task and no other one of the agent's needs; its place under a cap only with the last task."""
     others = [held for held in held_by(state, actor.agent) if held.id != task["id"] and held.state == ACTIVE]
-    return (*items_of(task), *(() if others else caps_for(state, view, actor)))
+    kept = needed_beside(state, actor.agent, task["id"])
+    items = tuple(item for item in items_of(task) if item not in kept)
+    return (*items, *(() if others else caps_for(state, view, actor)))
 
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":

@@ -132,11 +132,10 @@ def _claims(state: "State", command: New) -> "list[Record] | Refusal":
 
 def _needed(state: "State", id: str) -> "tuple[Item, ...]":
     """What is claimed for the task that goes along: its paths and its line of work."""
+    from gitcoord.core.kinds.assign import items_of
+
     task = task_record(state, id) if id else None
-    if task is None:
-        return ()
-    line = [Item("resource", f"line/{task['line']}")] if task["line"] else []
-    return (*(Item(*pair) for pair in task["paths"]), *line)
+    return items_of(task) if task is not None else ()
 
 
 def _is_below(claim: "Record", item: Item, agent: str) -> bool:
@@ -165,10 +164,34 @@ def _task(state: "State", command: New) -> "Refusal | None":
     if isinstance(task, Refusal):
         return task
     if may_pass(task, command.actor.agent):
-        return None
+        return _not_whole(state, command)
     who = f"it is {task['owner']}'s" if task["owner"] else f"it is {task['state']}"
     return Refusal(
         "not-yours", f"{task['id']} is not yours to hand over: {who}", hints=(f"git coord task show {task['id']}",)
+    )
+
+
+def _not_whole(state: "State", command: New) -> "Refusal | None":
+    """A task goes with all that it needs: not without a claim that was lost, nor with one that another task needs too."""
+    from gitcoord.core.kinds.assign import needed_beside
+
+    agent, needed = command.actor.agent, _needed(state, command.task)
+    missing = [shown(item.name, item.space) for item in needed if own_claim(state, item, agent) is None]
+    if missing:
+        return Refusal(
+            "not-held",
+            f"{command.task} needs {printable(', '.join(missing))}, which you do not hold",
+            hints=("claim it again, or give the task back: git coord task release " + command.task,),
+        )
+    beside = needed_beside(state, agent, command.task)
+    both = [item for item in needed if item in beside]
+    if not both:
+        return None
+    other = beside[both[0]]
+    return Refusal(
+        "needed",
+        f"{printable(shown(both[0].name, both[0].space))} is needed for {other} too, which you have",
+        hints=(f"finish {other} first, or give it back: git coord task release {other}",),
     )
 
 

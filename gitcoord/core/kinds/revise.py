@@ -1,8 +1,10 @@
 """revise: what is said of a task changes, or the task moves: blocked, waiting for a person, given back, reviewed, abandoned."""
 
 from gitcoord.core.acting import barred, sign_of_life
+from gitcoord.core.claims import own_claim
 from gitcoord.core.codec import has_shape
 from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.kinds.assign import items_of
 from gitcoord.core.kinds.finish import to_release
 from gitcoord.core.kinds.lapse import after_loss, lost_task
 from gitcoord.core.kinds.release import let_go
@@ -28,6 +30,7 @@ from gitcoord.core.tasks import (
     the_task,
 )
 from gitcoord.core.texts import one_line
+from gitcoord.core.workers import caps_for
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import check_agent, printable
 from gitcoord.record import NamedTuple
@@ -78,7 +81,7 @@ def decide(state: "State", command: Revise, view: "View") -> "Decision | Refusal
     task = the_task(state, command.id)
     if isinstance(task, Refusal):
         return task
-    move = _meant(state, task, command.move)
+    move = _meant(state, view, task, command.move)
     reason = one_line(command.reason, "the reason", 1000, empty=True)
     if move in _EXPLAINED and not reason:
         raise UsageError(f"why is {command.id} {move}?", hints=("say so: --reason '...'",))
@@ -115,17 +118,26 @@ def give_up(chain: Chain, task: "Record", why: str) -> None:
     chain.add("revise", _body(task["id"], {}, after_loss(task), "", why, counted=True))
 
 
-def _meant(state: "State", task: "Record", move: str) -> str:
-    if move != _UNBLOCK:
+def _meant(state: "State", view: "View", task: "Record", move: str) -> str:
+    """Whoever lost what the task needs while it was blocked, or its place under a cap, has to take it again."""
+    if move not in (_UNBLOCK, ACTIVE):
         return move
-    return ACTIVE if task["owner"] and not_the_owner(state, task, task["owner"]) is None else OPEN
+    owner = task["owner"]
+    there = bool(owner) and not_the_owner(state, task, owner) is None and _is_whole(state, task)
+    places = caps_for(state, view, Actor(owner)) if there else ()
+    return ACTIVE if there and all(own_claim(state, item, owner) is not None for item in places) else OPEN
+
+
+def _is_whole(state: "State", task: "Record") -> bool:
+    return all(own_claim(state, item, task["owner"]) is not None for item in items_of(task))
 
 
 def _illegal(state: "State", task: "Record", move: str, owner: str, content: "Record") -> "Refusal | None":
     id = task["id"]
     if move and move not in MOVES[task["state"]]:
         return Refusal("move", f"{id} is {task['state']}: from there it does not become {printable(move)}")
-    if move == ACTIVE and (not task["owner"] or not_the_owner(state, task, task["owner"]) is not None):
+    gone = not task["owner"] or not_the_owner(state, task, task["owner"]) is not None
+    if move == ACTIVE and (gone or not _is_whole(state, task)):
         return Refusal("move", f"{id} has nobody at work on it", hints=(f"git coord task take {id}",))
     if (move == ASSIGNED) != bool(owner):
         return Refusal("move", "a task is assigned to somebody", hints=(f"git coord task update {id} --owner <agent>",))
@@ -142,7 +154,7 @@ def _illegal(state: "State", task: "Record", move: str, owner: str, content: "Re
     if circle:
         return Refusal("circle", f"{id} cannot wait for {circle}, which waits for {id}")
     held = ("paths", "line", "role")
-    if task["state"] == ACTIVE and any(key in held and task[key] != value for key, value in content.items()):
+    if task["session"] and any(key in held and task[key] != value for key, value in content.items()):
         return Refusal(
             "active",
             f"{id} is at work: what it needs cannot change under it",
