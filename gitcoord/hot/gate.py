@@ -176,7 +176,7 @@ def tell(ctx: "Context", screen: "Screen", hook: str, actor: "Actor", outcome: "
     from gitcoord.app.refusals import count_verdicts
 
     count_verdicts(ctx, actor.agent, refused)
-    screen.note(screen.paint(f"error: {_WHAT.get(hook, 'this')} is refused", "red", 2))
+    screen.note(screen.paint(f"error: {_WHAT.get(hook, 'this range of commits')} is refused", "red", 2))
     for verdict in refused[:_SHOWN]:
         screen.note("  " + _line(verdict), *("    " + line for line in screen.claim_lines(list(verdict.held))))
     if len(refused) > _SHOWN:
