@@ -5,7 +5,7 @@ from gitcoord.core.codec import Malformed, decode_file
 from gitcoord.core.events import decode_event
 from gitcoord.core.sessions import decode_beat
 from gitcoord.core.state import NotLoaded, State
-from gitcoord.errors import CouldNotJudge, NotInitialised
+from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised
 from gitcoord.names import LEDGER, TIP, Oid, ancestors, claim_dir, fold, is_oid, session_ref
 from gitcoord.store.tree import Trees
 
@@ -78,6 +78,32 @@ class Snapshot:
 def read_snapshot(
     ctx: "Context", *, agent: str = "", ahead: "tuple[What, ...]" = (), trusting: bool = False, copied: bool = False
 ) -> Snapshot:
+    """The ledger now, as `_read_snapshot` says. Where a remote decides, what does not fit together here is only a copy, and
+    may have been torn by a `git fetch` that was overtaken: a look there brings it in order, or shows that it is so.
+    """
+    try:
+        return _read_snapshot(ctx, agent, ahead, trusting=trusting, copied=copied)
+    except CouldNotJudge as error:
+        if not ctx.remote or trusting or not _renew(ctx):
+            raise error
+    return _read_snapshot(ctx, agent, ahead, trusting=trusting, copied=copied)
+
+
+def _renew(ctx: "Context") -> bool:
+    """Without the carrier's lock: whoever reads may hold the queue, which comes after it."""
+    from gitcoord.app.remote_look import look
+    from gitcoord.store.remote import RemoteStore
+
+    try:
+        if isinstance(ctx.store, RemoteStore):
+            look(ctx)
+            return True
+    except GitcoordError:
+        pass
+    return False
+
+
+def _read_snapshot(ctx: "Context", agent: str, ahead: "tuple[What, ...]", *, trusting: bool, copied: bool) -> Snapshot:
     """The ledger now. The tip is read first: read the other way round, the two would differ under every writer.
 
     `agent`'s heartbeat and the parts named `ahead` are read on the way, because the rule will ask for them.

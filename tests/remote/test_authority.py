@@ -50,6 +50,23 @@ def test_nobody_is_refused_for_what_was(fleet: Fleet, machines: list[Machine]) -
     assert two.claim("a", agent="bob").code == 0
 
 
+@pytest.mark.parametrize("words", [("b",), ("check", "a"), ("release", "a")])
+def test_a_copy_that_is_behind_what_was_seen(fleet: Fleet, machines: list[Machine], words: tuple[str, ...]) -> None:
+    """As where a `git fetch` ends that had asked before somebody here wrote. The server still has it all."""
+    one, _ = machines
+    assert one.claim("a", agent="alice").code == 0
+    for state in (f"{LEDGER}~1", ""):
+        one.git("-c", "core.hooksPath=/dev/null", "update-ref", *([LEDGER, state] if state else ["-d", LEDGER]))
+        fleet.bare.rename(fleet.place / "away")
+        assert one.claim(*words, "--json", agent="alice").json["error"] == "could-not-judge", "nobody can be asked"
+        (fleet.place / "away").rename(fleet.bare)
+        assert one.claim(*words, agent="alice").code == 0
+        assert one.git("rev-parse", LEDGER) == one.git("rev-parse", "refs/gitcoord/tip")
+        if words[0] == "release":
+            break
+    fleet.assert_sound()
+
+
 def test_nobody_is_told_that_it_still_holds_what_it_lost(fleet: Fleet, machines: list[Machine]) -> None:
     one, two = machines
     token = one.claim("--json", "a", agent="alice").json["token"]
