@@ -1,12 +1,14 @@
 """The queue of writers on one machine: a flock, first come first served.
 
-It is there for fairness and throughput only. Not needed for correctness: whoever waited too long (behind a stopped
-process, say) goes on without it, and the compare-and-swap decides.
+It is there for fairness and throughput only. Not needed for correctness: whoever waited too long behind one process (that was
+stopped, say) goes on without it, and the compare-and-swap decides. As long as the queue moves it is waited in: on a busy machine
+those who left it would only make each other lose.
 """
 
 import posix
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 from fcntl import LOCK_EX, LOCK_NB, flock
+from time import monotonic
 
 from gitcoord.errors import StoreError
 
@@ -15,8 +17,14 @@ class _Expired(Exception):
     pass
 
 
+_TURNS = 24
+
+
 class Queue:
-    """A place in the queue, as a context. Waits at most `seconds`; `held` tells whether it was had."""
+    """A place in the queue, as a context. Waits at most `seconds` for one process; `held` tells whether it was had.
+
+    Whoever gets its turn after a wait marks the file, by its time.
+    """
 
     def __init__(self, path: str, seconds: float) -> None:
         self._path = path
@@ -53,19 +61,29 @@ class Queue:
             return
         # Whoever has a deadline keeps it: it goes on after the wait with what was left of it.
         left, every = setitimer(ITIMER_REAL, self._seconds)
-        patience = min(self._seconds, left) if left else self._seconds
-        setitimer(ITIMER_REAL, patience)
+        began = monotonic()
         try:
-            flock(self._fd, LOCK_EX)
-            self.held = True
-        except _Expired:
-            pass
+            for _ in range(_TURNS):
+                turn = self._turn()
+                rest = left - (monotonic() - began) if left else self._seconds
+                setitimer(ITIMER_REAL, max(min(self._seconds, rest), 0.001))
+                try:
+                    flock(self._fd, LOCK_EX)
+                    self.held = True
+                    posix.utime(self._fd)
+                    break
+                except _Expired:
+                    if turn == self._turn() or left and monotonic() - began >= left:
+                        break
         finally:
             waiting = False
-            spent = patience - setitimer(ITIMER_REAL, 0)[0]
+            setitimer(ITIMER_REAL, 0)
             signal(SIGALRM, before)
             if left:
-                setitimer(ITIMER_REAL, max(left - spent, 0.001), every)
+                setitimer(ITIMER_REAL, max(left - (monotonic() - began), 0.001), every)
+
+    def _turn(self) -> int:
+        return posix.fstat(self._fd).st_mtime_ns
 
     def __exit__(self, *_: object) -> None:
         if self._fd >= 0:

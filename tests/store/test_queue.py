@@ -3,7 +3,10 @@
 import fcntl
 import os
 import signal
+import threading
 from pathlib import Path
+
+import pytest
 
 from gitcoord.store.queue import Queue
 
@@ -25,3 +28,28 @@ def test_waiting_leaves_a_deadline_in_place(tmp_path: Path) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         os.close(fd)
+
+
+def test_a_queue_that_moves_is_waited_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever leaves it on a busy machine makes others lose: only one who stands still is not waited for."""
+    file = tmp_path / "queue.lock"
+    fd = os.open(file, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    marks = iter([1, 2, 2, 3, 3, 3])
+    monkeypatch.setattr(Queue, "_turn", lambda self: next(marks))
+    with Queue(str(file), 0.02) as queue:
+        assert not queue.held
+    assert next(marks, None) is None, "three times as long as one process is waited for"
+    os.close(fd)
+
+
+def test_a_turn_after_a_wait_is_marked(tmp_path: Path) -> None:
+    file = tmp_path / "queue.lock"
+    fd = os.open(file, os.O_RDWR | os.O_CREAT)
+    os.utime(file, (1, 1))
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    timer = threading.Timer(0.05, lambda: os.close(fd))
+    timer.start()
+    with Queue(str(file), 60) as queue:
+        assert queue.held and file.stat().st_mtime > 1
+    timer.join()
