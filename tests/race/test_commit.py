@@ -13,7 +13,7 @@ from tests.race.support import Project, long_timeout, running, soak, wait_until
 pytestmark = [pytest.mark.race, long_timeout]
 
 AGENTS = 8
-COMMITS = soak(10, 60)
+COMMITS = soak(6, 60)
 
 # One agent: changes its own files and commits them, again and again. A new process for each commit, as agents do it.
 _AGENT = """
@@ -92,8 +92,8 @@ def test_plain_git_beside_them(project: Project) -> None:
     (project.repo / "work").mkdir()
     start = project.git("rev-parse", "HEAD").strip()
     plain = "echo $$ >plain; git add plain; git commit -q -m plain-$$ -- plain"
-    race(project, "git add -A", plain, count=soak(3, 30))
-    assert_all_there(project, start, soak(3, 30))
+    race(project, "git add -A", plain, count=soak(2, 30))
+    assert_all_there(project, start, soak(2, 30))
     others = {subject: files for subject, files in commits(project, start).items() if subject[0] != "w"}
     assert others and all(files == ["plain"] for files in others.values())
 
