@@ -294,7 +294,7 @@ for name in os.listdir(given):
         continue
     if not name.startswith(("gitcoord", "_gitcoord", "__editable__", "pip", "__pycache__")) and not name.endswith(".pth"):
         os.symlink(os.path.join(os.path.abspath(given), name), os.path.join(site, name))
-shutil.copytree(f"{source}/gitcoord", f"{site}/gitcoord", ignore=shutil.ignore_patterns("__pycache__"))
+shutil.copytree(f"{source}/gitcoord", f"{site}/gitcoord")  # with what is compiled already
 compileall.compile_dir(f"{site}/gitcoord", quiet=1)
 END
         mkdir -p "$tree/share/gitcoord"
@@ -478,8 +478,8 @@ test_checkout() {
         set -- --timeout=7200 "$@"
     fi
     [ -n "$soak" ] || test_place
-    # A worker for each processor; a word of your own after --test (-n 0, say) counts more.
-    step "pytest" pytest -n "$(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2)" "$@"
+    # One worker more than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
+    step "pytest" pytest -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) + 1))" "$@"
     [ -z "$failed" ] || die "failed:$failed"
     say "" "all passed"
 }

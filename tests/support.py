@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +24,15 @@ UNHOOKED = (
     "-c", "core.hooksPath=/dev/null",
     *(word for event in EVENTS for word in ("-c", f"hook.gitcoord-{event}.enabled=false")),
 )  # fmt: skip
+ROOT = Path(__file__).resolve().parent.parent
+# As the installed commands start and end: without `site`, without tidying up.
+_START = (
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
+    "from gitcoord.hot.%s import entry; entry()"
+)
+STARTS = {"git-claim": _START % "main", "git-coord": _START % "coord", "git-handoff": _START % "handoff"}
+CLAIM, COORD, HANDOFF = ([sys.executable, "-I", "-S", "-c", start] for start in STARTS.values())
+
 BOOT = "boot-of-this-machine"
 START = 1_900_000_000
 

@@ -162,22 +162,26 @@ entry()
 """
 
 
-class _Lean(ast.NodeTransformer):
-    """Drops what only checkers read: annotations of functions and `if TYPE_CHECKING` blocks."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self.generic_visit(node)
-        node.returns = None
-        for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
-            if arg is not None:
-                arg.annotation = None
-        return node
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        self.generic_visit(node)
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            return node.orelse or ast.copy_location(ast.Pass(), node)
-        return node
+def _lean(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Without what only checkers read: annotations of functions and `if TYPE_CHECKING` blocks."""
+    kept: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            kept += _lean(node.orelse)
+            continue
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+            given = node.args
+            for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+                if arg is not None:
+                    arg.annotation = None
+        # Functions lie in statements only: the expressions, most of a tree, need no look.
+        for inner in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            for name in ("body", "orelse", "finalbody"):
+                if getattr(inner, name, None):
+                    setattr(inner, name, _lean(getattr(inner, name)))
+        kept.append(node)
+    return kept or [ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)]
 
 
 def build(root: Path) -> bytes:
@@ -188,7 +192,8 @@ def build(root: Path) -> bytes:
         file = path.relative_to(root).as_posix()
         if file.startswith(LEFT_OUT):
             continue
-        tree = ast.fix_missing_locations(_Lean().visit(ast.parse(path.read_text(), file)))
+        tree = ast.parse(path.read_text(), file)
+        tree.body = _lean(tree.body)
         names = file.removesuffix(".py").split("/")
         is_package = names[-1] == "__init__"
         name = ".".join(names[:-1] if is_package else names)

@@ -5,35 +5,15 @@ import os
 import pty
 import select
 import subprocess
-import sys
-import sysconfig
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support import UNHOOKED, git
-
-ROOT = Path(__file__).parents[2]
-_SITE = sysconfig.get_path("purelib")
-
-# As the installed commands start: the everyday verbs without `site`, the full command line with its libraries.
-_CLAIM = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({_SITE!r}); from gitcoord.hot.main import entry; entry()"
-_COORD = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.hot.coord import main; sys.exit(main(sys.argv[1:]))"
-)
-_HANDOFF = _COORD.replace("hot.coord", "hot.handoff")
-_FULL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.adapters.cli.claim import main; sys.exit(main(sys.argv[1:]))"
-CLAIM = [sys.executable, "-I", "-S", "-c", _CLAIM]
-COORD = [sys.executable, "-I", "-c", _COORD]
-HANDOFF = [sys.executable, "-I", "-c", _HANDOFF]
-FULL = [sys.executable, "-I", "-c", _FULL]
-# `git coord init` without typer: many tests need it, and only a few are about it.
-_INIT = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.hot.open import open_repository, environ; "
-    "from gitcoord.app.init import init; from gitcoord.core.sessions import Actor; "
-    "init(open_repository(environ(), writing=True), Actor('init'), sync='main', fold='fold' in sys.argv)"
-)
+from gitcoord.app.init import init
+from gitcoord.core.sessions import Actor
+from gitcoord.hot.open import environ, open_repository
+from tests.support import CLAIM, COORD, HANDOFF, UNHOOKED, git
 
 PERSON = "ada_at_example.com"
 _COLOURS = ("\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m", "\x1b[1m", "\x1b[2m", "\x1b[m", "\r\x1b[K")
@@ -88,7 +68,13 @@ class World:
         return self.git("rev-parse", "HEAD")
 
     def init(self, *, fold: bool = False) -> "World":
-        subprocess.run([sys.executable, "-I", "-S", "-c", _INIT, *(["fold"] if fold else [])], cwd=self.top, check=True)
+        """`git coord init`, without a process: many tests need it, and only a few are about it."""
+        with chdir(self.top):
+            ctx = open_repository(environ(), writing=True)
+            try:
+                init(ctx, Actor("init"), sync="main", fold=fold)
+            finally:
+                ctx.store.close()
         return self
 
     def refs(self) -> dict[str, str]:

@@ -12,8 +12,9 @@ from gitcoord.hot.open import environ, open_repository
 from gitcoord.hot.render import Screen
 from gitcoord.hot.verbs import Call
 from gitcoord.hot.wait import Overdue
-from tests.cli.support import COORD, World
+from tests.cli.support import World
 from tests.race.support import wait_until
+from tests.support import COORD
 
 
 @pytest.fixture

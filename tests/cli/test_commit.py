@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import COORD, PERSON, Done, World
+from tests.cli.support import PERSON, Done, World
 from tests.cli.test_json import holds, refused
-from tests.support import GitRepo, git
+from tests.support import COORD, GitRepo, git
 
 
 @pytest.fixture
@@ -444,7 +444,7 @@ def test_a_claim_that_is_granted_while_a_hook_runs(world: World) -> None:
 
 
 def _claiming() -> str:
-    from tests.cli.support import CLAIM
+    from tests.support import CLAIM
 
     return CLAIM[-1].replace("'", '"')
 

@@ -14,9 +14,10 @@ import pytest
 from pytest_git import GitRepo
 
 from tests.cli.shared_remote import Shared
-from tests.cli.support import COORD, Done, World
+from tests.cli.support import Done, World
 from tests.cli.test_json import TABLES, holds, wrong_table
 from tests.race.support import wait_until
+from tests.support import COORD
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.adapters.cli.dispatch import backoff
-from tests.cli.support import COORD, Done, World
+from tests.cli.support import Done, World
 from tests.cli.test_tasks import add, task
 from tests.race.support import wait_until
+from tests.support import COORD
 
 
 @pytest.fixture

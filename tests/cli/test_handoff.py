@@ -7,8 +7,9 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.core.handoffs import SECTIONS, document
-from tests.cli.support import HANDOFF, World
+from tests.cli.support import World
 from tests.cli.test_json import holds, refused
+from tests.support import HANDOFF
 
 SAID = ("--state", "it parses", "--changed", "the lexer", "--remaining", "the printer", "--next", "write print_tree()")
 DOCUMENT = {s.key: f"{s.title}: one\n\n- two" for s in SECTIONS}

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import pytest
 from pytest_git import GitRepo
 
-from tests.cli.support import COORD, HANDOFF, World
+from tests.cli.support import World
 from tests.cli.test_handoff import SAID
+from tests.support import COORD, HANDOFF
 
 BAD = b"\x1b[31m\xe2\x80\xae\xff"  # an escape code, a mark that turns text round, a byte that is no text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import ROOT
+from tests.support import ROOT
 
 # Notes what Debian's scripts would be told about a start while packages are installed.
 _APT = """#!/bin/sh

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from tests.cli.support import COORD, World
+from tests.cli.support import World
 from tests.cli.test_json import holds, refused
-from tests.support import UNHOOKED, git
+from tests.support import COORD, UNHOOKED, git
 
 
 @pytest.fixture

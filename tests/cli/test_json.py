@@ -11,8 +11,9 @@ from pytest_git import GitRepo
 
 from gitcoord import errors
 from gitcoord.core.kinds import KINDS, kind_module
-from tests.cli.support import COORD, ROOT, Done, World
+from tests.cli.support import Done, World
 from tests.hooks.places import CHAIN, CONFIG, pretend
+from tests.support import COORD, ROOT
 
 PAGE = (ROOT / "docs/format.md").read_text()
 Table = dict[str, str]  # key (with '?' where it may be missing) -> type

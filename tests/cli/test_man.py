@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from gitcoord import __version__
-from gitcoord.adapters.cli.coord import app
+from gitcoord.adapters.cli.coord import make_app
 from gitcoord.core.policy import KNOWN
 from gitcoord.core.validators import OWN, SHIPPED
 from gitcoord.hot.options import VERBS, Option
@@ -40,7 +40,7 @@ def entries(page: str, name: str) -> list[str]:
 
 def coord_commands() -> dict[str, set[str]]:
     """Each command of `git coord` with its options (and those of its subcommands), from the command line itself."""
-    return {name: _options(command) for name, command in typer.main.get_command(app).commands.items()}  # type: ignore[attr-defined]
+    return {name: _options(command) for name, command in typer.main.get_command(make_app()).commands.items()}  # type: ignore[attr-defined]
 
 
 def _options(command: Any) -> set[str]:

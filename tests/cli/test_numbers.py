@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from tests.cli.support import COORD, World
+from tests.cli.support import World
 from tests.race.support import Project
+from tests.support import COORD
 
 CONFIG = (
     '[sequence "migrations"]\n\tpattern = migrations/[0-9]*_*.sql\n\twidth = 4\n[sequence "port"]\n\tstart = 8000\n'

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from tests.cli.support import COORD, World
+from tests.cli.support import World
 from tests.race.support import wait_until
+from tests.support import COORD
 
 
 @pytest.fixture

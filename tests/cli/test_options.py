@@ -61,7 +61,7 @@ def test_the_same_paths(verb: str) -> None:
     assert path.nargs == (1 if wanted == "one" else -1)
 
 
-@pytest.mark.parametrize("app", [claim.app, coord.app], ids=["claim", "coord"])
+@pytest.mark.parametrize("app", [claim.app, coord.make_app()], ids=["claim", "coord"])
 def test_everything_has_help(app: typer.Typer) -> None:
     for name, command in _commands(app).items():
         assert command.help, name
@@ -79,7 +79,7 @@ def test_verbs_have_json_and_no_letter_twice(verb: str) -> None:
 
 
 def test_git_coord_has_json_wherever_it_tells_something() -> None:
-    commands = dict(_commands(coord.app))
+    commands = dict(_commands(coord.make_app()))
     for _ in range(2):  # commands of commands
         for name, group in list(commands.items()):
             for inner, command in getattr(group, "commands", {}).items():

@@ -9,8 +9,8 @@ import pytest
 from gitcoord.core.durations import format_duration, parse_duration
 from gitcoord.hot.render import Screen, ago, expiry
 from gitcoord.store.settings import Settings
-from tests.cli.support import CLAIM, COORD, Done, World
-from tests.support import GitRepo
+from tests.cli.support import Done, World
+from tests.support import CLAIM, COORD, GitRepo
 
 ESC = "\x1b["
 

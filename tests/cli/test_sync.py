@@ -10,8 +10,8 @@ import pytest
 from pytest_git import GitRepo
 
 from tests.cli.shared_remote import Shared
-from tests.cli.support import COORD, Done, World
-from tests.support import git
+from tests.cli.support import Done, World
+from tests.support import COORD, git
 
 
 @pytest.fixture

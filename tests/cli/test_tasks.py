@@ -12,8 +12,9 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.hot.schema import SCHEMAS
-from tests.cli.support import COORD, ROOT, World
+from tests.cli.support import World
 from tests.race.support import wait_until
+from tests.support import COORD, ROOT
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import COORD, Done, World
+from tests.cli.support import Done, World
 from tests.cli.test_json import holds, refused
-from tests.support import git
+from tests.support import COORD, git
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_refused_claim_leaves_nothing(world: World) -> None:
 def test_a_claim_that_is_lost_at_the_last_moment_leaves_nothing(world: World) -> None:
     """Carol claims while the work tree is being checked out."""
     program = world.top / ".git/claim.py"
-    from tests.cli.support import CLAIM
+    from tests.support import CLAIM
 
     program.write_text(CLAIM[-1])
     hook = world.top / ".git/hooks/post-checkout"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.test_kill_sweep import STRACE, WHY_NOT
-from tests.faults.world import CLAIM, LEDGER, Done, World, make_world
+from tests.faults.world import LEDGER, Done, World, make_world
+from tests.support import CLAIM
 
 pytestmark = [pytest.mark.faults, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-")]
 

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.faults.world import CLAIM, DRIVER, GIT, HANDOFF, SOAK, Done, Mirror, World, make_world
+from tests.faults.world import DRIVER, GIT, SOAK, Done, Mirror, World, make_world
+from tests.support import CLAIM, HANDOFF
 
 STRACE = shutil.which("strace") or ""
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.world import CLAIM, COORD, GIT, LEDGER, SOAK, World, make_world
+from tests.faults.world import GIT, LEDGER, SOAK, World, make_world
+from tests.support import CLAIM, COORD
 
 pytestmark = pytest.mark.faults
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import CLAIM, World
-from tests.support import GitRepo
+from tests.cli.support import World
+from tests.support import CLAIM, GitRepo
 
 
 @pytest.fixture

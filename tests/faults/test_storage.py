@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from gitcoord.core.codec import dumps
-from tests.faults.world import CLAIM, CLAIMS, GIT, LEDGER, SESSIONS, SOAK, TIP, Done, World, make_world, mounted, thin
+from tests.faults.world import CLAIMS, GIT, LEDGER, SESSIONS, SOAK, TIP, Done, World, make_world, mounted, thin
+from tests.support import CLAIM
 
 pytestmark = pytest.mark.faults
 CLAIM_REF = "refs/claims/path/src/app.py/@alice"

@@ -11,18 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gitcoord.core.sessions import decode_beat, encode_beat
+from tests.support import CLAIM, COORD, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 GIT = shutil.which("git") or "git"
 SOAK = os.environ.get("GITCOORD_SOAK") == "1"
 LEDGER, TIP, SESSIONS, CLAIMS = "refs/heads/gitcoord", "refs/gitcoord/tip", "refs/gitcoord/sessions/", "refs/claims/"
 
-_ENTRY = "import sys; sys.path.insert(0, sys.argv.pop(1)); from gitcoord.hot.main import entry; entry()"
-_QUICK = [sys.executable, "-I", "-S"]
-CLAIM = [*_QUICK, "-c", _ENTRY, str(ROOT)]
-HANDOFF = [*_QUICK, "-c", _ENTRY.replace("hot.main", "hot.handoff"), str(ROOT)]
-DRIVER = [*_QUICK, str(Path(__file__).with_name("driver.py")), str(ROOT)]
-COORD = [sys.executable, "-m", "gitcoord.adapters.cli", "coord"]
+DRIVER = [sys.executable, "-I", "-S", str(Path(__file__).with_name("driver.py")), str(ROOT)]
 
 
 class Done(NamedTuple):

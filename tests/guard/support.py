@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cli.support import _SITE, CLAIM, ROOT, Done, World
+from tests.cli.support import Done, World
 from tests.guard.protocol import Said, Speaker, reason, understood
-from tests.support import git
+from tests.support import CLAIM, COORD, git
 
-_GUARD = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({_SITE!r}); "
-    "from gitcoord.hot.coord import entry; entry()"
-)
-GUARD = [sys.executable, "-I", "-S", "-c", _GUARD, "guard"]
+GUARD = [*COORD, "guard"]
 ATTRIBUTES = "shared/** gitcoord-claim\nsecret/** gitcoord-read=deny\nasked/** gitcoord-read=ask\n"
 CONFIG = "[guard]\n\tautoclaim = true\n"
 

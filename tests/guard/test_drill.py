@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.support import ROOT
 from tests.guard.support import Project
+from tests.support import ROOT
 
 SOAK = bool(os.environ.get("GITCOORD_SOAK"))
 CYCLES = 200

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gitcoord.app.hooks import CONFIGURED
-from tests.cli.support import COORD, Done, World
+from tests.cli.support import Done, World
+from tests.support import COORD
 
 # Notes its arguments and what it reads, ends as the file 'verdict' says. Without input of its own git gives /dev/null.
 _STAND_IN = """#!/bin/sh

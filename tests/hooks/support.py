@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.cli.support import CLAIM, COORD, Done, World
-from tests.support import UNHOOKED, git
+from tests.cli.support import Done, World
+from tests.support import CLAIM, COORD, UNHOOKED, git
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "reference-transaction", "pre-push")
 _HOOK = """#!/bin/sh

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import CLAIM
 from tests.hooks.support import Project, refused
 from tests.remote.support import Fleet
-from tests.support import git
+from tests.support import CLAIM, git
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pytest_git import GitRepo
 
 from gitcoord.app.hooktext import Kit, render
 from gitcoord.app.managers import EVENTS
-from tests.cli.support import ROOT
 from tests.hooks.places import Place
+from tests.support import ROOT
 
 HOOKS = ROOT / "githooks"
 CLOSED = ("pre-commit", "pre-merge-commit", "reference-transaction", "pre-push")

@@ -13,9 +13,8 @@ from gitcoord.adapters.cli.hooks import kit
 from gitcoord.app.hooktext import KEPT
 from gitcoord.app.managers import EVENTS
 from gitcoord.errors import StoreError
-from tests.cli.support import ROOT
 from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture, pretend
-from tests.support import git
+from tests.support import ROOT, git
 
 # A hook of somebody's own: notes its name, its arguments and what it reads.
 OLD = '#!/bin/sh\n{ echo "old %s" "$@"; cat; } >>"$(git rev-parse --git-common-dir)/old"\n'

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import CLAIM
 from tests.hooks.support import Project, refused
+from tests.support import CLAIM
 
 NAMES = [":x", "a:b", ":(top)x", ":!x", "HEAD:x", "sub/:x", "new\nline", 'ta\tb"\\', "w\udcff", "*x", "-x", "@x"]
 PLACES = [":d", "new\nline", 'ta\tb"\\', "w\udcff"]

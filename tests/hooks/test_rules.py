@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import COORD
 from tests.hooks.support import SHARED, Project, refused
+from tests.support import COORD
 
 CONFIG = """[gitcoord]
 \trole = code

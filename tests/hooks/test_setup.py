@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from tests.cli.support import COORD, PERSON, Done
+from tests.cli.support import PERSON, Done
 from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture
-from tests.support import UNHOOKED
+from tests.support import COORD, UNHOOKED
 
 POLICY = [".gitcoord/config", ".gitcoord/rules.md", ".gitattributes"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import ROOT
 from tests.hooks.support import SHARED, Project, refused
 from tests.server.support import Site
+from tests.support import ROOT
 
 CHANGES = """[validator "changelog"]
 	path = free/**

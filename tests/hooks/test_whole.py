@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import CLAIM, COORD, Done, World
+from tests.cli.support import Done, World
 from tests.hooks.places import CHAIN, NEWER, WAYS, pretend
-from tests.support import UNHOOKED, git
+from tests.support import CLAIM, COORD, UNHOOKED, git
 
 
 class Place(World):

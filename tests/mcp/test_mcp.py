@@ -16,7 +16,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from pytest_git import GitRepo
 
-from tests.cli.support import COORD, World
+from tests.cli.support import World
+from tests.support import COORD
 
 SECTIONS = {"state": "it parses", "changed": "the lexer", "remaining": "the printer", "next": "write print_tree()"}
 LOOKING = {"list", "check", "handoff_list", "handoff_show", "task_list", "task_show", "journal_show"}

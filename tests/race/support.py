@@ -16,25 +16,12 @@ from typing import IO, Any
 import pytest
 
 from tests.race.history import Row, check_history, check_ledger, read_ledger, read_logs
+from tests.support import ROOT, STARTS
 
-ROOT = Path(__file__).resolve().parents[2]
 SOAK = bool(os.environ.get("GITCOORD_SOAK"))
 SOAK_OUT = Path(os.environ.get("GITCOORD_SOAK_OUT") or ROOT / "docs" / "soak.json")
 DEADLINE = 60.0
 
-_CLAIM = f"""#!{sys.executable} -IS
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-from gitcoord.hot.main import entry
-entry()
-"""
-_COORD = f"""#!{sys.executable}
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-from gitcoord.hot.coord import main
-sys.exit(main(sys.argv[1:]))
-"""
-_HANDOFF = _COORD.replace("hot.coord", "hot.handoff")
 # What most tests need and few are about, without the start of the whole command line.
 _QUICK = f"""#!{sys.executable} -IS
 import sys
@@ -95,12 +82,8 @@ def scratch_env(place: Path) -> dict[str, str]:
     home, tools = place / "home", place / "bin"
     home.mkdir()
     tools.mkdir()
-    for name, text in (
-        ("git-claim", _CLAIM),
-        ("git-coord", _COORD),
-        ("git-handoff", _HANDOFF),
-        ("gitcoord-quick", _QUICK),
-    ):
+    commands = {name: f"#!{sys.executable} -IS\n{start}\n" for name, start in STARTS.items()}
+    for name, text in (*commands.items(), ("gitcoord-quick", _QUICK)):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     return {

@@ -8,7 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.race.support import DEADLINE, ROOT, Project, keep_figures, long_timeout, soak, wait_until
+from tests.race.support import DEADLINE, Project, keep_figures, long_timeout, soak, wait_until
+from tests.support import ROOT
 
 WEIGHTS = (60, 10, 8, 12, 10)  # of the fates in tasker.py
 CRASH = 9  # how tasker.py ends in the middle of a task

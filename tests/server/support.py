@@ -12,8 +12,8 @@ from typing import Any
 from gitcoord.adapters.cli.hooks import hook_sources
 from gitcoord.app.hooktext import Kit, render
 from gitcoord.app.server import EVENTS
-from tests.cli.support import CLAIM, ROOT, Done, World
-from tests.support import git
+from tests.cli.support import Done, World
+from tests.support import CLAIM, ROOT, git
 
 PRIVATE = ("refs/heads/gitcoord", "refs/claims/", "refs/gitcoord/sessions/")
 ATTRIBUTES = "shared/** gitcoord-claim\nlocked/** gitcoord-guard=block\n"

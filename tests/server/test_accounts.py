@@ -11,8 +11,7 @@ from gitcoord.app.context import Context
 from gitcoord.errors import CouldNotJudge, Refused
 from gitcoord.hot.host import Host
 from gitcoord.store.settings import Settings
-from tests.cli.support import ROOT
-from tests.support import git, plumbing_store, repo_at
+from tests.support import ROOT, git, plumbing_store, repo_at
 
 ACCOUNTS = """
 [account "Alice Liddell"]

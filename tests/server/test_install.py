@@ -12,11 +12,11 @@ import pytest
 from gitcoord.adapters.cli.hooks import hook_sources
 from gitcoord.app.hooktext import Kit, render
 from gitcoord.app.server import EVENTS
-from tests.cli.support import COORD, ROOT, Done
+from tests.cli.support import Done
 from tests.cli.test_json import holds
 from tests.hooks.places import picture
 from tests.server.support import Site, claim_program, unchanged
-from tests.support import git
+from tests.support import COORD, ROOT, git
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import COORD
 from tests.server.support import Site, unchanged
+from tests.support import COORD
 
 LEDGER = "refs/heads/gitcoord"
 

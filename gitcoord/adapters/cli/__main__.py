@@ -2,6 +2,8 @@
 
 import sys
 
+from gitcoord.hot.main import leave
+
 
 def main() -> int:
     name, words = (sys.argv[1] if len(sys.argv) > 1 else ""), sys.argv[2:]
@@ -30,4 +32,4 @@ def handoff(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

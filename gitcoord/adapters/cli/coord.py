@@ -1,12 +1,11 @@
 """`git coord`: everything besides claiming. Each command parses, calls one app function and renders."""
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from gitcoord import __version__
-from gitcoord.adapters.cli import control, deploy, effects, gates, hooks, server, setup, views, watching, work
 from gitcoord.adapters.cli.shared import Json, act, new_app, run_app
 from gitcoord.adapters.cli.table import add_verbs
 from gitcoord.core.sessions import Actor
@@ -15,10 +14,7 @@ from gitcoord.hot.verbs import Call
 from gitcoord.hot.verbtable import COORD, GROUPS
 from gitcoord.names import printable
 
-app = new_app("coord", "Coordinate the writers of one repository: sessions, kill switch, ledger.")
 
-
-@app.command()
 def init(
     policy: Annotated[bool, typer.Option("--policy", help="Also write a commented starter policy.")] = False,
     sync: Annotated[
@@ -83,7 +79,6 @@ def _initialiser(call: Call) -> Any:
         return Actor("init")
 
 
-@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 def run(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", show_default=False)],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="The agent's name; made up unless given.")] = "",
@@ -98,7 +93,6 @@ def run(
     return act(body, json=False)
 
 
-@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 def dispatch(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", show_default=False)],
     most: Annotated[int, typer.Option("--max", min=0, metavar="N", help="At most so many workers at once.")] = 0,
@@ -117,21 +111,6 @@ def dispatch(
     return act(body, json=False)
 
 
-_ELSEWHERE: tuple[Callable[..., int], ...] = (
-    views.status, views.agents, control.kill, control.revive, control.halt, control.unhalt, control.sweep,
-    views.log, views.fsck, views.resources, gates.gate, gates.approvals, gates.approve, gates.deny, gates.role,
-    hooks.install_hooks, hooks.uninstall_hooks, setup.setup, setup.teardown,
-    deploy.sync, deploy.deploy, deploy.deploys, work.commit, watching.watch, effects.once,
-)  # fmt: skip
-for _command in _ELSEWHERE:
-    app.command()(_command)
-add_verbs(app, COORD, GROUPS)
-app.add_typer(gates.policy, name="policy")
-app.add_typer(work.worktree)
-app.add_typer(server.app, name="server")
-
-
-@app.command()
 def guard() -> int:
     """Judge what an agent's tool is about to do: its event on stdin, the answer in its own form. What hooks run."""
     from gitcoord.hot.guard import main as judge
@@ -139,7 +118,6 @@ def guard() -> int:
     return judge([])
 
 
-@app.command()
 def mcp() -> int:
     """Serve claims, handoffs, tasks and the journal to an agent tool, by the Model Context Protocol on stdin and stdout."""
     from gitcoord.adapters.mcp import start
@@ -147,7 +125,6 @@ def mcp() -> int:
     return start()
 
 
-@app.command()
 def demo() -> int:
     """Show what gitcoord does, in a throw-away repository."""
     from gitcoord.adapters.cli.demo import main as show
@@ -155,12 +132,60 @@ def demo() -> int:
     return show()
 
 
-@app.command()
 def version(json: Json = False) -> int:
     """The version of gitcoord."""
     print(f'{{"ok":true,"version":"{__version__}"}}' if json else f"gitcoord {__version__}")
     return 0
 
 
+# Where each command is: only what is asked for is loaded, which is most of what a short command costs.
+_MODULES = {
+    "coord": "init run dispatch",
+    "views": "status agents log fsck resources",
+    "control": "kill revive halt unhalt sweep",
+    "gates": "gate approvals approve deny role",
+    "hooks": "install-hooks uninstall-hooks",
+    "setup": "setup teardown",
+    "deploy": "sync deploy deploys",
+    "work": "commit",
+    "watching": "watch",
+    "effects": "once",
+}
+_LAST = {"coord": "guard mcp demo version"}
+_APPS = {"policy": "gates", "worktree": "work", "server": "server"}
+_LAUNCHES = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+
+
+def make_app(only: str = "") -> typer.Typer:
+    """The whole command line, or that of one command."""
+    app = new_app("coord", "Coordinate the writers of one repository: sessions, kill switch, ledger.")
+    app.callback()(lambda: None)  # a group, also with one command
+    _add(app, _MODULES, only)
+    add_verbs(app, {name: verb for name, verb in COORD.items() if only in ("", name.partition(" ")[0])}, GROUPS)
+    for name, module in _APPS.items():
+        if only in ("", name):
+            app.add_typer(getattr(_load(module), name), name=name)
+    _add(app, _LAST, only)
+    return app
+
+
+def _add(app: typer.Typer, modules: dict[str, str], only: str) -> None:
+    for module, names in modules.items():
+        for name in names.split():
+            if only in ("", name):
+                settings = _LAUNCHES if name in ("run", "dispatch") else None
+                app.command(name, context_settings=settings)(getattr(_load(module), name.replace("-", "_")))
+
+
+def _load(module: str) -> Any:
+    return import_module(f"gitcoord.adapters.cli.{module}")
+
+
 def main(words: list[str]) -> int:
-    return run_app(app, "coord", words)
+    known = {
+        *" ".join([*_MODULES.values(), *_LAST.values()]).split(),
+        *_APPS,
+        *(name.partition(" ")[0] for name in COORD),
+    }
+    first = words[0] if words else ""
+    return run_app(make_app(first if first in known else ""), "coord", words)

@@ -17,9 +17,9 @@ from gitcoord.hot.render import Screen, guarded
 from gitcoord.hot.verbs import Call
 from gitcoord.names import printable
 
-app = new_app("server", "Judge what is pushed to a repository on this machine: a gate that nobody can skip.")
+server = new_app("server", "Judge what is pushed to a repository on this machine: a gate that nobody can skip.")
 key_app = new_app("key", "The keys with which agents sign their events.")
-app.add_typer(key_app, name="key")
+server.add_typer(key_app, name="key")
 
 Repository = Annotated[str, typer.Argument(metavar="REPOSITORY", help="The repository that others push to.")]
 Agent = Annotated[str, typer.Argument(metavar="AGENT")]
@@ -46,7 +46,7 @@ def _at(repository: str, body: Callable[[Call], int], *, json: bool) -> int:
     return guarded(screen, opened)
 
 
-@app.command()
+@server.command()
 def install(
     repository: Repository,
     account: Annotated[
@@ -81,7 +81,7 @@ def install(
     return _at(repository, body, json=json)
 
 
-@app.command()
+@server.command()
 def uninstall(repository: Repository, dry_run: DryRun = False, json: Json = False) -> int:
     """Take the gate away; what was there before is as it was. Accounts and keys stay."""
 
@@ -97,7 +97,7 @@ def uninstall(repository: Repository, dry_run: DryRun = False, json: Json = Fals
     return _at(repository, body, json=json)
 
 
-@app.command()
+@server.command()
 def status(repository: Repository, json: Json = False) -> int:
     """Show what is in place and what does not hold, so set up. Exits 1 where a hook or git-claim is missing."""
 
