@@ -116,8 +116,10 @@ class Judging:
         return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
 
     def _is_commit(self, oid: str) -> bool:
-        code, _, _ = run(["git", "cat-file", "-e", f"{oid}^{{commit}}"], self._ctx.repo.env)
-        return not code
+        found = self._ctx.store.at_hand(oid)
+        if found is not None and found.kind == "commit":
+            return True  # what was just committed is a loose object: no process for it
+        return not run(["git", "cat-file", "-e", f"{oid}^{{commit}}"], self._ctx.repo.env)[0]
 
     def _is_ancestor(self, old: str, new: str) -> bool:
         argv = ["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new]
