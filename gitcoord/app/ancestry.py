@@ -163,7 +163,7 @@ def _log(ctx: "Context", commits: "list[str]", paths: "list[str]") -> "list[Step
     if code:
         _require(ctx, *(commit.lstrip("^") for commit in commits))
         raise CouldNotJudge(f"git cannot tell the history of {', '.join(paths) or commits[0]}: {complaint}")
-    return parse_log(out)
+    return parse_log([out])
 
 
 def _rows(steps: "list[Step]", paths: "set[str]") -> "Rows":

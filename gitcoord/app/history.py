@@ -6,11 +6,11 @@ Replace refs never count: one of them could hide an edit. Renames are two change
 from gitcoord.core.judge import Change, Step
 from gitcoord.errors import CouldNotJudge, UsageError
 from gitcoord.names import check_agent
-from gitcoord.store.process import Child, run
+from gitcoord.store.process import WHOLE, Child, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gitcoord.app.context import Context
 
@@ -26,46 +26,56 @@ NOTHING = "000000"
 
 def start_steps(ctx: "Context", new: str, known: "Iterable[str]") -> Child:
     """Ask for the commits of `new` that none of the known commits contains."""
-    child = Child([*LOG, "--topo-order", "--reverse", "--stdin"], ctx.repo.env)
+    child = Child([*LOG, "--topo-order", "--stdin"], {**ctx.repo.env, **WHOLE})
     child.send("".join(f"{line}\n" for line in [new, *(f"^{oid}" for oid in known)]).encode())
     child.close_input()
     return child
 
 
 def finish_steps(child: Child) -> list[Step]:
-    out = child.rest()
-    if child.wait():
-        complaint = child.complaint()
+    """The commits that were asked for, each after its parents; read while git still looks for more."""
+    try:
+        steps = parse_log(child.chunks())
+        if child.wait():
+            raise CouldNotJudge(
+                f"git cannot tell what is new: {child.complaint()}", hints=("git fetch, if history is missing here",)
+            )
+    finally:
+        child.rest()  # or git would wait for ever for somebody to read it
         child.close()
-        raise CouldNotJudge(
-            f"git cannot tell what is new: {complaint}", hints=("git fetch, if history is missing here",)
-        )
-    child.close()
-    return parse_log(out)
+    return steps[::-1]
 
 
-def parse_log(data: bytes) -> list[Step]:
+def parse_log(chunks: "Iterable[bytes]") -> list[Step]:
+    """The steps in the order in which git tells them."""
     steps: list[Step] = []
-    words = data.decode("utf-8", "surrogateescape").split("\0")
     changes: list[Change] = []
-    head, index = "", 0
-    while index < len(words):
-        word = words[index].lstrip("\n")
+    head, words = "", _words(chunks)
+    for word in words:
+        word = word.lstrip("\n")
         if word.startswith("\x01"):
             if head:
                 steps.append(_step(head, changes))
             head, changes = word[1:], []
         elif word.startswith(":"):
-            index += 1
-            changes.append(_change(word, words[index]))
+            changes.append(_change(word, next(words, "")))
         elif word:
             raise CouldNotJudge(
                 "git log says something that cannot be read", hints=("git config --get-regexp '^log[.]'",)
             )
-        index += 1
     if head:
         steps.append(_step(head, changes))
     return steps
+
+
+def _words(chunks: "Iterable[bytes]") -> "Iterator[str]":
+    """What stands between NULs."""
+    left = b""
+    for chunk in chunks:
+        whole, end, left = (left + chunk).rpartition(b"\0")
+        if end:
+            yield from whole.decode("utf-8", "surrogateescape").split("\0")
+    yield left.decode("utf-8", "surrogateescape")
 
 
 def _step(head: str, changes: list[Change]) -> Step:

@@ -12,7 +12,7 @@ from gitcoord.core.policy import ATTRIBUTES, Policy, attributes_of, fold_pattern
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import CONFIG, RULES, fold
 from gitcoord.store.files import make_directory, read_file, remove_file, rename, write_file
-from gitcoord.store.process import run
+from gitcoord.store.process import WHOLE, run
 from gitcoord.store.settings import parse_settings
 
 TYPE_CHECKING = False
@@ -153,7 +153,7 @@ class Source:
     def _env(self) -> "dict[bytes, bytes]":
         place = self._place.encode("utf-8", "surrogateescape")
         index = f"{self._place}/{self._record['index']}".encode("utf-8", "surrogateescape")
-        return {**self._ctx.repo.env, b"GIT_DIR": place, b"GIT_INDEX_FILE": index, b"GIT_ATTR_NOSYSTEM": b"1"}
+        return {**self._ctx.repo.env, **WHOLE, b"GIT_DIR": place, b"GIT_INDEX_FILE": index, b"GIT_ATTR_NOSYSTEM": b"1"}
 
     # --- what was read before
 

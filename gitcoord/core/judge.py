@@ -261,20 +261,22 @@ class _Claims:
         self._state = state
         self._keys = keys
         self._at: dict[str, list[Record]] | None = None
+        self._above: dict[str, list[Record]] = {}  # by directory, of which there are far fewer than paths
         if len(keys) > FEW:
             self._at = {}
             for file, record in state.below("claims/path").items():
                 claim = check_claim(record, file)
                 self._at.setdefault(key_of(state, Item("path", claim["path"])), []).append(claim)
 
-    def over(self, path: str) -> "Iterable[Record]":
+    def over(self, path: str) -> "list[Record]":
         key = self._keys[path]
-        for above in (*ancestors(key), key):
-            if self._at is not None:
-                yield from self._at.get(above, ())
-            else:
-                for file, record in self._state.leaves(claim_dir("path", above)).items():
-                    yield check_claim(record, file)
+        if self._at is None:
+            found = (self._state.leaves(claim_dir("path", above)) for above in (*ancestors(key), key))
+            return [check_claim(record, file) for leaves in found for file, record in leaves.items()]
+        directory = key.rpartition("/")[0]
+        if directory not in self._above:
+            self._above[directory] = [claim for above in ancestors(key) for claim in self._at.get(above, ())]
+        return [*self._above[directory], *self._at.get(key, ())]
 
 
 def path_word(path: str) -> str:

@@ -12,7 +12,7 @@ from gitcoord.store.files import read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     Environ = Mapping[bytes, bytes]
 
@@ -49,6 +49,9 @@ def _sink() -> int:
     if hasattr(posix, "memfd_create"):
         return posix.memfd_create("stderr", getattr(posix, "MFD_CLOEXEC", 1))
     return posix.open("/dev/null", posix.O_RDWR | posix.O_CLOEXEC)
+
+
+WHOLE = {b"GIT_FLUSH": b"0"}  # for what is read to its end: git need not hand over each record by itself
 
 
 class Child:
@@ -125,12 +128,15 @@ class Child:
         data, self._buffer = self._buffer[:size], self._buffer[size:]
         return data
 
+    def chunks(self) -> "Iterator[bytes]":
+        """All that is still to come, as it comes."""
+        chunk, self._buffer = self._buffer, b""
+        while chunk or (chunk := posix.read(self._out, 65536)):
+            yield chunk
+            chunk = b""
+
     def rest(self) -> bytes:
-        parts = [self._buffer]
-        while chunk := posix.read(self._out, 65536):
-            parts.append(chunk)
-        self._buffer = b""
-        return b"".join(parts)
+        return b"".join(self.chunks())
 
     def close_input(self) -> None:
         if self._in >= 0:
