@@ -40,4 +40,5 @@ def record_once(ctx: "Context", actor: "Actor", conversation: str, noted: "list[
 
 def _key(verdict: "Verdict") -> str:
     text = "\0".join((verdict.rule, verdict.stage, verdict.path))
-    return hasher(40)(text.encode("utf-8", "surrogateescape")).hexdigest()[:_LENGTH]
+    digest: str = hasher(40)(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return digest[:_LENGTH]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.app.policy import Source
+    from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View
     from gitcoord.core.toolevents import ToolEvent
@@ -179,12 +180,22 @@ def _tallied(ctx: "Context", actor: "Actor", event: "ToolEvent", change: "Callab
 # --- texts and the end ----------------------------------------------------------------------------------------------
 
 
-def on_text(ctx: "Context", source: "Source", actor: "Actor", text: str) -> "list[Result]":
-    """Before something is written down for others to read."""
+def heed(ctx: "Context", actor: "Actor", moment: str, texts: "Record") -> "list[str]":
+    """Before something is written down for others to read, each text under what it is called. As `require` does."""
     from gitcoord.core.validators.injection import judge
 
-    found = [validator for validator in chain(source) if validator.name == "injection"]
-    return _run(found, lambda validator: _some(judge(validator, text)))
+    source = project_source(ctx)
+    results: list[Result] = []
+    for validator in chain(source):
+        if validator.name == "injection":
+            for label, text in texts.items():
+                found = _run([validator], lambda one, text=text: _some(judge(one, text)))  # type: ignore[misc]
+                results += [_about(label, result) for result in found]
+    return require(ctx, actor, moment, results)
+
+
+def _about(label: str, result: Result) -> Result:
+    return result._replace(message=f"{printable(label)}: {result.message}") if label and result.message else result
 
 
 def at_stop(ctx: "Context", source: "Source", actor: "Actor") -> "list[Result]":
