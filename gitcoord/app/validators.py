@@ -138,11 +138,15 @@ def _counted(
     """Judged and counted in one go, so that of two calls at once neither slips through. What is stopped does not count."""
     from gitcoord.core.validators.budget import judge as judge_budget
     from gitcoord.core.validators.spiral import judge as judge_spiral
-    from gitcoord.core.validators.tally import began
+    from gitcoord.core.validators.tally import began, is_counted
 
     results: dict[Validator, list[Result]] = {}
 
     def change(tally: "Tally") -> "Tally":
+        if is_counted(tally, event):  # it was allowed when it was asked about first
+            results.update({validator: [] for validator in validators})
+            return tally
+
         def ask(validator: "Validator") -> "Iterable[Result]":
             if validator.name == "spiral":
                 return _some(judge_spiral(validator, tally, event))

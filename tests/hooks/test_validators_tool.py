@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable
@@ -92,6 +93,27 @@ def test_what_was_stopped_is_not_spent(under: Under) -> None:
     before_tool(ctx, source, ALICE, EDIT)
     after_tool(ctx, source, ALICE, EDIT._replace(phase=AFTER, spent=100))
     assert told(before_tool(ctx, source, ALICE, EDIT)) == [("budget", "block")]
+
+
+def test_an_action_that_two_hooks_ask_about_counts_once(under: Under) -> None:
+    """A project's hook and a person's own, or a tool that runs another tool's hooks too: one answer, one count."""
+    config = '[validator "spiral"]\n\trepeats = 1\n\tfailures = 1\n[validator "budget"]\n\tcalls = 3\n'
+    ctx, source = under(config)
+    first, again = EDIT._replace(id="t1"), EDIT._replace(id="t2")
+    for _ in range(2):
+        assert before_tool(ctx, source, ALICE, first) == []
+    assert '"calls":1,' in notes(ctx)[0].read_text()
+    for _ in range(2):
+        assert told(before_tool(ctx, source, ALICE, again)) == [("spiral", "block")]
+    for word in ("Bash", "bash"):  # one tool's own word, and that of the tool as which it speaks
+        run = TEST._replace(id="t3", action=word, input={"command": TEST.command})
+        assert before_tool(ctx, source, ALICE, run) == []
+        after_tool(ctx, source, ALICE, run._replace(phase=AFTER, failed=True))
+    text = notes(ctx)[0].read_text()
+    assert '"calls":2,' in text and len(json.loads(text)["failures"]) == 1
+    at_once = TEST._replace(id="t3", input={"command": "make lint"})  # an id that is only the time
+    assert ("budget", "warn") not in told(before_tool(ctx, source, ALICE, at_once))
+    assert '"calls":3,' in notes(ctx)[0].read_text()
 
 
 def test_two_deeds_at_once_are_both_counted(under: Under, monkeypatch: pytest.MonkeyPatch) -> None:
