@@ -1,4 +1,4 @@
-"""Gemini CLI: events on stdin, answers as JSON; any other text on stdout allows the action. Sampled of version 0.30.
+"""Gemini CLI: events on stdin, answers as JSON; any other text on stdout allows the action. Sampled of version 0.61.
 
 A hook that crashes or takes too long (its limit is in milliseconds) only warns: the action goes on. Exit code 2 denies it.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.toolevents import Answer
 
 NAME = "gemini"
-SAMPLED = "0.30"
+SAMPLED = "0.61"
 
 EVENTS = {
     "BeforeTool": BEFORE,

@@ -1,4 +1,4 @@
-"""OpenCode: a plugin that setup puts beside it calls the guard with an event of our own form. Sampled of version 1.2.
+"""OpenCode: a plugin that setup puts beside it calls the guard with an event of our own form. Sampled of version 1.18.
 
     {"opencode": 1, "event": "before", "session": "...", "parent": "...", "cwd": "...", "call": "...", "tool": "edit",
      "args": {...}}
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.core.toolevents import Answer
 
 NAME = "opencode"
-SAMPLED = "1.2"
+SAMPLED = "1.18"
 
 _FILE = ("filePath", "path")
 ACTIONS: "words.Table" = {

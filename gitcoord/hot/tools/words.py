@@ -86,7 +86,7 @@ def acting(
         cwd=inside(event.cwd, found.place) if found.command else event.cwd,
         failed=event.phase == AFTER and failed,
         spent=spent,
-        input=args,
+        input={"patch": patch} if patch else args,
     )
 
 
