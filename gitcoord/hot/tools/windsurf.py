@@ -53,6 +53,7 @@ def read(data: "Record") -> ToolEvent:
         cwd=words.text(info, "cwd") or words.text(data, "cwd"),
         action=action if phase in (BEFORE, AFTER) else name,
         name=name,
+        id=words.text(data, "timestamp"),
     )
     return words.acting(event, ACTIONS, action, args, failed=words.unlucky(info))
 
