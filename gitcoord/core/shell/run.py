@@ -47,6 +47,7 @@ class Run(Found):
         super().__init__()
         self.output = NOT_KNOWN
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
+        self.said = NOT_KNOWN  # the same, where it is so to the letter
         self.piped = False
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.depth = 0

@@ -34,6 +34,8 @@ def follow(run: "Run", node: "Node") -> None:
         run.stdin = outer
     else:
         _by_kind(run, node)
+    if node.kind != COMMAND and not _one_speaks(node):
+        run.output = NOT_KNOWN  # it has only what the last one printed
     run.depth -= 1
 
 
@@ -109,8 +111,9 @@ def _pipe(run: "Run", node: "Node") -> None:
     for index, one in enumerate(node.nodes):
         run.piped = index > 0 or piped
         run.feed = run.output if index else feed
+        run.said = run.output if index and _says(node.nodes[index - 1]) else NOT_KNOWN
         apart(run, (one,))
-    run.feed, run.piped = feed, piped
+    run.feed, run.piped, run.said = feed, piped, NOT_KNOWN
 
 
 def _either(run: "Run", ways: "list[tuple[Node, ...]]", *, may_skip: bool) -> None:
@@ -138,6 +141,43 @@ def loop(run: "Run", nodes: "tuple[Node, ...]") -> None:
             return
     run.state.forget(before)
     _either(run, [nodes], may_skip=True)
+
+
+def _one_speaks(node: "Node") -> bool:
+    """Whether all that it prints comes from the last of its commands."""
+    if node.kind == PIPE:
+        return True
+    return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_silent, node.nodes[:-1]))
+
+
+def _says(node: "Node") -> bool:
+    """It prints its words as they are. What others print is only near enough to tell names of files."""
+    return node.kind == COMMAND and [word.raw for word in node.words[:1]] in (["echo"], ["printf"])
+
+
+def _silent(node: "Node") -> bool:
+    names = (
+        "cd",
+        "mkdir",
+        "true",
+        ":",
+        "export",
+        "set",
+        "unset",
+        "test",
+        "[",
+        "touch",
+        "shopt",
+        "umask",
+        "rm",
+        "cp",
+        "mv",
+        "ln",
+        "rmdir",
+        "chmod",
+        "sleep",
+    )
+    return node.kind in (TEST, FUNCTION) or node.kind == COMMAND and (not node.words or node.words[0].raw in names)
 
 
 def _never_fails(node: "Node") -> bool:
