@@ -293,6 +293,20 @@ def test_all_files_of_a_patch_are_found(hunks: list[tuple[str, str, str, list[st
     assert set(codex.read(shell).writes) == {name.strip() for _, _, name, _ in hunks}
 
 
+def test_a_search_reads_where_its_pattern_leads() -> None:
+    def reads(tool: str, action: str, **args: object) -> tuple[str, ...]:
+        data = _event(tool, action, args)
+        return tools.detect(data).read(data).reads
+
+    assert reads("claude", "Grep", pattern="k", glob="secret/**") == ("secret",)
+    assert reads("claude", "Grep", pattern="k", path="/r", glob="secret/key") == ("/r", "/r/secret/key")
+    assert reads("claude", "Grep", pattern="k", path="src", glob="a/b/*.py") == ("src", "src/a/b")
+    assert reads("gemini", "grep_search", pattern="k", include_pattern="secret/{a,b}/*") == ("secret",)
+    assert reads("opencode", "grep", pattern="k", include="secret/*") == ("secret",)
+    for anywhere in ("*.py", "**/key", "!secret/**", "{a,b}/x", ""):
+        assert reads("claude", "Grep", pattern="k", glob=anywhere) == ()
+
+
 def test_an_unknown_action_that_writes_is_told_by_its_arguments() -> None:
     event = claude.read(_event("claude", "Rewrite", {"file_path": "a.py", "content": "x"}))
     assert event.writes == ("a.py",)

@@ -37,6 +37,7 @@ _SERVED: "Table" = {
 # An action in no table that names a file and carries text for it writes that file, whatever it is called.
 _GUESSED = (WRITE, "file_path", "filePath", "notebook_path", "target_file")
 _TEXTS = ("content", "contents", "new_string", "new_str", "newString", "new_source", "file_text", "edits")
+_PATTERNS = ("glob", "include", "include_pattern")  # how searches name the files that they look into
 _MANY = ("edits", "replacements", "files")  # lists whose entries may name a file each
 _HEADS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
 
@@ -57,7 +58,8 @@ def deed(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
     if kind == WRITE:
         return Deed(writes=_paths(name, args, keys, needed=True))
     if kind in (READ, SEARCH):
-        return Deed(reads=_paths(name, args, keys, needed=kind == READ))
+        places = _paths(name, args, keys, needed=kind == READ)
+        return Deed(reads=places if kind == READ else (*places, *_narrowed(args, places)))
     if kind == PATCH:
         text = patch or next((args[key] for key in keys if isinstance(args.get(key), str)), "")
         return Deed(writes=_patch(name, text))
@@ -120,6 +122,18 @@ def _paths(name: str, args: "Record", keys: "list[str]", *, needed: bool) -> tup
     if needed and not found:
         raise ValueError(f"'{name}' names no file")
     return tuple(dict.fromkeys(found))
+
+
+def _narrowed(args: "Record", places: tuple[str, ...]) -> "list[str]":
+    """Where a search goes whose pattern for names begins with a directory: 'secret/**' reads what is in there."""
+    found = []
+    for pattern in [args[key] for key in _PATTERNS if isinstance(args.get(key), str)]:
+        plain = pattern
+        for mark in "*?[{\0":
+            plain = plain.partition(mark)[0]
+        below = plain.rpartition("/")[0] if plain != pattern else pattern
+        found += [inside(place, below) for place in places or ("",)] if below and below[0] != "!" else []
+    return found
 
 
 def _entries(args: "Record", keys: "list[str]") -> "list[Record]":
