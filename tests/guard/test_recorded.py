@@ -17,6 +17,8 @@ from gitcoord.core.toolevents import AFTER, BEFORE, START, STOP, SUBAGENT_START,
 from gitcoord.hot import tools
 
 FILES = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
+# With other models Copilot edits by patches, and Codex has subagents; and the end of a conversation.
+CONVERSATIONS = {"copilot": 2, "codex": 3}
 _LEFT_OUT = ("input", "cwd", "id")
 
 
@@ -48,7 +50,7 @@ def test_recorded(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_conversation_is_one_agent_and_its_subagents_are_below_it(path: Path) -> None:
     rows = [row["read"] for row in _rows(path)[1]]
-    assert len({row["conversation"] for row in rows}) == (2 if path.stem == "copilot" else 1)
+    assert len({row["conversation"] for row in rows}) == CONVERSATIONS.get(path.stem, 1)
     phases = {row["phase"] for row in rows}
     assert {START, BEFORE, AFTER, STOP} <= phases
     assert {row["phase"] for row in rows if row.get("subagent")} >= (phases & {SUBAGENT_START, SUBAGENT_STOP})
