@@ -82,6 +82,7 @@ class Judging:
         self._reads = {path: self._read_as(path) for path in reads} if self.source.says_who_reads else {}
         self.policy: Policy = self.source.policy(dict.fromkeys([*self._files, *self._reads.values()]))
         self.view = _Looking(ctx, self.snapshot, set(self._files))
+        self.noted: list[Verdict] = []  # what only warns or is only watched so far
 
     @property
     def guard(self) -> "Guard":
@@ -145,6 +146,8 @@ class Judging:
         return judge(state, view, self.policy, self.actor, [Step("", (head,) if head else (), "", changes)])
 
     def _finding(self, verdict: "Verdict") -> "Finding | None":
+        if verdict.stage != ENFORCE:
+            self.noted.append(verdict)
         if verdict.stage == MONITOR:
             return None
         if verdict.stage != ENFORCE:

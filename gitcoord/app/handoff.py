@@ -49,10 +49,17 @@ def would_offer(ctx: "Context", command: "New") -> "tuple[list[Record], Record]"
 
 
 def offer(ctx: "Context", command: "New") -> "Row":
-    """Make the handoff; the facts are gathered now. Nothing changes hands until it is accepted."""
+    """Make the handoff; the facts are gathered now. Nothing changes hands until it is accepted.
+
+    Refused where a validator says no to the document.
+    """
+    from gitcoord.app.validators import heed
+
+    warnings = heed(ctx, command.actor, "handoff", command.sections)
     _, facts = would_offer(ctx, command)
     kind = kind_module("handoff")
-    return transact(ctx, kind.decide, command._replace(facts=facts))
+    result = transact(ctx, kind.decide, command._replace(facts=facts))
+    return {**result, "warnings": warnings} if warnings else result
 
 
 def accept(ctx: "Context", actor: "Actor", id: str) -> "Row":

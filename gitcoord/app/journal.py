@@ -22,19 +22,14 @@ _HINT = ("an event's number (120), a duration (2h) or a date (2030-01-31, 2030-0
 
 def write(ctx: "Context", actor: "Actor", text: str, paths: tuple[str, ...] = (), task: str = "") -> "Row":
     """One more entry. Not harmless to repeat: each is an entry of its own. Refused where a validator says no to the text."""
-    warnings = _validated(ctx, actor, text)
+    from gitcoord.app.validators import heed
+
+    warnings = heed(ctx, actor, "journal", {"": text})
     kind = kind_module("journal")
     command = kind.Write(actor, text, paths, task)
     ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"))
     result = transact(ctx, kind.decide, command, ahead=ahead)
     return {**result, "warnings": warnings} if warnings else result
-
-
-def _validated(ctx: "Context", actor: "Actor", text: str) -> "list[str]":
-    from gitcoord.app.validators import on_text, project_source, require
-
-    source = project_source(ctx)
-    return require(ctx, actor, "journal", on_text(ctx, source, actor, text)) if source.policy(()).validators else []
 
 
 class Since(NamedTuple):

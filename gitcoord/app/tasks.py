@@ -26,9 +26,35 @@ if TYPE_CHECKING:
 
 
 def add(ctx: "Context", actor: "Actor", tasks: "tuple[New, ...]") -> "dict[str, object]":
-    """Put tasks into the queue, all or none; one whose key is known is not added again."""
+    """Put tasks into the queue, all or none; one whose key is known is not added again.
+
+    Refused, as by all that writes down text here, where a validator says no to it.
+    """
     kind = kind_module("task")
-    return transact(ctx, kind.decide, kind.Add(actor, tasks))
+    told = {f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)}
+    return _heeding(ctx, actor, told, lambda: transact(ctx, kind.decide, kind.Add(actor, tasks)))
+
+
+def _heeding(
+    ctx: "Context", actor: "Actor", told: "Record", act: "Callable[[], dict[str, object]]"
+) -> "dict[str, object]":
+    """Do it, unless a validator says no to one of the texts."""
+    texts = {label: text for label, value in told.items() if (text := "\n".join(_texts(value)))}
+    if not texts:
+        return act()
+    from gitcoord.app.validators import heed
+
+    warnings = heed(ctx, actor, "task", texts)
+    result = act()
+    return {**result, "warnings": warnings} if warnings else result
+
+
+def _texts(value: object) -> "list[str]":
+    """All that is said in a record, however deep."""
+    if isinstance(value, str):
+        return [value] if value else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [text for one in inner for text in _texts(one)]
 
 
 def assign(ctx: "Context", command: "Assign", *, turn: "Turn | None" = None) -> "dict[str, object]":
@@ -67,12 +93,14 @@ def _ahead(agent: str, id: str) -> "tuple[What, ...]":
 
 def revise(ctx: "Context", command: "Revise") -> "dict[str, object]":
     """Change what is said of a task, or move it."""
-    return transact(ctx, kind_module("revise").decide, command)
+    told = {key: command.set[key] for key in ("title", "text") if key in command.set} | {"reason": command.reason}
+    return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("revise").decide, command))
 
 
 def finish(ctx: "Context", command: "Finish") -> "dict[str, object]":
     """Hand in a task's result, or say that it failed; what was claimed for it is released."""
-    return transact(ctx, kind_module("finish").decide, command)
+    told = {"": command.record}
+    return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("finish").decide, command))
 
 
 def collect(ctx: "Context", actor: "Actor") -> "dict[str, object]":

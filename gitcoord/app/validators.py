@@ -9,7 +9,8 @@ from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result
 from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
 from gitcoord.names import printable
-from gitcoord.store.files import read_file, read_regular, write_file
+from gitcoord.store.files import read_regular
+from gitcoord.store.notes import update
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.app.policy import Source
+    from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import State, View
     from gitcoord.core.toolevents import ToolEvent
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     Asked = Callable[[Validator], "Iterable[Result]"]
 
-_TALLIES = 1 << 16  # bytes of what is remembered of an agent
+COUNTED = ("spiral", "budget")
 
 
 def chain(source: "Source") -> "list[Validator]":
@@ -60,36 +62,32 @@ def before_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEv
     validators = chain(source)
     if not validators:
         return []
-    counted = [validator for validator in validators if validator.name in ("spiral", "budget")]
-    tally = _tally(ctx, actor, event) if counted else None
+    results = {
+        validator: _run([validator], lambda validator: _on_tool(ctx, source, validator, actor, event))
+        for validator in validators
+        if validator.name not in COUNTED
+    }
+    counted = [validator for validator in validators if validator.name in COUNTED]
+    if counted:
+        stopped = any(result.stops for found in results.values() for result in found)
+        results |= _counted(ctx, counted, actor, event, stopped=stopped)
+    return [result for validator in validators for result in results[validator]]
 
-    def ask(validator: "Validator") -> "Iterable[Result]":
-        if validator.name == "injection":
-            return _read(ctx, source, validator, event)
-        if validator.name == "spiral" and tally is not None:
-            from gitcoord.core.validators.spiral import judge
 
-            return _some(judge(validator, tally, event))
-        if validator.name == "budget" and tally is not None:
-            from gitcoord.core.validators.budget import judge as judge_budget
-
-            return judge_budget(validator, tally, event, ctx.host.wall())
-        return _own_on_tool(ctx, validator, actor, event)
-
-    results = _run(validators, ask)
-    if tally is not None and not any(result.stops for result in results):
-        from gitcoord.core.validators.tally import began
-
-        _keep(ctx, actor, began(tally, event))
-    return results
+def _on_tool(
+    ctx: "Context", source: "Source", validator: "Validator", actor: "Actor", event: "ToolEvent"
+) -> "Iterable[Result]":
+    if validator.name == "injection":
+        return _read(ctx, source, validator, event)
+    return _own_on_tool(ctx, validator, actor, event)
 
 
 def after_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEvent") -> "list[Result]":
     """After it: whether it failed and what it spent is counted. Nothing can be stopped any more."""
-    if any(validator.name in ("spiral", "budget") for validator in chain(source)):
+    if any(validator.name in COUNTED for validator in chain(source)):
         from gitcoord.core.validators.tally import ended
 
-        _keep(ctx, actor, ended(_tally(ctx, actor, event), event))
+        _tallied(ctx, actor, event, lambda tally: ended(tally, event))
     return []
 
 
@@ -134,39 +132,74 @@ def _own_on_tool(ctx: "Context", validator: "Validator", actor: "Actor", event: 
 # --- what an agent did so far: local notes, harmless to lose --------------------------------------------------------
 
 
-def _place(ctx: "Context", actor: "Actor") -> str:
-    return ctx.scratch(f"validators/{actor.agent}")
+def _counted(
+    ctx: "Context", validators: "list[Validator]", actor: "Actor", event: "ToolEvent", *, stopped: bool
+) -> "dict[Validator, list[Result]]":
+    """Judged and counted in one go, so that of two calls at once neither slips through. What is stopped does not count."""
+    from gitcoord.core.validators.budget import judge as judge_budget
+    from gitcoord.core.validators.spiral import judge as judge_spiral
+    from gitcoord.core.validators.tally import began, is_counted
+
+    results: dict[Validator, list[Result]] = {}
+
+    def change(tally: "Tally") -> "Tally":
+        if is_counted(tally, event):  # it was allowed when it was asked about first
+            results.update({validator: [] for validator in validators})
+            return tally
+
+        def ask(validator: "Validator") -> "Iterable[Result]":
+            if validator.name == "spiral":
+                return _some(judge_spiral(validator, tally, event))
+            return judge_budget(validator, tally, event, ctx.host.wall())
+
+        results.update({validator: _run([validator], ask) for validator in validators})
+        stops = stopped or any(result.stops for found in results.values() for result in found)
+        return tally if stops else began(tally, event)
+
+    _tallied(ctx, actor, event, change)
+    return results
 
 
-def _tally(ctx: "Context", actor: "Actor", event: "ToolEvent") -> "Tally":
-    from gitcoord.core.validators.tally import parse
+def _tallied(ctx: "Context", actor: "Actor", event: "ToolEvent", change: "Callable[[Tally], Tally]") -> None:
+    """Change what is remembered of this agent and conversation. One process at a time: a tool may do several things at once."""
+    from gitcoord.core.validators.tally import parse, record_of
 
     session = event.conversation or actor.instance or str(actor.session)
+
+    def changed(data: bytes) -> bytes:
+        try:
+            record = loads(data) if data else None
+        except Malformed:
+            record = None
+        before = parse(record, session, ctx.host.wall())
+        after = change(before)
+        return data if after is before else dumps(record_of(after)).encode()
+
     try:
-        record = loads(read_file(_place(ctx, actor), _TALLIES))
-    except Malformed:
-        record = None
-    return parse(record, session, ctx.host.wall())
-
-
-def _keep(ctx: "Context", actor: "Actor", tally: "Tally") -> None:
-    from gitcoord.core.validators.tally import record_of
-
-    try:
-        write_file(_place(ctx, actor), dumps(record_of(tally)).encode())
+        update(f"{ctx.repo.scratch}/validators", f"{actor.agent}\0{session}", changed)
     except OSError:
-        pass
+        changed(b"")  # where nothing may be noted, each call is the first
 
 
 # --- texts and the end ----------------------------------------------------------------------------------------------
 
 
-def on_text(ctx: "Context", source: "Source", actor: "Actor", text: str) -> "list[Result]":
-    """Before something is written down for others to read."""
+def heed(ctx: "Context", actor: "Actor", moment: str, texts: "Record") -> "list[str]":
+    """Before something is written down for others to read, each text under what it is called. As `require` does."""
     from gitcoord.core.validators.injection import judge
 
-    found = [validator for validator in chain(source) if validator.name == "injection"]
-    return _run(found, lambda validator: _some(judge(validator, text)))
+    source = project_source(ctx)
+    results: list[Result] = []
+    for validator in chain(source):
+        if validator.name == "injection":
+            for label, text in texts.items():
+                found = _run([validator], lambda one, text=text: _some(judge(one, text)))  # type: ignore[misc]
+                results += [_about(label, result) for result in found]
+    return require(ctx, actor, moment, results)
+
+
+def _about(label: str, result: Result) -> Result:
+    return result._replace(message=f"{printable(label)}: {result.message}") if label and result.message else result
 
 
 def at_stop(ctx: "Context", source: "Source", actor: "Actor") -> "list[Result]":

@@ -34,6 +34,7 @@ class ToolEvent(NamedTuple):
     input: "Record" = {}  # the action's own arguments, for validators; never changed
     name: str = ""  # the tool's own word for the event: its answer may have to repeat it
     again: bool = False  # stop: the agent was already sent back once; to ask for more could go on for ever
+    id: str = ""  # the tool's own word for this very action: two hooks may ask about one
     final: bool = False  # stop: the conversation is over, not only a turn of it; nothing can be asked any more
 
 

@@ -11,6 +11,7 @@ from gitcoord.core.shell.found import MAX_WORD, TooMuch
 from gitcoord.core.shell.run import Run
 from gitcoord.core.shell.state import State, value_of
 from gitcoord.core.shell.syntax import BROKEN, COMMAND, LIST, Node, plain_word
+from gitcoord.core.shell.ways import follow
 
 MAX_BYTES = 1 << 20
 MAX_LISTED = 5000
@@ -37,7 +38,7 @@ def analyse(command: str, *, cwd: str, home: str) -> "tuple[Effect, ...]":
         node = parse(command)
         if node.kind == BROKEN:
             run.unknown(command, node.name)
-        run.node(node)
+        follow(run, node)
         run.finish()
     except TooMuch as error:
         return (*run.effects, Effect(UNKNOWN, "", command[:MAX_WORD], str(error)))

@@ -52,7 +52,7 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     actor = actor_of(ctx, env, event)
     if not event.final:
         left = give_back(ctx, actor)
-        words = _unsaid(ctx, actor) or _undone(left)
+        words = _unsaid(ctx, actor, event.conversation) or _undone(left)
         keys = (*left.keys, *(text for text, _ in words))
         # Both count: where the tool does not tell that it sent the agent back already, the notes do.
         if words and is_new(ctx, actor.agent, keys) and not event.again:
@@ -83,8 +83,15 @@ def _undone(left: "Left") -> "list[tuple[str, tuple[str, ...]]]":
     return found
 
 
-def _unsaid(ctx: "Context", actor: "Actor") -> "list[tuple[str, tuple[str, ...]]]":
+def _unsaid(ctx: "Context", actor: "Actor", conversation: str) -> "list[tuple[str, tuple[str, ...]]]":
     """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
     from gitcoord.app.validators import at_stop, project_source, told
 
-    return [(told(result), result.hints) for result in at_stop(ctx, project_source(ctx), actor) if result.stops]
+    results = at_stop(ctx, project_source(ctx), actor)
+    unsaid = [(told(result), result.hints) for result in results if result.stops]
+    if results and not unsaid:
+        from gitcoord.app.noticing import record_once
+        from gitcoord.app.validators_own import as_verdicts
+
+        record_once(ctx, actor, conversation, as_verdicts(results, actor.agent))
+    return unsaid

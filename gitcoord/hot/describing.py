@@ -21,6 +21,7 @@ def add(call: "Call", values: "Values", words: list[str]) -> int:
     rows = _from_file(call, str(values["from"])) if "from" in values else (_new(call, values, " ".join(words)),)
     result = tasks.add(call.ctx, call.actor(), rows)
     call.screen.answer(result)
+    call.warn(result)
     known: list[str] = result["known"]  # type: ignore[assignment]
     for row in result["tasks"]:  # type: ignore[attr-defined]
         verb = "known already:" if row["id"] in known else "added"

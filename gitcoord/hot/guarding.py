@@ -5,6 +5,7 @@ import posix
 from gitcoord.app.guard import Judging
 from gitcoord.app.seen import begin, end, note_read
 from gitcoord.core.guarding import Finding, decided, is_setting, secret
+from gitcoord.core.policy import ENFORCE
 from gitcoord.core.toolevents import ALLOW, ASK, DENY, Answer
 from gitcoord.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.hot.conversations import actor_of
@@ -44,7 +45,7 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     if not tops:
         return Answer()
     findings: list[Finding] = []
-    first: Judging | None = None
+    judged: list[Judging] = []
     for top in tops:
         writes = [_checked(place) for place in deeds.writes if place.top == top and not place.inner]
         reads = [place.path for place in deeds.reads if place.top == top and not place.inner]
@@ -57,7 +58,7 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
             continue
         stage.lenient = not judging.guard.closed
         judging.beat()
-        first = first or judging
+        judged.append(judging)
         if home is not None and top == home.top:
             findings += _outside(stage, judging.guard, deeds) + _shell(judging.guard, deeds)
             findings += _validated(judging, event, deeds)
@@ -67,7 +68,11 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
             findings += judging.writes(event.action)
         if decided(findings) != DENY:
             findings += _seen(ctx, actor, deeds, top)
-    return _told(first, event, findings) if first is not None else Answer()
+    if not judged:
+        return Answer()
+    if decided(findings) != DENY:
+        _recorded(judged, event)
+    return _told(judged[0], event, findings)
 
 
 def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
@@ -239,15 +244,30 @@ def _validated(judging: Judging, event: "ToolEvent", deeds: Deeds) -> "list[Find
     from gitcoord.core.validators import UNKNOWN, WARN
 
     whole = event._replace(writes=tuple(map(_absolute, deeds.writes)), reads=tuple(map(_absolute, deeds.reads)))
+    results = before_tool(judging.ctx, judging.source, judging.actor, whole)
+    if results:
+        from gitcoord.app.validators_own import as_verdicts
+
+        top = judging.ctx.repo.worktree
+        told = as_verdicts(results, judging.actor.agent)
+        judging.noted += [v._replace(path=_below(top, v.path)) for v in told if v.stage != ENFORCE]
     return [
         Finding(
             DENY if result.stops else ALLOW,
             f"could not be judged: {result.message}" if result.outcome == UNKNOWN else result.message,
             result.validator, result.path, result.hints,
         )
-        for result in before_tool(judging.ctx, judging.source, judging.actor, whole)
+        for result in results
         if result.stops or result.outcome == WARN
     ]  # fmt: skip
+
+
+def _below(top: str, path: str) -> str:
+    """A file as the ledger names it; '' where it lies outside of the work tree, which is nobody else's business."""
+    try:
+        return check_path(path[len(top) + 1 :]) if path.startswith(f"{top}/") else ""
+    except UsageError:
+        return ""
 
 
 def _counted(ctx: "Context", actor: "Actor", event: "ToolEvent") -> None:
@@ -257,6 +277,15 @@ def _counted(ctx: "Context", actor: "Actor", event: "ToolEvent") -> None:
         after_tool(ctx, project_source(ctx), actor, event)
     except NotInitialised:
         pass
+
+
+def _recorded(judged: "list[Judging]", event: "ToolEvent") -> None:
+    """It goes through: what speaks against it and does not bind yet is left on record."""
+    for judging in judged:
+        if judging.noted:
+            from gitcoord.app.noticing import record_once
+
+            record_once(judging.ctx, judging.actor, event.conversation, judging.noted)
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ def new(call: "Call", values: "Values", words: list[str]) -> int:
         command = command._replace(sections=_edited(call, command, said))
     result = app.offer(call.ctx, command)
     call.screen.answer(result)
+    call.warn(result)
     _say_offered(call, result)
     return 0
 

@@ -22,7 +22,7 @@ def add(call: "Call", values: "Values", words: list[str]) -> int:
     entry = _text(call, words_of(values, "message"), words)
     result = app.write(call.ctx, actor, entry, tuple(item.name for item in about), text(values, "task"))
     call.screen.answer(result)
-    call.screen.note(*(f"warning: {line}" for line in result.get("warnings", ())))  # type: ignore[attr-defined]
+    call.warn(result)
     call.screen.say(f"noted as event {result['seq']}")
     return 0
 

@@ -136,6 +136,7 @@ def revise(
 
 def _told(call: "Call", result: "Row", verb: str) -> int:
     call.screen.answer(result)
+    call.warn(result)
     task: Row = result["task"]  # type: ignore[assignment]
     call.screen.say(f"{verb} {call.screen.paint(str(task['id']), 'bold')}: it is {task['state']}")
     call.screen.say(*(f"  released {printable(str(row['path']))}" for row in result["released"]))  # type: ignore[attr-defined]

@@ -66,6 +66,10 @@ class Call:
             self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
         return told
 
+    def warn(self, result: "dict[str, object]") -> None:
+        """What validators let through, with a word."""
+        self.screen.note(*(f"warning: {line}" for line in result.get("warnings", ())))  # type: ignore[attr-defined]
+
     def onlooker(self) -> "Actor | None":
         """Nobody in particular may look too."""
         return resolve_or_none(self.ctx, self.environ, terminal=at_terminal())

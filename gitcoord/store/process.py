@@ -94,6 +94,11 @@ class Child:
         """The descriptor of its output, to wait on."""
         return self._out
 
+    @property
+    def input(self) -> int:
+        """The descriptor of its input, to wait on."""
+        return self._in
+
     def send(self, data: bytes) -> None:
         view = memoryview(data)
         try:
@@ -225,33 +230,46 @@ def run_shell(
 ) -> "tuple[int | None, bytes]":
     """A shell command in a directory: its exit code and the beginning of what it said. Ended with all that it started after
     so many seconds: then the code is None."""
-    from select import POLLIN, poll
+    from select import POLLIN, POLLOUT, poll
     from time import monotonic
 
     child = Child(["sh", "-c", 'cd -- "$1" && exec sh -c "$2"', "sh", place, command], env)
-    end, said, late = monotonic() + seconds, b"", False
-    from _thread import start_new_thread
-
-    def feed() -> None:
-        child.send(data)
-        child.close_input()
-
-    start_new_thread(feed, ())  # it may never read what it is told
+    end, said, late, done = monotonic() + seconds, b"", False, False
+    given, taken, rest = child.input, child.output, memoryview(data)
+    posix.set_blocking(given, False)  # it may never read what it is told
     watch = poll()
-    watch.register(child.output, POLLIN)
-    done = False
+    watch.register(taken, POLLIN)
+    watch.register(given, POLLOUT)
     try:
         while not done and not late:
             left = end - monotonic()
-            late = left <= 0 or not watch.poll(left * 1000)
-            chunk = posix.read(child.output, 65536) if not late else b""
-            done, said = not chunk, (said + chunk)[:65536]
+            ready = [fd for fd, _ in watch.poll(left * 1000)] if left > 0 else []
+            late = not ready
+            if given in ready:
+                rest = _written(given, rest)
+                if not rest:
+                    watch.unregister(given)
+                    child.close_input()
+                    given = -1
+            if taken in ready:
+                chunk = posix.read(taken, 65536)
+                done, said = not chunk, (said + chunk)[:65536]
     finally:
         if late or not done:
             posix.kill(-child.pid, SIGKILL)
     code, complaint = child.wait(), child.complaint()
     child.close()
     return (None if late else code), said or complaint.encode("utf-8", "replace")
+
+
+def _written(fd: int, data: memoryview) -> memoryview:
+    """What is left to be written: nothing where nobody reads any more."""
+    try:
+        return data[posix.write(fd, data) :]
+    except BlockingIOError:
+        return data
+    except BrokenPipeError:
+        return data[:0]
 
 
 def detach(command: str, env: "dict[bytes, bytes]", data: bytes) -> None:

@@ -132,6 +132,16 @@ def test_uncommitted_work_is_asked_about_once(project: Project, tool: str) -> No
     assert project.held() == {"shared/a": f"{tool}-c1"}
 
 
+def test_what_a_validator_lets_go_at_the_end_is_on_record_once(tmp_path: Path) -> None:
+    config = '[validator "house"]\n\tcommand = exit 1\n\ton = stop\n[rollout]\n\thouse = monitor\n'
+    project = Project(tmp_path, config=config)
+    for _ in range(2):
+        assert project.send(project.speaker().stop()) == (b"", b"", 0)
+    assert [subject for subject in project.world.events() if "notice" in subject] == [
+        "notice at guard: house by claude-c1"
+    ]
+
+
 def test_sent_back_already(project: Project) -> None:
     who = project.speaker()
     project.write(who, "shared/a")

@@ -117,6 +117,37 @@ def test_tiers_and_stages(tmp_path: Path) -> None:
     assert understood("claude", said) == "allow" and "goes through, with a warning" in context(said)
 
 
+def test_what_does_not_bind_yet_is_on_record_once(tmp_path: Path) -> None:
+    config = "[rollout]\n\tunclaimed = monitor\n\thouse = warn\n\tspiral = monitor\n"
+    own = '[validator "house"]\n\tcommand = "echo not so; exit 1"\n\ton = read\n[validator "spiral"]\n\trepeats = 1\n'
+    project = Project(tmp_path, config=config + own)
+    who = project.speaker()
+    rows = [
+        {"rule": "unclaimed", "stage": "monitor", "path": "shared/a", "agent": "claude-c1", "commit": ""},
+        {"rule": "spiral", "stage": "monitor", "path": "", "agent": "claude-c1", "commit": ""},
+        {"rule": "house", "stage": "warn", "path": "", "agent": "claude-c1", "commit": ""},
+    ]
+
+    def recorded() -> list[dict[str, str]]:
+        log = project.world.coord("log", "--kind", "notice", "--json", agent="bob").json["events"]
+        assert {row["event"]["gate"] for row in log} <= {"guard"}
+        return [row for one in reversed(log) for row in one["event"]["rows"]]
+
+    assert project.send(who.write("shared/a")) == (b"", b"", 0) and recorded() == rows[:1]
+    project.write(who, "shared/a")
+    assert recorded() == rows[:2]
+    project.write(who, "shared/a")
+    project.send(who.write("free/x"))
+    assert recorded() == rows[:2]
+    assert "not so [house]" in context(project.send(who.read("free/x"))) and recorded() == rows
+    project.write(project.speaker("c2"), "shared/c")
+    assert len(recorded()) == 4
+    # What is denied for another reason was not let through.
+    project.claim("shared/b", agent="bob")
+    project.denial(who, "shared/b")
+    assert len(recorded()) == 4
+
+
 # --- the same file twice ------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitcoord.core.toolevents import AFTER, ALLOW, ASK, BEFORE, DENY, PHASES, Answer, Reply, ToolEvent
+from gitcoord.core.validators.tally import fingerprint
 from gitcoord.hot import tools
 from gitcoord.hot.tools import claude, codex, copilot, cursor, gemini, opencode, windsurf, words
 
@@ -56,10 +57,36 @@ def test_each_tool_is_sampled(name: str) -> None:
     tool = tools.load(name)
     mine = [_sample(path) for path in SAMPLES if path.parent.name == name]
     assert name == tool.NAME
-    assert {sample["version"].rpartition(".")[0] for sample in mine} == {tool.SAMPLED}
+    if name in ("cursor", "windsurf"):  # of the others newer events are recorded: test_recorded.py
+        assert {sample["version"].rpartition(".")[0] for sample in mine} == {tool.SAMPLED}
     assert any(sample["event"].get("writes") for sample in mine)
     assert any(sample["event"].get("command") for sample in mine)
     assert any(sample["event"]["phase"] == AFTER for sample in mine)
+
+
+def test_each_word_that_tells_a_tool_is_enough() -> None:
+    """Whatever else an event lacks, it comes out as the same tool's."""
+    words_of = {
+        "cursor": ({"cursor_version": "2"}, {"conversation_id": "c", "workspace_roots": []}),
+        "windsurf": ({"agent_action_name": "pre_read_code"},),
+        "copilot": (
+            {"toolName": "edit"},
+            {"sessionId": "s", "source": "new"},
+            {"sessionId": "s", "reason": "complete"},
+        ),
+        "opencode": ({"opencode": 1},),
+        "gemini": ({"hook_event_name": "BeforeTool"}, {"hook_event_name": "AfterAgent"}),
+        "codex": (
+            {"turn_id": "t"},
+            {"transcript_path": "/home/ana/.codex/sessions/x"},
+            {"transcript_path": "/s/rollout-1"},
+        ),
+        "claude": ({"hook_event_name": "PreToolUse"}, {"hook_event_name": "SessionStart", "transcript_path": "/t"}),
+    }
+    assert set(words_of) == set(tools.NAMES)
+    for name, events in words_of.items():
+        for event in events:
+            assert name == tools.detect(event).NAME, event
 
 
 @pytest.mark.parametrize("name", tools.NAMES)
@@ -240,6 +267,14 @@ def test_a_write_without_a_path_is_not_let_through(wrong: object) -> None:
             tools.detect(data).read(data)
 
 
+def test_two_patches_of_one_file_are_two_edits() -> None:
+    """Also where the arguments are the patch itself: else the third one would be called the same again."""
+    head = "*** Begin Patch\n*** Update File: a\n"
+    one, two = (copilot.read({"sessionId": "s", "toolName": "apply_patch", "toolArgs": head + end}) for end in "xy")
+    assert one.writes == two.writes == ("a",)
+    assert fingerprint(one) != fingerprint(two)
+
+
 lines = st.sampled_from(["@@", "+x", "-x", " context", "*** End of File", "+*** Add File: not/this"])
 heads = st.sampled_from(
     ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "*** Update File:"]
@@ -256,6 +291,20 @@ def test_all_files_of_a_patch_are_found(hunks: list[tuple[str, str, str, list[st
     assert set(codex.read(data).writes) == {name.strip() for _, _, name, _ in hunks}
     shell = _event("codex", "Bash", {"command": f"apply_patch <<'EOF'\n{text}\nEOF"})
     assert set(codex.read(shell).writes) == {name.strip() for _, _, name, _ in hunks}
+
+
+def test_a_search_reads_where_its_pattern_leads() -> None:
+    def reads(tool: str, action: str, **args: object) -> tuple[str, ...]:
+        data = _event(tool, action, args)
+        return tools.detect(data).read(data).reads
+
+    assert reads("claude", "Grep", pattern="k", glob="secret/**") == ("secret",)
+    assert reads("claude", "Grep", pattern="k", path="/r", glob="secret/key") == ("/r", "/r/secret/key")
+    assert reads("claude", "Grep", pattern="k", path="src", glob="a/b/*.py") == ("src", "src/a/b")
+    assert reads("gemini", "grep_search", pattern="k", include_pattern="secret/{a,b}/*") == ("secret",)
+    assert reads("opencode", "grep", pattern="k", include="secret/*") == ("secret",)
+    for anywhere in ("*.py", "**/key", "!secret/**", "{a,b}/x", ""):
+        assert reads("claude", "Grep", pattern="k", glob=anywhere) == ()
 
 
 def test_an_unknown_action_that_writes_is_told_by_its_arguments() -> None:

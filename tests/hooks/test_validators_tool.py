@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from gitcoord.app.policy import Source
 from gitcoord.app.validators import after_tool, at_stop, before_tool
 from gitcoord.core.sessions import Actor
 from gitcoord.core.toolevents import AFTER, BEFORE, ToolEvent
-from gitcoord.core.validators import Result
+from gitcoord.core.validators import Result, tally
 from gitcoord.hot.open import environ, open_repository
 from tests.hooks.support import SHARED, Project
 
@@ -36,11 +38,18 @@ def under(project: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         monkeypatch.chdir(project.top)
         project.commit({".gitcoord/config": config})
         ctx = open_repository(environ(), writing=True)
-        for name in ("alice", "bob"):
-            Path(ctx.scratch(f"validators/{name}")).unlink(missing_ok=True)
+        for note in notes(ctx):
+            note.unlink()
         return ctx, Source(ctx, project.git("rev-parse", "HEAD"))
 
     return set_up
+
+
+def notes(ctx: Context) -> list[Path]:
+    """What is remembered, the latest first."""
+    return sorted(
+        Path(ctx.repo.scratch, "validators").glob("*"), key=lambda file: file.stat().st_mtime_ns, reverse=True
+    )
 
 
 def told(results: list[Result]) -> list[tuple[str, str]]:
@@ -54,7 +63,7 @@ def test_nothing_is_turned_on(under: Under, project: Project) -> None:
     ctx, source = under("# nothing\n")
     assert before_tool(ctx, source, ALICE, EDIT) == after_tool(ctx, source, ALICE, EDIT) == []
     assert at_stop(ctx, source, ALICE) == []
-    assert not Path(ctx.scratch("validators/alice")).exists()
+    assert not notes(ctx)
 
 
 def test_counts_are_kept_for_each_agent_and_session(under: Under) -> None:
@@ -68,7 +77,8 @@ def test_counts_are_kept_for_each_agent_and_session(under: Under) -> None:
         assert before_tool(ctx, source, ALICE, TEST) == []
         after_tool(ctx, source, ALICE, TEST._replace(phase=AFTER, failed=True))
     assert told(before_tool(ctx, source, ALICE, TEST)) == [("spiral", "block")]
-    Path(ctx.scratch("validators/alice")).write_text("not what we wrote")
+    for note in notes(ctx):
+        note.write_text("not what we wrote")
     assert before_tool(ctx, source, ALICE, TEST) == []
 
 
@@ -76,13 +86,67 @@ def test_what_was_stopped_is_not_spent(under: Under) -> None:
     ctx, source = under('[validator "budget"]\n\tcalls = 5\n\ttokens = 100\n')
     results = [told(before_tool(ctx, source, ALICE, EDIT._replace(input={"n": n}))) for n in range(7)]
     assert results == [[], [], [], [], [("budget", "warn")], [("budget", "block")], [("budget", "block")]]
-    assert '"calls":5,' in Path(ctx.scratch("validators/alice")).read_text()
+    assert '"calls":5,' in notes(ctx)[0].read_text()
     last = ToolEvent("claude", BEFORE, "c1", action="Bash", command="git handoff new --task 1.0")
     assert told(before_tool(ctx, source, ALICE, last)) == [("budget", "warn")]
     ctx, source = under('[validator "budget"]\n\ttokens = 100\n')
     before_tool(ctx, source, ALICE, EDIT)
     after_tool(ctx, source, ALICE, EDIT._replace(phase=AFTER, spent=100))
     assert told(before_tool(ctx, source, ALICE, EDIT)) == [("budget", "block")]
+
+
+def test_an_action_that_two_hooks_ask_about_counts_once(under: Under) -> None:
+    """A project's hook and a person's own, or a tool that runs another tool's hooks too: one answer, one count."""
+    config = '[validator "spiral"]\n\trepeats = 1\n\tfailures = 1\n[validator "budget"]\n\tcalls = 3\n'
+    ctx, source = under(config)
+    first, again = EDIT._replace(id="t1"), EDIT._replace(id="t2")
+    for _ in range(2):
+        assert before_tool(ctx, source, ALICE, first) == []
+    assert '"calls":1,' in notes(ctx)[0].read_text()
+    for _ in range(2):
+        assert told(before_tool(ctx, source, ALICE, again)) == [("spiral", "block")]
+    for word in ("Bash", "bash"):  # one tool's own word, and that of the tool as which it speaks
+        run = TEST._replace(id="t3", action=word, input={"command": TEST.command})
+        assert before_tool(ctx, source, ALICE, run) == []
+        after_tool(ctx, source, ALICE, run._replace(phase=AFTER, failed=True))
+    text = notes(ctx)[0].read_text()
+    assert '"calls":2,' in text and len(json.loads(text)["failures"]) == 1
+    at_once = TEST._replace(id="t3", input={"command": "make lint"})  # an id that is only the time
+    assert ("budget", "warn") not in told(before_tool(ctx, source, ALICE, at_once))
+    assert '"calls":3,' in notes(ctx)[0].read_text()
+
+
+def test_two_deeds_at_once_are_both_counted(under: Under, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second comes while the first is being counted: it waits, and sees it."""
+    ctx, source = under('[validator "budget"]\n\tcalls = 1\n')
+    results: list[list[tuple[str, str]]] = []
+
+    def second() -> None:
+        results.append(told(before_tool(ctx, source, ALICE, EDIT)))
+
+    thread, count = threading.Thread(target=second), tally.began
+
+    def slowly(before: tally.Tally, event: ToolEvent) -> tally.Tally:
+        monkeypatch.undo()
+        thread.start()
+        thread.join(0.2)
+        return count(before, event)
+
+    monkeypatch.setattr(tally, "began", slowly)
+    assert before_tool(ctx, source, ALICE, EDIT) == []
+    thread.join(10)
+    assert results == [[("budget", "block")]]
+    assert '"calls":1,' in notes(ctx)[0].read_text()
+
+
+def test_where_nothing_may_be_noted(under: Under) -> None:
+    ctx, source = under('[validator "budget"]\n\tcalls = 1\n[validator "spiral"]\n\tenabled = true\n')
+    place = Path(ctx.repo.scratch, "validators")
+    place.rmdir()
+    place.write_text("no directory")
+    assert [before_tool(ctx, source, ALICE, EDIT) for _ in range(3)] == [[]] * 3
+    after_tool(ctx, source, ALICE, EDIT)
+    place.unlink()
 
 
 def test_files_about_to_be_read(under: Under, project: Project, tmp_path: Path) -> None:

@@ -52,8 +52,9 @@ _CLAUDE = _groups(
     PreToolUse={"onFailure": "block"},
 )  # fmt: skip
 _CODEX = _groups(
-    ("SessionStart", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop"),
+    ("SessionStart", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop", "SessionEnd"),
     {"type": "command", "command": COMMAND, "timeout": LIMIT},
+    SessionEnd={"timeout": 3},  # it gives no more, and warns of more
 )
 _GEMINI = _groups(
     ("SessionStart", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
@@ -106,6 +107,8 @@ KNOWN = (
         Home(".copilot", "COPILOT_HOME"),
         ".github/hooks/gitcoord.json", "hooks/gitcoord.json", _COPILOT, {"version": 1}, ".github", "",
         (".github/copilot-instructions.md",),
+        "Copilot skips the hooks of a project whose directory nobody has trusted, without a word; with -p also set "
+        "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS=true, or use git coord setup --user",
     ),
     Known(
         "windsurf", "Windsurf", (".windsurf", ".windsurfrules"), Home(".codeium/windsurf"),

@@ -2,11 +2,11 @@
 
 from gitcoord.core.shell import bypass
 from gitcoord.core.shell.expand import expand, expand_all, text_of, value
-from gitcoord.core.shell.found import TooMuch
+from gitcoord.core.shell.found import Found, TooMuch
 from gitcoord.core.shell.paths import join
 from gitcoord.core.shell.state import NOT_KNOWN, Arg, State, Value, value_of
 from gitcoord.core.shell.syntax import BROKEN, Sub
-from gitcoord.core.shell.ways import MAX_LOOP, Ways
+from gitcoord.core.shell.ways import MAX_LOOP, apart, follow, loop
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -40,11 +40,17 @@ class Call(NamedTuple):
     text: "str | None" = None  # of stdin, where it can be told
 
 
-class Run(Ways):
-    """Follows one command."""
+class Run(Found):
+    """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as that is known."""
 
     def __init__(self, parse: "Callable[[str], Node]", look: "Look", home: str) -> None:
         super().__init__()
+        self.output = NOT_KNOWN
+        self.feed = NOT_KNOWN  # what the command before in a pipe prints
+        self.said = NOT_KNOWN  # the same, where it is so to the letter
+        self.piped = False
+        self.stdin: tuple[str, str | None] = ("", None)  # of the group around
+        self.depth = 0
         self.parse, self.look, self.home = parse, look, home
         self.state = State((), {})
         self.made: set[str] = set()  # directories that it makes
@@ -63,12 +69,12 @@ class Run(Ways):
                 below = tuple(one for arg in choice if not arg.known for one in arg.below)
                 told = all(arg.below for arg in choice if not arg.known) and not any(arg.known for arg in choice)
                 self.state.variables[node.name] = Value((), below) if told else NOT_KNOWN
-                self.loop(node.nodes)
+                loop(self, node.nodes)
                 continue
             for arg in choice:
                 self.state.variables[node.name] = value_of(arg.text)
                 for body in node.nodes:
-                    self.node(body)
+                    follow(self, body)
 
     def is_dir(self, path: str) -> bool:
         """Whether it will be there, as far as this command goes."""
@@ -126,7 +132,7 @@ class Run(Ways):
         body = self.state.functions.pop(call.name)
         held = {name: value for name, value in self.state.variables.items() if name == "@" or name.isdigit()}
         self.positional(call.args)
-        self.node(body)
+        follow(self, body)
         self.state.variables = {k: v for k, v in self.state.variables.items() if k != "@" and not k.isdigit()} | held
         self.state.functions[call.name] = body
 
@@ -141,7 +147,7 @@ class Run(Ways):
         node = self.parse(text)
         if node.kind == BROKEN:
             self.unknown(word, f"a command inside it: {node.name}")
-        self.node(node)
+        follow(self, node)
 
     def script_apart(self, text: str) -> None:
         outer, self.state = self.state, self.state.copy()
@@ -171,7 +177,7 @@ class Run(Ways):
         """The output of a command inside a word, as far as it can be told."""
         outer, self.piped = (self.feed, self.piped), False
         self.feed = NOT_KNOWN
-        self.apart((sub.body,))
+        apart(self, (sub.body,))
         found, self.output = self.output, NOT_KNOWN
         self.feed, self.piped = outer
         return found

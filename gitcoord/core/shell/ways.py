@@ -1,6 +1,5 @@
-"""The ways that a command may take: lists, pipes, branches, loops, shells inside shells."""
+"""The ways that a command may take: lists, pipes, branches, loops, shells inside shells. `run.py` does what stands on them."""
 
-from gitcoord.core.shell.found import Found
 from gitcoord.core.shell.state import NOT_KNOWN, State
 from gitcoord.core.shell.syntax import (
     AND_OR,
@@ -19,142 +18,166 @@ from gitcoord.core.shell.syntax import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.core.shell.syntax import Node, Redirect
+    from gitcoord.core.shell.run import Run
+    from gitcoord.core.shell.syntax import Node
 
 MAX_LOOP = 64
 
 
-class Ways(Found):
-    """`state` is the present shell's; `output` is what the last command prints, as far as that is known."""
+def follow(run: "Run", node: "Node") -> None:
+    run.depth += 1  # `call` stops what goes too deep
+    if node.kind != COMMAND:
+        run.output = NOT_KNOWN
+    if node.redirects and node.kind != COMMAND:
+        outer, run.stdin = run.stdin, run.redirect(node.redirects)
+        _by_kind(run, node)
+        run.stdin = outer
+    else:
+        _by_kind(run, node)
+    if node.kind != COMMAND and not _one_speaks(node):
+        run.output = NOT_KNOWN  # it has only what the last one printed
+    run.depth -= 1
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.output = NOT_KNOWN
-        self.feed = NOT_KNOWN  # what the command before in a pipe prints
-        self.piped = False
-        self.stdin: tuple[str, str | None] = ("", None)  # of the group around
-        self.depth = 0
 
-    # What `run.py` knows.
+def _by_kind(run: "Run", node: "Node") -> None:
+    kind = node.kind
+    if kind == COMMAND:
+        run.command(node)
+    elif kind == AND_OR:
+        _and_or(run, node)
+    elif kind == PIPE:
+        _pipe(run, node)
+    elif kind == SUBSHELL:
+        apart(run, node.nodes)
+    elif kind == IF:
+        _branches(run, node)
+    elif kind == CASE:
+        run.words(node)
+        _either(run, [(body,) for body in node.nodes], may_skip=True)
+    elif kind == FOR:
+        run.loop_over(node)
+    elif kind == WHILE:
+        loop(run, node.nodes)
+    elif kind == FUNCTION:
+        run.state.functions[node.name] = node.nodes[0]
+    elif kind == TEST:
+        run.words(node)
+    else:  # LIST, GROUP, BROKEN
+        for one in node.nodes:
+            _settled(run, one)
 
-    def command(self, node: "Node") -> None:
-        raise NotImplementedError
 
-    def loop_over(self, node: "Node") -> None:
-        raise NotImplementedError
+def apart(run: "Run", nodes: "tuple[Node, ...]") -> State:
+    """In a shell of its own: what it changes in itself ends with it."""
+    outer, run.state = run.state, run.state.copy()
+    for one in nodes:
+        follow(run, one)
+    inner, run.state = run.state, outer
+    return inner
 
-    def words(self, node: "Node") -> None:
-        raise NotImplementedError
 
-    def redirect(self, redirects: "tuple[Redirect, ...]") -> "tuple[str, str | None]":
-        raise NotImplementedError
+def _settled(run: "Run", node: "Node") -> None:
+    """One statement. After it, a cd that may have failed and what was joined to it by && are over."""
+    before = run.state.maybe
+    run.state.maybe = ()
+    follow(run, node)
+    run.state.stay()
+    run.state.maybe = before
 
-    def node(self, node: "Node") -> None:
-        self.depth += 1  # `call` stops what goes too deep
-        if node.kind != COMMAND:
-            self.output = NOT_KNOWN
-        if node.redirects and node.kind != COMMAND:
-            outer, self.stdin = self.stdin, self.redirect(node.redirects)
-            self.follow(node)
-            self.stdin = outer
+
+def _and_or(run: "Run", node: "Node") -> None:
+    """What stands behind && is not run if what stands before it fails."""
+    skipped: list[State] = []
+    sure = _never_fails(node.nodes[0])
+    follow(run, node.nodes[0])
+    for op, one in zip(node.ops, node.nodes[1:]):
+        if op == "||" and _leaves(one):
+            run.state.maybe = ()
+            skipped = []
+        elif op == "||":
+            _either(run, [(one,)], may_skip=True)
         else:
-            self.follow(node)
-        self.depth -= 1
+            before = run.state.copy()
+            follow(run, one)
+            if not sure and not run.state.same(before):
+                skipped.append(before)
+        sure = sure and _never_fails(one)
+    if skipped:
+        run.state.become([run.state, *skipped])
 
-    def follow(self, node: "Node") -> None:
-        kind = node.kind
-        if kind == COMMAND:
-            self.command(node)
-        elif kind == AND_OR:
-            self.and_or(node)
-        elif kind == PIPE:
-            self.pipe(node)
-        elif kind == SUBSHELL:
-            self.apart(node.nodes)
-        elif kind == IF:
-            self.branches(node)
-        elif kind == CASE:
-            self.words(node)
-            self.either([(body,) for body in node.nodes], may_skip=True)
-        elif kind == FOR:
-            self.loop_over(node)
-        elif kind == WHILE:
-            self.loop(node.nodes)
-        elif kind == FUNCTION:
-            self.state.functions[node.name] = node.nodes[0]
-        elif kind == TEST:
-            self.words(node)
-        else:  # LIST, GROUP, BROKEN
-            for one in node.nodes:
-                self.settled(one)
 
-    def apart(self, nodes: "tuple[Node, ...]") -> State:
-        """In a shell of its own: what it changes in itself ends with it."""
-        outer, self.state = self.state, self.state.copy()
-        for one in nodes:
-            self.node(one)
-        inner, self.state = self.state, outer
-        return inner
+def _pipe(run: "Run", node: "Node") -> None:
+    feed, piped = run.feed, run.piped
+    for index, one in enumerate(node.nodes):
+        run.piped = index > 0 or piped
+        run.feed = run.output if index else feed
+        run.said = run.output if index and _says(node.nodes[index - 1]) else NOT_KNOWN
+        apart(run, (one,))
+    run.feed, run.piped, run.said = feed, piped, NOT_KNOWN
 
-    def settled(self, node: "Node") -> None:
-        """One statement. After it, a cd that may have failed and what was joined to it by && are over."""
-        before = self.state.maybe
-        self.state.maybe = ()
-        self.node(node)
-        self.state.stay()
-        self.state.maybe = before
 
-    def and_or(self, node: "Node") -> None:
-        """What stands behind && is not run if what stands before it fails."""
-        skipped: list[State] = []
-        sure = _never_fails(node.nodes[0])
-        self.node(node.nodes[0])
-        for op, one in zip(node.ops, node.nodes[1:]):
-            if op == "||" and _leaves(one):
-                self.state.maybe = ()
-                skipped = []
-            elif op == "||":
-                self.either([(one,)], may_skip=True)
-            else:
-                before = self.state.copy()
-                self.node(one)
-                if not sure and not self.state.same(before):
-                    skipped.append(before)
-            sure = sure and _never_fails(one)
-        if skipped:
-            self.state.become([self.state, *skipped])
+def _either(run: "Run", ways: "list[tuple[Node, ...]]", *, may_skip: bool) -> None:
+    ends = [apart(run, way) for way in ways]
+    run.state.become([*ends, run.state] if may_skip else ends)
 
-    def pipe(self, node: "Node") -> None:
-        feed, piped = self.feed, self.piped
-        for index, one in enumerate(node.nodes):
-            self.piped = index > 0 or piped
-            self.feed = self.output if index else feed
-            self.apart((one,))
-        self.feed, self.piped = feed, piped
 
-    def either(self, ways: "list[tuple[Node, ...]]", *, may_skip: bool) -> None:
-        ends = [self.apart(way) for way in ways]
-        self.state.become([*ends, self.state] if may_skip else ends)
+def _branches(run: "Run", node: "Node") -> None:
+    ends = []
+    pairs = [*zip(node.nodes[::2], node.nodes[1::2])]
+    for condition, body in pairs:
+        follow(run, condition)
+        ends.append(apart(run, (body,)))
+    if len(node.nodes) % 2:
+        follow(run, node.nodes[-1])
+    run.state.become([*ends, run.state])
 
-    def branches(self, node: "Node") -> None:
-        ends = []
-        pairs = [*zip(node.nodes[::2], node.nodes[1::2])]
-        for condition, body in pairs:
-            self.node(condition)
-            ends.append(self.apart((body,)))
-        if len(node.nodes) % 2:
-            self.node(node.nodes[-1])
-        self.state.become([*ends, self.state])
 
-    def loop(self, nodes: "tuple[Node, ...]") -> None:
-        """Until nothing new is learned; what still changes after that is not known."""
-        for _ in range(2):
-            before = self.state.copy()
-            self.either([nodes], may_skip=True)
-            if self.state.same(before):
-                return
-        self.state.forget(before)
-        self.either([nodes], may_skip=True)
+def loop(run: "Run", nodes: "tuple[Node, ...]") -> None:
+    """Until nothing new is learned; what still changes after that is not known."""
+    for _ in range(2):
+        before = run.state.copy()
+        _either(run, [nodes], may_skip=True)
+        if run.state.same(before):
+            return
+    run.state.forget(before)
+    _either(run, [nodes], may_skip=True)
+
+
+def _one_speaks(node: "Node") -> bool:
+    """Whether all that it prints comes from the last of its commands."""
+    if node.kind == PIPE:
+        return True
+    return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_silent, node.nodes[:-1]))
+
+
+def _says(node: "Node") -> bool:
+    """It prints its words as they are. What others print is only near enough to tell names of files."""
+    return node.kind == COMMAND and [word.raw for word in node.words[:1]] in (["echo"], ["printf"])
+
+
+def _silent(node: "Node") -> bool:
+    names = (
+        "cd",
+        "mkdir",
+        "true",
+        ":",
+        "export",
+        "set",
+        "unset",
+        "test",
+        "[",
+        "touch",
+        "shopt",
+        "umask",
+        "rm",
+        "cp",
+        "mv",
+        "ln",
+        "rmdir",
+        "chmod",
+        "sleep",
+    )
+    return node.kind in (TEST, FUNCTION) or node.kind == COMMAND and (not node.words or node.words[0].raw in names)
 
 
 def _never_fails(node: "Node") -> bool:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gitcoord.core.toolevents import ToolEvent
 
 KEPT = 64  # different deeds that are remembered
+_ASKED = 16  # how many of the last events are known again
 _COUNTS = ("calls", "bytes", "tokens", "since")
 
 
@@ -22,13 +23,29 @@ class Tally(NamedTuple):
     tokens: int = 0
     edits: "tuple[tuple[str, int], ...]" = ()  # the last ones, newest last, with how often each came
     failures: "tuple[tuple[str, int], ...]" = ()  # commands, by how often each failed with nothing changed in between
+    asked: "tuple[str, ...]" = ()  # the last events that were counted
 
 
 def fingerprint(event: "ToolEvent") -> str:
-    """What makes two deeds the same: the action, its files and all that was said to it."""
-    text = "\0".join([event.action, event.command, *event.writes, argument(event)])
+    """What makes two deeds the same: their files and all that was said to them, whatever the tool calls the action."""
+    text = "\0".join([event.command, *event.writes, argument(event)])
     data = text.encode("utf-8", "surrogatepass")
     return f"{crc32(data):08x}{len(data):x}"
+
+
+def is_counted(tally: Tally, event: "ToolEvent") -> bool:
+    """Was this very event counted already? A tool may run two hooks for one action: a project's and a person's own."""
+    return bool(event.id) and _word(event) in tally.asked
+
+
+def _counted(tally: Tally, event: "ToolEvent") -> Tally:
+    return tally._replace(asked=(*tally.asked, _word(event))[-_ASKED:]) if event.id else tally
+
+
+def _word(event: "ToolEvent") -> str:
+    """Its id may be no more than the time: what is done at the same moment is told apart by what was said to it."""
+    text = "\0".join([event.id, event.phase, argument(event)])
+    return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def argument(event: "ToolEvent") -> str:
@@ -46,8 +63,10 @@ def parse(record: object, session: str, now: int) -> Tally:
     if not all(type(number) is int and number >= 0 for number in numbers):
         return Tally(session, now)
     rows = [_rows(record.get(key)) for key in ("edits", "failures")]
+    asked = record.get("asked")
+    asked = tuple([word for word in asked if isinstance(word, str)][-_ASKED:]) if isinstance(asked, list) else ()
     calls, size, tokens, since = (int(str(number)) for number in numbers)
-    return Tally(session, min(since, now), calls, size, tokens, rows[0], rows[1])
+    return Tally(session, min(since, now), calls, size, tokens, rows[0], rows[1], asked)
 
 
 def _rows(rows: object) -> "tuple[tuple[str, int], ...]":
@@ -62,6 +81,7 @@ def record_of(tally: Tally) -> "Record":
         **tally._asdict(),
         "edits": [list(row) for row in tally.edits],
         "failures": [list(r) for r in tally.failures],
+        "asked": list(tally.asked),
     }
 
 
@@ -76,6 +96,7 @@ def _plus(rows: "tuple[tuple[str, int], ...]", key: str) -> "tuple[tuple[str, in
 
 def began(tally: Tally, event: "ToolEvent") -> Tally:
     """One more deed. An edit that was not made before is a change: what failed before it may work now."""
+    tally = _counted(tally, event)
     tally = tally._replace(calls=tally.calls + 1, bytes=tally.bytes + len(argument(event).encode("utf-8", "replace")))
     if not event.writes or event.command:
         return tally
@@ -86,6 +107,9 @@ def began(tally: Tally, event: "ToolEvent") -> Tally:
 
 def ended(tally: Tally, event: "ToolEvent") -> Tally:
     """How it came out."""
+    if is_counted(tally, event):
+        return tally
+    tally = _counted(tally, event)
     tally = tally._replace(tokens=tally.tokens + max(0, event.spent))
     if not event.command:
         return tally

@@ -1,6 +1,6 @@
 """One small file for each agent tool: its words into a ToolEvent, an Answer into the exact bytes that it understands.
 
-Each has NAME, SAMPLED (the version that the samples in `tests/guard/samples/` are of), `read(data)`, which raises ValueError where a
+Each has NAME, SAMPLED (the newest version of which events are in `tests/guard/samples/` or `recorded/`), `read(data)`, which raises ValueError where a
 thing that must be judged has a shape that it does not know, `answer(event, answer)` and `fail(message, data)`, which says that
 gitcoord itself could not judge. They are pure, and on the quick path: ADR 23.
 """

@@ -63,39 +63,22 @@ def read(data: "Record") -> ToolEvent:
 def read_as(tool: str, actions: "words.Table", data: "Record") -> ToolEvent:
     """The event of a tool that speaks as Claude Code does."""
     name = words.need(data, "hook_event_name")
-    action = words.text(data, "tool_name")
-    phase = EVENTS.get(name)
-    if phase is None and "tool_name" in data:
-        raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
+    action, result = words.text(data, "tool_name"), data.get("tool_response")
     event = ToolEvent(
         tool,
-        phase or OTHER,
+        words.phase(EVENTS, name, about="tool_name" in data),
         words.text(data, "session_id"),
         words.text(data, "agent_id"),
         words.text(data, "cwd"),
         action or name,
         name=name,
         again=data.get("stop_hook_active") is True,
+        id=words.text(data, "tool_use_id"),
         final=name == "SessionEnd",
     )
-    if phase not in (BEFORE, AFTER):
-        return event
-    if phase == BEFORE:
-        words.need(data, "tool_name")
-    given = data.get("tool_input")
-    args = words.arguments(given)
-    look = words.deed if phase == BEFORE else words.done
-    deed = look(actions, action, args, given if isinstance(given, str) else "")
-    result = data.get("tool_response")
-    return event._replace(
-        writes=deed.writes,
-        reads=deed.reads,
-        command=deed.command,
-        cwd=words.inside(event.cwd, deed.place) if deed.command else event.cwd,
-        failed=name == "PostToolUseFailure" or (phase == AFTER and words.unlucky(result)),
-        spent=words.count(result.get("totalTokens")) if isinstance(result, dict) else 0,
-        input=args,
-    )
+    failed = name == "PostToolUseFailure" or words.unlucky(result)
+    spent = words.count(result.get("totalTokens")) if isinstance(result, dict) else 0
+    return words.acting(event, actions, action, data.get("tool_input"), failed=failed, spent=spent)
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
@@ -124,7 +107,5 @@ def answer_as(event: ToolEvent, answer: "Answer", *, ask: bool) -> Reply:
 
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
-    """Closed before an action and where it is not known what is asked; elsewhere a note, since nothing is at stake."""
     name = words.text(data, "hook_event_name") if data else ""
-    phase = EVENTS.get(name, BEFORE if not name or "tool_name" in (data or {}) else OTHER)
-    return words.blocked(message) if phase == BEFORE else words.noted(message)
+    return words.failing(EVENTS, name, message, about="tool_name" in (data or {}))

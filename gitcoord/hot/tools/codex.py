@@ -1,4 +1,4 @@
-"""Codex CLI: speaks as Claude Code does, with a reader of answers that is strict. Sampled of version 0.144.
+"""Codex CLI: speaks as Claude Code does, with a reader of answers that is strict. Sampled of version 0.166.
 
 An answer with a key that it does not know, 'ask', a bare 'allow' or a denial without a reason is thrown away, and the action goes
 on: so only what it knows is said. Hooks of a project do not run before the person has trusted them, and again after each change.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 NAME = "codex"
-SAMPLED = "0.144"
+SAMPLED = "0.166"
 
 ACTIONS: "words.Table" = {
     **claude.ACTIONS,

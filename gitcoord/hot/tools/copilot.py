@@ -30,6 +30,9 @@ NAME = "copilot"
 SAMPLED = "1.0"
 
 _FILE = ("path", "filePath", "file_path")
+# What a subagent does comes under an id of its own, with that of the conversation that started it beside it.
+_SESSION = ("parentAgentId", "parent_agent_id", "sessionId", "session_id")
+_SUBAGENT = ("agentId", "agent_id", "agentName")
 ACTIONS: "words.Table" = {
     **claude.ACTIONS,
     "create": (WRITE, *_FILE),
@@ -69,45 +72,46 @@ def read(data: "Record") -> ToolEvent:
     event = ToolEvent(
         NAME,
         phase,
-        words.text(data, "sessionId"),
-        words.text(data, "agentId", "agentName"),
+        words.text(data, *_SESSION),
+        words.text(data, *_SUBAGENT),
         words.text(data, "cwd"),
         action or name,
         name=name,
         again=data.get("stop_hook_active") is True,
+        id=_time(data),
         final=name == "sessionEnd",
     )
-    if phase not in (BEFORE, AFTER):
-        return event
-    if phase == BEFORE:
-        words.need(data, "toolName")
-    args = words.arguments(given)
-    look = words.deed if phase == BEFORE else words.done
-    deed = look(_table(action, args), action, args, given if isinstance(given, str) and not args else "")
-    result = data.get("toolResult")
-    kind = result.get("resultType", "success") if isinstance(result, dict) else "success"
-    return event._replace(
-        writes=deed.writes,
-        reads=deed.reads,
-        command=deed.command,
-        cwd=words.inside(event.cwd, deed.place) if deed.command else event.cwd,
-        failed=phase == AFTER and (name == "postToolUseFailure" or kind != "success"),
-        input=args,
-    )
+    failed = name == "postToolUseFailure" or _failed(data.get("toolResult"), "resultType", "textResultForLlm")
+    return words.acting(event, _table(action, words.arguments(given)), action, given, failed=failed)
 
 
 def _as_claude(data: "Record") -> ToolEvent:
     """The same event in the words of Claude Code, and in those of the editor's extension."""
-    session = words.text(data, "session_id", "sessionId")
+    session = words.text(data, *_SESSION)
     name = words.text(data, "hook_event_name", "hookEventName")
     action, args = words.text(data, "tool_name"), words.arguments(data.get("tool_input"))
     data = {**data, "session_id": session, "hook_event_name": name}
     if action == "Edit" and not words.text(args, *_FILE):
         action = data["tool_name"] = "apply_patch"  # it calls all its ways to edit by that one name
     event = claude.read_as(NAME, _table(action, args), data)
-    result = data.get("tool_result")
-    kind = result.get("result_type", "success") if isinstance(result, dict) else "success"
-    return event._replace(failed=event.failed or (event.phase == AFTER and kind != "success"))
+    failed = event.phase == AFTER and _failed(data.get("tool_result"), "result_type", "text_result_for_llm")
+    return event._replace(failed=event.failed or failed, id=event.id or _time(data))
+
+
+def _failed(result: object, kind: str, told: str) -> bool:
+    """A command that ran and failed counts as a success, and is told in words alone."""
+    if not isinstance(result, dict):
+        return False
+    return result.get(kind, "success") != "success" or words.exit_code(result.get(told), " with exit code ") != 0
+
+
+def _time(data: "Record") -> str:
+    """The time of day: the one form of an event has milliseconds since 1970, the other a date."""
+    time = data.get("timestamp")
+    if type(time) is int:
+        seconds, rest = divmod(time, 1000)
+        return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:03}"
+    return time[11:23] if isinstance(time, str) else ""
 
 
 def _table(action: str, args: "Record") -> "words.Table":
@@ -124,7 +128,7 @@ def _phase(data: "Record") -> tuple[str, str]:
         if "error" in data:
             return AFTER, "postToolUseFailure"
         return BEFORE, "preToolUse"
-    if "agentName" in data or "agentId" in data:
+    if "agentName" in data:
         return (SUBAGENT_STOP, "subagentStop") if "stopReason" in data else (SUBAGENT_START, "subagentStart")
     if "stopReason" in data:
         return STOP, "agentStop"
@@ -153,7 +157,8 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
     """Closed before an action and where it is not known what is asked."""
-    if data and words.text(data, "hook_event_name", "hookEventName") and "toolName" not in data:
-        return claude.fail(message, {**data, "hook_event_name": words.text(data, "hook_event_name", "hookEventName")})
+    name = words.text(data, "hook_event_name", "hookEventName") if data else ""
+    if data and name and "toolName" not in data:
+        return claude.fail(message, {**data, "hook_event_name": name})
     phase = _phase(data)[0] if data and "sessionId" in data else BEFORE
     return words.blocked(message) if phase == BEFORE else words.noted(message)

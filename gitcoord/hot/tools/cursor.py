@@ -9,7 +9,6 @@ from gitcoord.core.toolevents import (
     AFTER,
     ALLOW,
     BEFORE,
-    OTHER,
     START,
     STOP,
     SUBAGENT_START,
@@ -18,7 +17,7 @@ from gitcoord.core.toolevents import (
     ToolEvent,
 )
 from gitcoord.hot.tools import claude, words
-from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE, Deed
+from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,50 +78,34 @@ _FLAT: "words.Table" = {
 
 def read(data: "Record") -> ToolEvent:
     name = words.need(data, "hook_event_name")
-    phase = EVENTS.get(name)
-    if phase is None and (name.startswith("before") and name != "beforeSubmitPrompt" or "tool_name" in data):
-        raise ValueError(f"'{name}' is an event that gitcoord does not know")
     roots = data.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     loops = data.get("loop_count")
+    action = words.text(data, "tool_name")
     event = ToolEvent(
         NAME,
-        phase or OTHER,
+        words.phase(EVENTS, name, about=_about(name, data)),
         words.text(data, "parent_conversation_id", "conversation_id", "session_id"),
         words.text(data, "subagent_id"),
         words.text(data, "cwd") or root,
-        words.text(data, "tool_name") or name,
-        failed=name in ("postToolUseFailure", "PostToolUseFailure"),
+        action or name,
         spent=words.count(data.get("input_tokens"), data.get("output_tokens")),
         name=name,
         again=(type(loops) is int and loops > 0) or data.get("stop_hook_active") is True,
+        id=words.text(data, "tool_use_id"),
         final=name in ("sessionEnd", "SessionEnd"),
     )
-    if phase not in (BEFORE, AFTER):
-        return event
-    args, deed = _deed(name, phase, data)
-    result = data.get("tool_output", data.get("tool_response"))
-    return event._replace(
-        writes=deed.writes,
-        reads=deed.reads,
-        command=deed.command,
-        cwd=words.inside(event.cwd, deed.place) if deed.command else event.cwd,
-        failed=event.failed or (phase == AFTER and words.unlucky(result)),
-        input=args,
-    )
-
-
-def _deed(name: str, phase: str, data: "Record") -> "tuple[Record, Deed]":
-    look = words.deed if phase == BEFORE else words.done
+    failed = name in ("postToolUseFailure", "PostToolUseFailure")
+    failed = failed or words.unlucky(data.get("tool_output", data.get("tool_response")))
     if name in _FLAT:
-        return data, look(_FLAT, name, data)
-    action, given = words.text(data, "tool_name"), data.get("tool_input")
-    if phase == BEFORE:
-        words.need(data, "tool_name")
-    args = words.arguments(given)
-    if name in ("beforeMCPExecution", "afterMCPExecution"):
+        return words.acting(event, _FLAT, name, data, failed=failed, spent=event.spent)
+    if name in ("beforeMCPExecution", "afterMCPExecution") and action:
         action = f"MCP:{action}"  # a server may call its tool as one of Cursor's own
-    return args, look(ACTIONS, action, args, given if isinstance(given, str) and not args else "")
+    return words.acting(event, ACTIONS, action, data.get("tool_input"), failed=failed, spent=event.spent)
+
+
+def _about(name: str, data: "Record") -> bool:
+    return name.startswith("before") and name != "beforeSubmitPrompt" or "tool_name" in data
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
@@ -145,8 +128,5 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
 
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
-    """Closed before an action and where it is not known what is asked."""
     name = words.text(data, "hook_event_name") if data else ""
-    unknown = not name or name.startswith("before") or "tool_name" in (data or {})
-    phase = EVENTS.get(name, BEFORE if unknown and name != "beforeSubmitPrompt" else OTHER)
-    return words.blocked(message) if phase == BEFORE else words.noted(message)
+    return words.failing(EVENTS, name, message, about=_about(name, data or {}))

@@ -1,4 +1,4 @@
-"""Gemini CLI: events on stdin, answers as JSON; any other text on stdout allows the action. Sampled of version 0.30.
+"""Gemini CLI: events on stdin, answers as JSON; any other text on stdout allows the action. Sampled of version 0.61.
 
 A hook that crashes or takes too long (its limit is in milliseconds) only warns: the action goes on. Exit code 2 denies it.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.toolevents import Answer
 
 NAME = "gemini"
-SAMPLED = "0.30"
+SAMPLED = "0.61"
 
 EVENTS = {
     "BeforeTool": BEFORE,
@@ -44,33 +44,25 @@ ACTIONS: "words.Table" = {
 def read(data: "Record") -> ToolEvent:
     name = words.need(data, "hook_event_name")
     action = words.text(data, "tool_name")
-    phase = EVENTS.get(name)
-    if phase is None and "tool_name" in data:
-        raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
     event = ToolEvent(
         NAME,
-        phase or OTHER,
+        words.phase(EVENTS, name, about="tool_name" in data),
         words.text(data, "session_id"),
         cwd=words.text(data, "cwd"),
         action=action or name,
         name=name,
         again=data.get("stop_hook_active") is True,
+        id=words.text(data, "timestamp"),
         final=name == "SessionEnd",
     )
-    if phase not in (BEFORE, AFTER):
-        return event
-    if phase == BEFORE:
-        words.need(data, "tool_name")
-    args = words.arguments(data.get("tool_input"))
-    deed = (words.deed if phase == BEFORE else words.done)(ACTIONS, action, args)
-    return event._replace(
-        writes=deed.writes,
-        reads=deed.reads,
-        command=deed.command,
-        cwd=words.inside(event.cwd, deed.place) if deed.command else event.cwd,
-        failed=phase == AFTER and words.unlucky(data.get("tool_response")),
-        input=args,
-    )
+    failed = _failed(data.get("tool_response"))
+    return words.acting(event, ACTIONS, action, data.get("tool_input"), failed=failed)
+
+
+def _failed(result: object) -> bool:
+    """A command that ran and failed is told in words alone."""
+    told = result.get("llmContent") if isinstance(result, dict) else None
+    return words.unlucky(result) or words.exit_code(told, "\nExit Code: ") != 0
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
@@ -84,7 +76,5 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
 
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
-    """Closed before an action and where it is not known what is asked."""
     name = words.text(data, "hook_event_name") if data else ""
-    phase = EVENTS.get(name, BEFORE if not name or "tool_name" in (data or {}) else OTHER)
-    return words.blocked(message) if phase == BEFORE else words.noted(message)
+    return words.failing(EVENTS, name, message, about="tool_name" in (data or {}))

@@ -1,12 +1,13 @@
-"""OpenCode: a plugin that setup puts beside it calls the guard with an event of our own form. Sampled of version 1.2.
+"""OpenCode: a plugin that setup puts beside it calls the guard with an event of our own form. Sampled of version 1.18.
 
-    {"opencode": 1, "event": "before", "session": "...", "parent": "...", "cwd": "...", "tool": "edit", "args": {...}}
+    {"opencode": 1, "event": "before", "session": "...", "parent": "...", "cwd": "...", "call": "...", "tool": "edit",
+     "args": {...}}
 
 The plugin throws, which denies the action, unless it is told 'allow' in so many words: a guard that crashes, takes too long or
 prints something else allows nothing. Its events are the phases of `core/toolevents.py`.
 """
 
-from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, DENY, OTHER, PHASES, Reply, ToolEvent
+from gitcoord.core.toolevents import ALLOW, BEFORE, DENY, OTHER, PHASES, Reply, ToolEvent
 from gitcoord.hot.tools import words
 from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.core.toolevents import Answer
 
 NAME = "opencode"
-SAMPLED = "1.2"
+SAMPLED = "1.18"
 
 _FILE = ("filePath", "path")
 ACTIONS: "words.Table" = {
@@ -41,30 +42,20 @@ def read(data: "Record") -> ToolEvent:
         raise ValueError(f"'{phase}' is an event that gitcoord does not know")
     parent, session = words.text(data, "parent"), words.text(data, "session")
     action = words.text(data, "tool")
-    args = words.arguments(data.get("args"))
-    deed = words.NOTHING
-    if phase == BEFORE:
-        words.need(data, "tool")
-        deed = words.deed(ACTIONS, action, args)
-    elif phase == AFTER:
-        deed = words.done(ACTIONS, action, args)
-    cwd = words.text(data, "cwd")
-    return ToolEvent(
+    event = ToolEvent(
         NAME,
         phase,
         parent or session,
         session if parent else "",  # a subagent is a conversation of its own below its parent's
-        words.inside(cwd, deed.place) if deed.command else cwd,
+        words.text(data, "cwd"),
         action or phase,
-        deed.writes,
-        deed.reads,
-        deed.command,
-        phase == AFTER and data.get("failed") is True,
-        words.count(data.get("tokens")),
-        args,
+        spent=words.count(data.get("tokens")),
         name=phase,
+        id=words.text(data, "call"),
         final=data.get("final") is True,
     )
+    failed = data.get("failed") is True
+    return words.acting(event, ACTIONS, action, data.get("args"), failed=failed, spent=event.spent)
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:

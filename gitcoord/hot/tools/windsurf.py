@@ -39,30 +39,23 @@ ACTIONS: "words.Table" = {
 
 def read(data: "Record") -> ToolEvent:
     name = words.need(data, "agent_action_name")
-    phase = EVENTS.get(name)
-    if phase is None and name.startswith("pre"):
-        raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
     info = words.arguments(data.get("tool_info"))
-    side, _, action = name.partition("_")
-    args = info
+    action = name.partition("_")[2]
+    args: object = info
     if action == "mcp_tool_use":
         action = f"mcp__{words.text(info, 'mcp_server_name')}__{words.text(info, 'mcp_tool_name')}"
-        args = words.arguments(info.get("mcp_tool_arguments"))
-    judged = phase in (BEFORE, AFTER)
-    deed = (words.deed if phase == BEFORE else words.done)(ACTIONS, action, args) if judged else words.NOTHING
-    return ToolEvent(
+        args = info.get("mcp_tool_arguments")
+    phase = words.phase(EVENTS, name, about=name.startswith("pre"))
+    event = ToolEvent(
         NAME,
-        phase or OTHER,
+        phase,
         words.text(data, "trajectory_id"),
         cwd=words.text(info, "cwd") or words.text(data, "cwd"),
-        action=action if judged else name,
-        writes=deed.writes,
-        reads=deed.reads,
-        command=deed.command,
-        failed=side == "post" and judged and words.unlucky(info),
-        input=args if judged else {},
+        action=action if phase in (BEFORE, AFTER) else name,
         name=name,
+        id=words.text(data, "timestamp"),
     )
+    return words.acting(event, ACTIONS, action, args, failed=words.unlucky(info))
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
@@ -74,7 +67,5 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
 
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
-    """Closed before an action and where it is not known what is asked."""
     name = words.text(data, "agent_action_name") if data else ""
-    phase = EVENTS.get(name, BEFORE if not name or name.startswith("pre") else OTHER)
-    return words.blocked(message) if phase == BEFORE else words.noted(message)
+    return words.failing(EVENTS, name, message, about=name.startswith("pre"))

@@ -7,7 +7,7 @@ read or a shell command and that does not have the expected shape is an error: i
 from _json import make_scanner
 
 from gitcoord.core.codec import dumps
-from gitcoord.core.toolevents import ALLOW, START, SUBAGENT_START, Reply
+from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, START, SUBAGENT_START, Reply
 from gitcoord.names import shell_word
 from gitcoord.record import NamedTuple
 
@@ -37,6 +37,7 @@ _SERVED: "Table" = {
 # An action in no table that names a file and carries text for it writes that file, whatever it is called.
 _GUESSED = (WRITE, "file_path", "filePath", "notebook_path", "target_file")
 _TEXTS = ("content", "contents", "new_string", "new_str", "newString", "new_source", "file_text", "edits")
+_PATTERNS = ("glob", "include", "include_pattern")  # how searches name the files that they look into
 _MANY = ("edits", "replacements", "files")  # lists whose entries may name a file each
 _HEADS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
 
@@ -57,7 +58,8 @@ def deed(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
     if kind == WRITE:
         return Deed(writes=_paths(name, args, keys, needed=True))
     if kind in (READ, SEARCH):
-        return Deed(reads=_paths(name, args, keys, needed=kind == READ))
+        places = _paths(name, args, keys, needed=kind == READ)
+        return Deed(reads=places if kind == READ else (*places, *_narrowed(args, places)))
     if kind == PATCH:
         text = patch or next((args[key] for key in keys if isinstance(args.get(key), str)), "")
         return Deed(writes=_patch(name, text))
@@ -66,6 +68,28 @@ def deed(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
         place = next((args[key] for key in keys[1:] if isinstance(args.get(key), str)), "")
         return Deed(writes=patched(command) if "*** Begin Patch" in command else (), command=command, place=place)
     return NOTHING
+
+
+def acting(
+    event: "ToolEvent", table: "Table", action: str, given: object, *, failed: bool = False, spent: int = 0
+) -> "ToolEvent":
+    """The event with what its action does, or did; as it is where it is about no action. `given`: the action's arguments."""
+    if event.phase not in (BEFORE, AFTER):
+        return event
+    if event.phase == BEFORE and not action:
+        raise ValueError("the event names no action")
+    args = arguments(given)
+    patch = given if isinstance(given, str) and not args else ""
+    found = (deed if event.phase == BEFORE else done)(table, action, args, patch)
+    return event._replace(
+        writes=found.writes,
+        reads=found.reads,
+        command=found.command,
+        cwd=inside(event.cwd, found.place) if found.command else event.cwd,
+        failed=event.phase == AFTER and failed,
+        spent=spent,
+        input={"patch": patch} if patch else args,
+    )
 
 
 def done(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
@@ -98,6 +122,18 @@ def _paths(name: str, args: "Record", keys: "list[str]", *, needed: bool) -> tup
     if needed and not found:
         raise ValueError(f"'{name}' names no file")
     return tuple(dict.fromkeys(found))
+
+
+def _narrowed(args: "Record", places: tuple[str, ...]) -> "list[str]":
+    """Where a search goes whose pattern for names begins with a directory: 'secret/**' reads what is in there."""
+    found = []
+    for pattern in [args[key] for key in _PATTERNS if isinstance(args.get(key), str)]:
+        plain = pattern
+        for mark in "*?[{\0":
+            plain = plain.partition(mark)[0]
+        below = plain.rpartition("/")[0] if plain != pattern else pattern
+        found += [inside(place, below) for place in places or ("",)] if below and below[0] != "!" else []
+    return found
 
 
 def _entries(args: "Record", keys: "list[str]") -> "list[Record]":
@@ -163,6 +199,20 @@ def need(data: "Record", key: str) -> str:
     return value
 
 
+def phase(events: "dict[str, str]", name: str, *, about: bool) -> str:
+    """When it comes; ValueError for an event about an action that nobody knows."""
+    if name not in events and about:
+        raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
+    return events.get(name, OTHER)
+
+
+def failing(events: "dict[str, str]", name: str, message: str, *, about: bool) -> Reply:
+    """gitcoord itself could not judge: closed before an action and where it is not known what is asked; elsewhere a note,
+    since nothing is at stake."""
+    known = events.get(name, BEFORE if not name or about else OTHER)
+    return blocked(message) if known == BEFORE else noted(message)
+
+
 def arguments(value: object) -> "Record":
     """An action's arguments, which some tools send as a text of JSON; {} for anything else."""
     if isinstance(value, str):
@@ -197,6 +247,13 @@ def unlucky(result: object) -> bool:
         return True
     codes = [result.get(key) for key in ("exit_code", "exitCode", "exit")]
     return any(type(code) is int and code != 0 for code in codes) or unlucky(result.get("metadata"))
+
+
+def exit_code(text: object, mark: str) -> int:
+    """The number behind the last `mark` of a text: how a tool tells the code with which a command ended; 0 where it does not."""
+    word = text.rpartition(mark)[2] if isinstance(text, str) and mark in text else ""
+    digits = word[: len(word) - len(word.lstrip("0123456789"))]
+    return int(digits) if 0 < len(digits) < 6 else 0
 
 
 def _pairs(pairs: "list[tuple[str, Any]]") -> "Record":

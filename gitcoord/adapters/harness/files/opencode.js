@@ -92,17 +92,19 @@ export const Gitcoord = async ({ client, directory }) => {
     },
     "tool.execute.before": async (input, output) => {
       await begin(input.sessionID)
-      const event = { event: "before", ...of(input.sessionID), tool: input.tool, args: output.args ?? {} }
+      const args = output.args ?? {}
+      const event = { event: "before", ...of(input.sessionID), call: input.callID, tool: input.tool, args }
       const answer = await ask(event, directory)
       if (answer.decision !== "allow") throw new Error(answer.reason || "gitcoord does not allow this")
-      given.set(input.callID, output.args ?? {})
+      given.set(input.callID, args)
     },
     "tool.execute.after": async (input, output) => {
       const args = input.args ?? given.get(input.callID) ?? {}
       given.delete(input.callID)
       const exit = output?.metadata?.exit
       const failed = Boolean(output?.metadata?.error) || (typeof exit === "number" && exit !== 0)
-      const answer = await ask({ event: "after", ...of(input.sessionID), tool: input.tool, args, failed }, directory)
+      const event = { event: "after", ...of(input.sessionID), call: input.callID, tool: input.tool, args, failed }
+      const answer = await ask(event, directory)
       const told = [answer.decision === "deny" ? answer.reason : "", answer.context].filter(Boolean).join("\n")
       if (told && typeof output?.output === "string") output.output += `\n\n${told}`
     },

@@ -37,6 +37,8 @@ _VALUED = {
     "mv": "", "rm": "--pathspec-from-file", "show": "--format --pretty -n --output", "diff": "-S -G -O --output -U --stat",
     "log": "-n -S -G -L --format --pretty --since --until --author --grep --output", "bundle": "", "update-ref": "-m",
     "fetch": "-o -j --depth --upload-pack --refmap --filter --jobs", "symbolic-ref": "-m", "add": "--chmod --pathspec-from-file",
+    "grep": "-e -f -A -B -C -m -O --max-depth --threads --open-files-in-pager", "blame": "-L -S --contents --date --since",
+    "annotate": "-L -S --contents --date --since",
 }  # fmt: skip
 
 
@@ -131,13 +133,14 @@ def _own(run: "Run", program: str, args: "list[Arg]") -> None:
 
 _PATHS = (
     "checkout", "switch", "restore", "reset", "stash", "clean", "rm", "mv", "apply", "archive", "bundle", "format-patch", "clone", "worktree", "show", "cat-file", "rev-parse", "ls-files", "diff", "log",
+    "grep", "blame", "annotate",
 )  # fmt: skip
 _REFS = ("update-ref", "symbolic-ref", "branch", "push", "fetch", "config", "replace", "read-tree", "for-each-ref", "tag", "pack-refs",
          "send-pack", "init")  # fmt: skip
 # They change no file of the work tree; what they commit is judged by the hooks.
 _QUIET = frozenset(
     """
-add commit status rev-list describe blame annotate ls-tree ls-remote remote reflog shortlog name-rev merge-base grep
+add commit status rev-list describe ls-tree ls-remote remote reflog shortlog name-rev merge-base
 whatchanged help version var check-attr check-ignore check-mailmap count-objects fsck show-ref show-branch diff-tree diff-index
 diff-files range-diff cherry notes gc maintenance repack prune prune-packed hash-object commit-tree mktree write-tree mktag
 verify-commit verify-tag verify-pack interpret-trailers patch-id stripspace column credential merge-tree update-index rerere

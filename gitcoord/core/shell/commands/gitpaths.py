@@ -115,6 +115,9 @@ def _archive(run: "Run", call: "Call", given: Given) -> None:
         run.write(arg, "git writes it")
     if given.operands and "bundle" in call.raw and given.operands[0].text == "create":
         _write_all(run, given.operands[1:2], "git bundle writes it")
+    elif "archive" in call.raw:
+        for arg in given.operands[1:]:
+            run.read(arg, "git archive packs its content")
 
 
 def _format_patch(run: "Run", call: "Call", given: Given) -> None:
@@ -161,6 +164,30 @@ def _show(run: "Run", call: "Call", given: Given) -> None:
             run.read(arg._replace(text=whole_path), "git prints its content")
 
 
+def _grep(run: "Run", call: "Call", given: Given) -> None:
+    for arg in given.values("-f"):
+        run.read(arg, "git grep reads it")
+    operands = given.operands if given.has("-e", "-f") else given.operands[1:]
+    named = _behind(call) if "--" in [arg.text for arg in call.args] else [a for a in operands if _is_file(run, a)]
+    for arg in named:
+        run.read(arg, "git grep reads it")
+    if not named and (given.operands or given.has("-e", "-f")):
+        for cwd in run.state.cwds:
+            run.tell("read", cwd, call.raw, "git grep reads all below")
+
+
+def _blame(run: "Run", call: "Call", given: Given) -> None:
+    """The file comes last, behind a revision if there is one."""
+    for arg in _behind(call) or given.operands[-1:]:
+        run.read(arg, "git prints its content")
+
+
+def _behind(call: "Call") -> "list[Arg]":
+    """The words behind '--'."""
+    words = [arg.text for arg in call.args]
+    return call.args[words.index("--") + 1 :] if "--" in words else []
+
+
 def _rev_parse(run: "Run", call: "Call", given: Given) -> None:
     tops = tuple(filter(None, map(run.look.top, run.state.cwds)))
     if given.has("--show-toplevel") and tops:
@@ -175,11 +202,13 @@ def _ls_files(run: "Run", call: "Call", given: Given) -> None:
     run.output = Value((), run.state.cwds if call.raw.find("ls-files") >= 0 else tops)
     for arg in given.values("--output"):
         run.write(arg, "git writes it")
+    for arg in given.operands if given.has("--no-index") else ():
+        run.read(arg, "git diff reads it")
 
 
 _PATHS = {
     "checkout": _checkout, "switch": _switch, "restore": _restore, "reset": _reset, "stash": _stash, "clean": _clean, "rm": _remove,
     "mv": _move, "apply": _apply, "archive": _archive, "bundle": _archive, "format-patch": _format_patch, "clone": _clone,
     "worktree": _worktree, "show": _show, "cat-file": _show, "rev-parse": _rev_parse, "ls-files": _ls_files, "diff": _ls_files,
-    "log": _show,
+    "log": _show, "grep": _grep, "blame": _blame, "annotate": _blame,
 }  # fmt: skip

@@ -87,11 +87,17 @@ def _shell(run: "Run", call: "Call") -> None:
             run.read(args[0], f"{call.name} -n reads it")
         else:
             run.unknown(call.raw, f"{call.name} runs a script, which may do anything")
-    elif call.text is not None:
-        run.script(call.text, call.raw)
+    elif (said := call.text if call.text is not None else _fed(run, call)) is not None:
+        run.script(said, call.raw)
     elif call.stdin:
         run.unknown(call.raw, f"{call.name} runs what comes in, which cannot be seen")
     run.state = before
+
+
+def _fed(run: "Run", call: "Call") -> "str | None":
+    """What the command before in a pipe says, where that is known to the letter."""
+    fed = run.said.choices if call.stdin == "pipe" else ()
+    return " ".join(fed[0]) if len(fed) == 1 else None
 
 
 def _source(run: "Run", call: "Call") -> None:
