@@ -12,7 +12,7 @@ from gitcoord.core.judge import Change, Step, Verdict, judge
 from gitcoord.core.kinds.release import lineage_file
 from gitcoord.core.policy import Attributes, Policy, parse_policy
 from gitcoord.core.sessions import Actor, Beat, new_agent
-from gitcoord.core.state import View
+from gitcoord.core.state import State, View
 from gitcoord.names import claim_file, fold
 from tests.core.world import World
 from tests.support import BOOT, START
@@ -20,7 +20,7 @@ from tests.support import BOOT, START
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitcoord.core.state import State
+    from gitcoord.core.codec import Record
 
 FILE, NOTHING = "100644", "000000"
 Tree = dict[str, tuple[str, str]]
@@ -133,12 +133,34 @@ def _merge_file(base: tuple[str, str], ours: tuple[str, str], theirs: tuple[str,
     return FILE, letters
 
 
+class Watched(State):
+    """A whole state that notes what it is asked for."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, files: dict[str, Record | None]) -> None:
+        super().__init__(files, complete=True)
+        self.asked: list[tuple[str, str]] = []
+
+    def get(self, key: str) -> Record | None:
+        self.asked.append(("get", key))
+        return super().get(key)
+
+    def leaves(self, directory: str) -> dict[str, Record]:
+        self.asked.append(("leaves", directory))
+        return super().leaves(directory)
+
+    def below(self, directory: str) -> dict[str, Record]:
+        self.asked.append(("below", directory))
+        return super().below(directory)
+
+
 class Ledger:
     """The ledger's state, record by record."""
 
     def __init__(self, past: Past, *, fold_case: bool = False) -> None:
         self.past = past
-        self.state: State = World(fold_case=fold_case).state
+        self.state = Watched(World(fold_case=fold_case).state.files)
         self.case = fold_case
 
     def claim(self, path: str, agent: str, mode: str = "write", *, silent: bool = False) -> None:

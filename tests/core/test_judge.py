@@ -56,7 +56,9 @@ def test_nothing_moves_while_everything_is_halted(past: Past, ledger: Ledger, re
     assert (verdict.rule, verdict.message, verdict.commit, verdict.bases) == ("halted", told, "", ())
 
 
-@pytest.mark.parametrize(("ack", "rules", "asked"), [(True, "7" * 40, True), (True, "", False), (False, "7" * 40, False)])
+@pytest.mark.parametrize(
+    ("ack", "rules", "asked"), [(True, "7" * 40, True), (True, "", False), (False, "7" * 40, False)]
+)
 def test_the_rules_are_read_where_the_policy_asks_for_it(
     past: Past, ledger: Ledger, ack: bool, rules: str, asked: bool
 ) -> None:
@@ -133,6 +135,19 @@ def test_who_holds_it(
     ]
 
 
+@pytest.mark.parametrize("paths", [16, 17])
+def test_many_claims_are_read_at_once(past: Past, ledger: Ledger, paths: int) -> None:
+    step = past.commit("m1", {f"f{number}": "x" for number in range(paths)}, "m0")
+    ledger.verdicts(step)
+    assert (
+        ("below", "claims/path") in ledger.state.asked
+        if paths > 16
+        else ("below", "claims/path") not in ledger.state.asked
+    )
+    looked = [what for kind, what in ledger.state.asked if kind == "leaves" and what.startswith("claims/")]
+    assert len(looked) == (2 * paths if paths <= 16 else 0)
+
+
 def test_whoever_holds_it_is_named(past: Past, ledger: Ledger) -> None:
     ledger.claim("a", "cyd")
     (verdict,) = ledger.verdicts(past.commit("m1", {"a": "ax"}, "m0"))
@@ -168,7 +183,11 @@ def test_a_role_writes_where_it_may(past: Past, ledger: Ledger) -> None:
     (verdict,) = ledger.verdicts(step, policy=ROLES)
     assert verdict[:4] == ("role", "enforce", "a", "ann") and "ann <role>" in verdict.hints[0]
     assert ledger.rules(step, policy=ROLES, actor="bob") == []
-    for agent, writers, expected in (("bob", ("test",), ["role"]), ("bob", ("code",), []), ("ann", ("read",), ["role"])):
+    for agent, writers, expected in (
+        ("bob", ("test",), ["role"]),
+        ("bob", ("code",), []),
+        ("ann", ("read",), ["role"]),
+    ):
         found = ledger.verdicts(step, policy=ROLES, actor=agent, classes={"a": Attributes(writers=writers)})
         assert [verdict.rule for verdict in found] == expected
 
@@ -176,6 +195,11 @@ def test_a_role_writes_where_it_may(past: Past, ledger: Ledger) -> None:
 def test_each_agent_has_a_role_of_its_own(past: Past, ledger: Ledger) -> None:
     steps = [past.commit("m1", {"a": "ax"}, "m0", agent="bob"), past.commit("m2", {"b": "bx"}, "m1", agent="ann")]
     assert ledger.rules(*steps, policy=ROLES) == [("role", "b")]
+
+
+def test_a_role_is_looked_up_once(past: Past, ledger: Ledger) -> None:
+    ledger.verdicts(past.commit("m1", {f"f{number}": "x" for number in range(40)}, "m0"), policy=ROLES, actor="bob")
+    assert ledger.state.asked.count(("get", "roles/bob")) == 1
 
 
 def test_landing_the_work_of_others_is_no_writing(past: Past, ledger: Ledger) -> None:

@@ -110,6 +110,14 @@ def test_a_pick_of_a_part_of_it(past: Past, ledger: Ledger) -> None:
     assert rules(ledger, past.commit("s", {"a": "bmaa"}, "m1")) == []
 
 
+def test_back_and_forth_within_one_release(past: Past, ledger: Ledger) -> None:
+    """The second commit's parent has had what was released; it is part of the work all the same."""
+    steps = [past.commit("b1", {"a": "bbbb"}, "m0"), past.commit("b2", {"a": "cccc"}, "b1")]
+    steps.append(past.commit("b3", {"a": "bbbb"}, "b2"))
+    ledger.release("a", "b3", "m0", 5)
+    assert rules(ledger, *steps) == []
+
+
 @pytest.mark.parametrize("landed", ["merged", "copied"])
 def test_going_back_to_what_landed_needs_a_claim(past: Past, ledger: Ledger, landed: str) -> None:
     past.commit("b1", {"a": "bbbb"}, "m0")
@@ -237,14 +245,15 @@ def test_earlier_work_brings_nothing_of_what_is_built_upon_it(past: Past, ledger
     assert "event 6" in verdict.message
 
 
-def test_the_newest_that_is_missing_is_named(past: Past, ledger: Ledger, many: bool) -> None:
+@pytest.mark.parametrize(("first", "second"), [(5, 6), (9, 10)])
+def test_the_newest_that_is_missing_is_named(past: Past, ledger: Ledger, first: int, second: int, many: bool) -> None:
     past.commit("b1", {"a": "bbbb"}, "m0")
     past.commit("c1", {"a": "cccc"}, "b1")
-    ledger.release("a", "b1", "m0", 9)
-    ledger.release("a", "c1", "b1", 10)
+    ledger.release("a", "b1", "m0", first)
+    ledger.release("a", "c1", "b1", second)
     assert held(ledger, past.commit("x", {"a": "xxxx"}, "m0"), many=many) == LACKING
     (verdict,) = ledger.verdicts(past.commit("x", {"a": "xxxx"}, "m0"))
-    assert "event 10" in verdict.message
+    assert f"event {second}" in verdict.message
 
 
 def test_either_parent_of_a_merge_brings_it(past: Past, ledger: Ledger) -> None:
@@ -390,3 +399,28 @@ def test_the_side_that_is_the_change_itself_brings_nothing(past: Past, ledger: L
     left = past.commit("x2", {"a": "baax"}, "x1")
     right = past.commit("x3", {"z": "zx"}, "x1")
     assert rules(ledger, stale, left, right, past.commit("x4", {}, "x3", "x2")) == LACKING
+
+
+# --- how much is asked ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paths", [16, 17])
+def test_many_records_are_read_at_once(past: Past, ledger: Ledger, paths: int) -> None:
+    ledger.verdicts(past.commit("m1", {f"f{number}": "x" for number in range(paths)}, "m0"))
+    assert ("below", "lineage") in ledger.state.asked if paths > 16 else ("below", "lineage") not in ledger.state.asked
+    looked = [what for kind, what in ledger.state.asked if kind == "leaves" and what.startswith("lineage/")]
+    assert len(looked) == (paths if paths <= 16 else 0)
+
+
+@pytest.mark.parametrize("releases", [4, 5])
+def test_many_commits_are_asked_for_at_once(past: Past, ledger: Ledger, releases: int) -> None:
+    names = [f"b{number}" for number in range(releases)]
+    for number, name in enumerate(names):
+        past.commit(name, {f"f{number}": "x"}, "m0")
+        ledger.release(f"f{number}", name, "m0", number + 1)
+    ledger.verdicts(past.commit("m1", {f"f{number}": "y" for number in range(releases)}, "m0"))
+    asked = [(what[0], what[1]) for what in past.asked if what[0] in ("ancestor", "contained", "containing")]
+    if releases > 4:
+        assert asked == [("containing", "m1"), ("contained", "m0")], "whose part is it, and what is in its parent?"
+    else:
+        assert {kind for kind, _ in asked} == {"ancestor"}

@@ -6,7 +6,13 @@ import pytest
 
 from gitcoord.core.policy import Attributes, Policy, Role, parse_policy
 from gitcoord.core.roles import (
-    is_free, may_approve, may_not_claim, not_an_approver, not_an_overseer, out_of_role, role_of,
+    is_free,
+    may_approve,
+    may_not_claim,
+    not_an_approver,
+    not_an_overseer,
+    out_of_role,
+    role_of,
 )  # fmt: skip
 from gitcoord.core.sessions import Actor
 from gitcoord.core.state import State, View
@@ -186,7 +192,9 @@ def test_what_a_claim_covers_counts(state: State) -> None:
     assert claimed(state, Actor("don"), "d", policy=writers, classes=classes) == (
         "'d' may not be claimed for writing: 'd/x' below it: it is written by code; 'don' is 'draft'"
     )
-    assert "below it" not in claimed(state, Actor("don"), "d", policy=writers, classes={"d": {"d": classes["d"]["d/x"]}})
+    assert "below it" not in claimed(
+        state, Actor("don"), "d", policy=writers, classes={"d": {"d": classes["d"]["d/x"]}}
+    )
 
 
 def test_a_person_by_the_word_of_another_machine_is_an_agent(state: State) -> None:
