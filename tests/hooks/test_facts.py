@@ -8,41 +8,16 @@ from pathlib import Path
 import pytest
 
 from gitcoord.app.ancestry import Looking, read_history_fact
-from gitcoord.app.context import Context
 from gitcoord.errors import CouldNotJudge
-from gitcoord.store.settings import Settings
-from tests.support import FakeHost, git, plumbing_store, repo_at
+from tests.hooks.repository import FILE, GONE, Repository
+from tests.support import git
 
-FILE, RUN, NOTHING = "100644", "100755", "000000"
-GONE = "f" * 40
+RUN, NOTHING = "100755", "000000"
 TEXT = "".join(f"{number}\n" for number in range(20))
 PATHS = {"a", "b", "d/c", "gone", "odd*", "other"}
 
 
-class Repository:
-    """Commits by name, and blobs by their content."""
-
-    def __init__(self, top: Path) -> None:
-        git(top.parent, "init", "-q", "-b", "main", str(top))
-        self.top = top
-        self.commits = {"GONE": GONE, "": ""}
-        self.ctx = Context(repo_at(top / ".git"), Settings([]), plumbing_store(repo_at(top / ".git"), 40), FakeHost())
-
-    def commit(self, name: str, files: dict[str, str | None], *parents: str, mode: str = FILE) -> None:
-        """A commit with what its first parent has, and these files."""
-        lines = [f"commit refs/heads/{name}", "committer x <x@x> 1 +0000", "data 0"]
-        for word, parent in zip(["from", *["merge"] * len(parents)], parents):
-            lines.append(f"{word} {self.commits[parent]}")
-        for path, text in files.items():
-            lines += [f"D {path}"] if text is None else [f"M {mode} inline {path}", f"data {len(text)}", text]
-        if not parents:
-            lines.insert(0, f"reset refs/heads/{name}")
-        git(self.top, "fast-import", "--quiet", "--force", data="\n".join([*lines, ""]).encode())
-        self.commits[name] = git(self.top, "rev-parse", name).decode().strip()
-
-    def blob(self, text: str) -> str:
-        return git(self.top, "hash-object", "-w", "--stdin", data=text.encode()).decode().strip() if text else ""
-
+class Facts(Repository):
     def ask(self, kind: str, *words: str, often: bool = True) -> object:
         """One question, with commits by name; the answer must stay the same."""
         what = (kind, *(self.commits.get(word, word) for word in words))
@@ -56,9 +31,9 @@ class Repository:
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Facts]:
     """main: m0 to m3. One branch off m0 with b1 and b2, one root of its own, one that goes back and forth."""
-    made = Repository(tmp_path_factory.mktemp("facts") / "top")
+    made = Facts(tmp_path_factory.mktemp("facts") / "top")
     made.commit("m0", {"a": TEXT, "b": "b\n", "d/c": "c\n", "gone": "g\n", "odd*": "o\n", "oddly": "o\n"})
     made.commit("m1", {"a": TEXT.replace("19", "m1")}, "m0")
     made.commit("m2", {"b": "m2\n", "gone": None}, "m1")
@@ -71,7 +46,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
     made.ctx.store.close()
 
 
-def test_other_questions_are_others(repository: Repository) -> None:
+def test_other_questions_are_others(repository: Facts) -> None:
     assert not read_history_fact(repository.ctx, Looking(1, 2, "boot", set()), ("head",))
     view = Looking(1, 2, "boot", PATHS)
     assert (view.wall, view.mono, view.boot, view.paths) == (1, 2, "boot", PATHS)
@@ -80,7 +55,7 @@ def test_other_questions_are_others(repository: Repository) -> None:
 # --- who contains whom ---------------------------------------------------------------------------------------------
 
 
-def test_ancestors(repository: Repository) -> None:
+def test_ancestors(repository: Facts) -> None:
     assert repository.ask("ancestor", "m0", "m2") is True
     assert repository.ask("ancestor", "m2", "m0") is False
     assert repository.ask("ancestor", "m1", "b1") is False
@@ -97,7 +72,7 @@ def test_ancestors(repository: Repository) -> None:
         ("merged", "GONE", "m0", "a"),
     ],
 )
-def test_a_missing_commit_is_named(repository: Repository, what: tuple[str, ...]) -> None:
+def test_a_missing_commit_is_named(repository: Facts, what: tuple[str, ...]) -> None:
     with pytest.raises(CouldNotJudge) as caught:
         repository.ask(*what)
     if what[0] != "had":
@@ -105,7 +80,7 @@ def test_a_missing_commit_is_named(repository: Repository, what: tuple[str, ...]
         assert "git fetch --all" in caught.value.hints[0]
 
 
-def test_what_git_cannot_do_is_told_as_such(repository: Repository) -> None:
+def test_what_git_cannot_do_is_told_as_such(repository: Facts) -> None:
     """A file is no commit, though it is here."""
     blob = repository.blob("b\n")
     for what, told in (
@@ -118,9 +93,9 @@ def test_what_git_cannot_do_is_told_as_such(repository: Repository) -> None:
             repository.ask(*what)
 
 
-def test_history_that_git_cannot_read(repository: Repository, tmp_path: Path) -> None:
+def test_history_that_git_cannot_read(repository: Facts, tmp_path: Path) -> None:
     """Both commits are here, and one between them is not."""
-    broken = Repository(tmp_path / "broken")
+    broken = Facts(tmp_path / "broken")
     broken.commit("m0", {"a": "0\n"})
     broken.commit("m1", {"a": "1\n"}, "m0")
     broken.commit("m2", {"a": "2\n"}, "m1")
@@ -135,16 +110,21 @@ def test_history_that_git_cannot_read(repository: Repository, tmp_path: Path) ->
     broken.ctx.store.close()
 
 
-def test_many_at_once(repository: Repository) -> None:
+def test_many_at_once(repository: Facts) -> None:
     ids = repository.commits
     asked = ("m0", "m1", "b1", "m3")
-    assert repository.ask("contained", "m2", *asked) == {ids["m0"]: True, ids["m1"]: True, ids["b1"]: False, ids["m3"]: False}
+    assert repository.ask("contained", "m2", *asked) == {
+        ids["m0"]: True,
+        ids["m1"]: True,
+        ids["b1"]: False,
+        ids["m3"]: False,
+    }
     assert repository.ask("containing", "m1", "m0", "m2", "m3", "b2") == {
         ids["m0"]: False, ids["m2"]: True, ids["m3"]: True, ids["b2"]: False,
     }  # fmt: skip
 
 
-def test_of_many_the_missing_are_left_out(repository: Repository) -> None:
+def test_of_many_the_missing_are_left_out(repository: Facts) -> None:
     m0 = repository.commits["m0"]
     assert repository.ask("contained", "m2", "m0", "GONE") == {m0: True}
     assert repository.ask("contained", "m2", "GONE") == {}
@@ -153,7 +133,7 @@ def test_of_many_the_missing_are_left_out(repository: Repository) -> None:
 
 
 def test_a_shallow_clone_cannot_deny(tmp_path: Path) -> None:
-    shallow = Repository(tmp_path / "shallow")
+    shallow = Facts(tmp_path / "shallow")
     shallow.commit("m0", {"a": "0\n"})
     shallow.commit("m1", {"a": "1\n"}, "m0")
     (shallow.top / ".git/shallow").write_text(shallow.commits["m1"] + "\n")
@@ -168,14 +148,14 @@ def test_a_shallow_clone_cannot_deny(tmp_path: Path) -> None:
 # --- what lay where ------------------------------------------------------------------------------------------------
 
 
-def test_what_lies_at_a_path(repository: Repository) -> None:
+def test_what_lies_at_a_path(repository: Facts) -> None:
     assert repository.ask("at", "m0", "b") == [FILE, repository.blob("b\n")]
     assert repository.ask("at", "run", "b") == [RUN, repository.blob("b\n")]
     assert repository.ask("at", "m0", "d/c") == [FILE, repository.blob("c\n")]
     assert repository.ask("at", "m2", "gone") == repository.ask("at", "m0", "d") == [NOTHING, ""]
 
 
-def test_also_at_one_that_is_not_judged(repository: Repository) -> None:
+def test_also_at_one_that_is_not_judged(repository: Facts) -> None:
     """A release may spell it in another way; all that is judged was read before."""
     view = Looking(0, 0, "", {"a"})
     m2 = repository.commits["m2"]
@@ -187,7 +167,7 @@ def test_also_at_one_that_is_not_judged(repository: Repository) -> None:
     assert rows == [[m2, FILE, repository.blob("m2\n")], [repository.commits["m0"], FILE, repository.blob("b\n")]]
 
 
-def test_answers_of_one_commit_are_no_other_ones(repository: Repository) -> None:
+def test_answers_of_one_commit_are_no_other_ones(repository: Facts) -> None:
     view = Looking(0, 0, "", PATHS)
     ids = repository.commits
     for name in ("m0", "m2") * 6:
@@ -199,7 +179,7 @@ def test_answers_of_one_commit_are_no_other_ones(repository: Repository) -> None
     assert [len(view.facts["work", "", ids[name], "b"]) for name in ("m0", "m2")] == [1, 2]  # type: ignore[arg-type]
 
 
-def test_what_was_done_at_a_path(repository: Repository) -> None:
+def test_what_was_done_at_a_path(repository: Facts) -> None:
     ids = repository.commits
     back = [[ids["m3"], FILE, repository.blob("b\n")], [ids["m2"], FILE, repository.blob("m2\n")]]
     assert repository.ask("work", "m0", "m3", "b") == back
@@ -228,7 +208,7 @@ def test_what_was_done_at_a_path(repository: Repository) -> None:
     ],
 )
 def test_what_was_there_since_the_merge_base(
-    repository: Repository, released: str, at: str, path: str, mode: str, text: str, expected: bool
+    repository: Facts, released: str, at: str, path: str, mode: str, text: str, expected: bool
 ) -> None:
     assert repository.ask("had", released, at, path, mode, repository.blob(text)) is expected
 
@@ -246,7 +226,7 @@ def test_what_was_there_since_the_merge_base(
     ],
 )
 def test_what_was_left_again(
-    repository: Repository, at: str, text: str, mode: str, bases: list[str], expected: bool
+    repository: Facts, at: str, text: str, mode: str, bases: list[str], expected: bool
 ) -> None:
     assert repository.ask("left again", at, "b", mode, repository.blob(text), *bases) is expected
 
@@ -254,7 +234,7 @@ def test_what_was_left_again(
 # --- what a merge would leave --------------------------------------------------------------------------------------
 
 
-def test_what_a_merge_leaves(repository: Repository) -> None:
+def test_what_a_merge_leaves(repository: Facts) -> None:
     both = TEXT.replace("19", "m1").replace("\n1\n", "\nb1\n")
     assert repository.ask("merged", "m1", "b1", "a") == [FILE, repository.blob(both)]
     assert repository.ask("merged", "m2", "b2", "b") is None, "it is not clean"
@@ -262,7 +242,7 @@ def test_what_a_merge_leaves(repository: Repository) -> None:
     assert repository.ask("merged", "m2", "m0", "b") == [FILE, repository.blob("m2\n")]
 
 
-def test_what_a_pick_leaves(repository: Repository) -> None:
+def test_what_a_pick_leaves(repository: Facts) -> None:
     assert repository.ask("picked", "m1", "b2", "b") == [FILE, repository.blob("b2\n")]
     assert repository.ask("picked", "m1", "b2", "a") == [FILE, repository.blob(TEXT.replace("19", "m1"))]
     assert repository.ask("picked", "m2", "b2", "b") is None
@@ -283,11 +263,16 @@ def test_what_a_pick_leaves(repository: Repository) -> None:
         ("d/.gitattributes", "before", "*.png binary\n", False),
         ("d/.gitattributes", "before", "x shared\n", True),  # by a macro of the top
         ("d/.gitattributes", "", "x shared\n", False),
-        (".gitattributes", "before", "a gitcoord-claim\n[attr]shared gitcoord-claim\n" + "#" * (1 << 20), True),  # too large
+        (
+            ".gitattributes",
+            "before",
+            "a gitcoord-claim\n[attr]shared gitcoord-claim\n" + "#" * (1 << 20),
+            True,
+        ),  # too large
     ],
 )
 def test_attributes_that_tell_gitcoord_something(
-    repository: Repository, path: str, parent: str, new: str, expected: bool
+    repository: Facts, path: str, parent: str, new: str, expected: bool
 ) -> None:
     if "before" not in repository.commits:
         text = "a gitcoord-claim\n[attr]shared gitcoord-claim\n"
