@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.app import ancestry, history
 from gitcoord.app.ancestry import Looking, read_history_fact
 from gitcoord.errors import CouldNotJudge
+from gitcoord.store.process import run
 from tests.hooks.repository import FILE, GONE, Repository
 from tests.support import git
 
@@ -280,3 +282,36 @@ def test_attributes_that_tell_gitcoord_something(
     if "binary" in new and path == ".gitattributes" and parent:
         new += "[attr]shared gitcoord-claim\n"
     assert repository.ask("telling", parent, path, repository.blob(new)) is expected
+
+
+# --- how much is asked ---------------------------------------------------------------------------------------------
+
+
+def test_a_few_questions_are_asked_one_by_one() -> None:
+    view = Looking(0, 0, "", PATHS)
+    assert [view.often(("tree", "one")) for _ in range(6)] == [False] * 4 + [True] * 2
+    assert not view.often(("tree", "two"))
+
+
+def test_many_are_answered_together(repository: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of question starts git a few times, however many paths are asked for."""
+    started: list[str] = []
+
+    def noted(argv: list[str], *more: object) -> tuple[int, bytes, str]:
+        started.append(argv[2])
+        return run(argv, *more)  # type: ignore[arg-type]
+
+    for module in (ancestry, history):
+        monkeypatch.setattr(module, "run", noted)
+    paths = {f"p{number}" for number in range(50)}
+    view = Looking(0, 0, "", paths)
+    ids = repository.commits
+    for path in paths:
+        for what in (
+            ("at", ids["m0"], path), ("work", ids["m0"], ids["m3"], path), ("merged", ids["m1"], ids["b1"], path),
+            ("picked", ids["m1"], ids["b2"], path), ("had", ids["b1"], ids["m3"], path, FILE, "x" * 40),
+        ):  # fmt: skip
+            assert read_history_fact(repository.ctx, view, what)
+    assert {word: started.count(word) for word in ("merge-tree", "merge-base", "log")} == {
+        "merge-tree": 2, "merge-base": 1, "log": 5,
+    }  # fmt: skip
