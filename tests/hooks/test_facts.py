@@ -112,6 +112,21 @@ def test_history_that_git_cannot_read(repository: Facts, tmp_path: Path) -> None
     broken.ctx.store.close()
 
 
+def test_a_tree_that_git_cannot_read_whole(tmp_path: Path) -> None:
+    """What was asked one by one lay elsewhere."""
+    broken = Facts(tmp_path / "broken")
+    broken.commit("m0", {"a": "0\n", "d/c": "c\n"})
+    git(broken.top, "unpack-objects", "-q", data=git(broken.top, "pack-objects", "--all", "--stdout", "-q"))
+    for pack in (broken.top / ".git/objects/pack").iterdir():
+        pack.unlink()
+    oid = git(broken.top, "rev-parse", "m0:d").decode().strip()
+    (broken.top / ".git/objects" / oid[:2] / oid[2:]).unlink()
+    assert broken.ask("at", "m0", "a", often=False) == [FILE, broken.blob("0\n")]
+    with pytest.raises(CouldNotJudge, match="git cannot read"):
+        broken.ask("at", "m0", "a")
+    broken.ctx.store.close()
+
+
 def test_many_at_once(repository: Facts) -> None:
     ids = repository.commits
     asked = ("m0", "m1", "b1", "m3")
@@ -294,17 +309,17 @@ def test_a_few_questions_are_asked_one_by_one() -> None:
 
 
 def test_many_are_answered_together(repository: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each kind of question starts git a few times, however many paths are asked for."""
-    started: list[str] = []
+    """Each kind of question starts git a few times, however many paths are asked for; those few read one path each."""
+    started: list[list[str]] = []
 
     def noted(argv: list[str], *more: object) -> tuple[int, bytes, str]:
-        started.append(argv[2])
+        started.append(argv)
         return run(argv, *more)  # type: ignore[arg-type]
 
     for module in (ancestry, history):
         monkeypatch.setattr(module, "run", noted)
-    paths = {f"p{number}" for number in range(50)}
-    view = Looking(0, 0, "", paths)
+    paths = [f"p{number}" for number in range(50)]
+    view = Looking(0, 0, "", set(paths))
     ids = repository.commits
     for path in paths:
         for what in (
@@ -312,6 +327,10 @@ def test_many_are_answered_together(repository: Facts, monkeypatch: pytest.Monke
             ("picked", ids["m1"], ids["b2"], path), ("had", ids["b1"], ids["m3"], path, FILE, "x" * 40),
         ):  # fmt: skip
             assert read_history_fact(repository.ctx, view, what)
-    assert {word: started.count(word) for word in ("merge-tree", "merge-base", "log")} == {
-        "merge-tree": 2, "merge-base": 1, "log": 5,
+    words = ("merge-tree", "merge-base", "log", "ls-tree", "--literal-pathspecs")
+    counted = [sum(word in argv for argv in started) for word in words]
+    assert dict(zip(words, counted)) == {
+        "merge-tree": 2, "merge-base": 1, "log": 5, "ls-tree": 20, "--literal-pathspecs": 16,
     }  # fmt: skip
+    asked = [argv[argv.index("--") + 1 :] for argv in started if "log" in argv]
+    assert asked == [*([f":(top,literal){path}"] for path in ("p0", "p0", "p1", "p1")), []]

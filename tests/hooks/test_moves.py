@@ -10,16 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.app import ancestry
 from gitcoord.app.claims import release, take
 from gitcoord.app.gate import Gate
 from gitcoord.app.init import init
-from gitcoord.app.judging import Move, Outcome
+from gitcoord.app.judging import Move, Outcome, Reading
+from gitcoord.app.ledger import read_snapshot
 from gitcoord.app.sessions import halt
 from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import LEDGER, TIP
+from gitcoord.store.process import run
 from tests.hooks.repository import GONE, Repository
 from tests.support import git
 
@@ -223,6 +226,21 @@ def test_nobody_is_asked_who_acts_where_there_is_nothing_to_judge(clone: Clone) 
     assert asked == []
     assert len(gate.moves([clone.move("x1", "m1", SYNC)]).verdicts) == 1 and gate.actor.agent == "ann"
     assert asked == ["who"]
+
+
+def test_a_fact_is_read_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    def noted(argv: list[str], *more: object) -> tuple[int, bytes, str]:
+        started.append(argv)
+        return run(argv, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ancestry, "run", noted)
+    view = Reading(clone.ctx, read_snapshot(clone.ctx), {"x"})
+    for _ in range(3):
+        assert view.fact("ancestor", *clone.ends("m0", "m1")) is True
+        assert view.fact("approvers") == []
+    assert len(started) == 1 and (view.wall, view.boot) == (clone.ctx.host.wall(), clone.ctx.host.boot)
 
 
 # --- by whose policy -----------------------------------------------------------------------------------------------
