@@ -110,7 +110,7 @@ class Judging:
         return [*([oid] if oid else []), *self._landed]
 
     def _policy_commit(self) -> str:
-        return next(iter([*self._tips(), *self._tracking()]), "") or self._ctx.store.target("HEAD") or ""
+        return next(filter(None, [*self._tips(), *self._tracking(), self._ctx.store.target("HEAD")]), "")
 
     def _source(self, commit: str) -> Source:
         return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
@@ -172,7 +172,6 @@ class Judging:
 
     def _stale(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
         """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
-        stage = self._source(self._policy_commit()).policy(()).stage("stale-deploy") if deploys else ""
         found = []
         for target, name in deploys:
             from gitcoord.app.deploy import staleness  # only deploys pay for it
@@ -180,13 +179,9 @@ class Judging:
             stale = staleness(self._ctx, self._snapshot, target, commit, remote=name, fetch=True)
             no = refusal(stale)
             if no is not None:
+                stage = self._source(self._policy_commit()).policy(()).stage("stale-deploy")
                 words = "; ".join([no.message, *details(stale)])
-                found.append(
-                    Verdict(
-                        "stale-deploy", stage, "", self.actor.agent, words, commit,
-                        hints=no.hints or ("bring it up to date: git coord sync --pull",),
-                    )
-                )  # fmt: skip
+                found.append(Verdict("stale-deploy", stage, "", self.actor.agent, words, commit, hints=no.hints))
         return found
 
     # --- validators: what they need is loaded only where the policy turns one on

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import sys
-from itertools import groupby
 from pathlib import Path
 
 import hypothesis  # noqa: F401  for the forks
@@ -25,31 +24,26 @@ _OPTIONS = [
     "ignore::pytest.PytestAssertRewriteWarning",
 ]
 _PASSED, _FAILED = 10, 11  # a run that ends in another way says nothing
-_last: list[str] = []  # the files whose tests failed lately, the last one first: what is next to it may fail there too
+_REMEMBERED = 12
+_last: list[
+    str
+] = []  # the tests that failed last, the latest first: what is next to a clause is often missed by the same
 
 
 def fails(copy: Path, tests: list[tuple[str, float]], most: float) -> bool:
     """Does one of these (test, seconds) fail, among the quickest that take so many seconds together?"""
-    total, chosen = 0.0, []
+    total, batches = 0.0, ([], [], [])  # type: tuple[float, tuple[list[str], list[str], list[str]]]
     for test, seconds in tests:
         total += seconds
         if total <= most:
-            chosen.append((_rank(test, total), test))
-    for _, batch in groupby(sorted(chosen, key=lambda pair: pair[0]), key=lambda pair: pair[0]):
-        failed = _failing(copy, [test for _, test in batch], 3 * total + 60)
+            batches[0 if test in _last else 1 if total <= _QUICK else 2].append(test)
+    batches[0].sort(key=_last.index)
+    for batch in batches:
+        failed = _failing(copy, batch, 3 * total + 60) if batch else None
         if failed is not None:
-            file = failed.partition("::")[0]
-            _last[:] = [file, *(name for name in _last if name != file)]
+            _last[:] = [failed, *(test for test in _last if test != failed)][:_REMEMBERED]
             return True
     return False
-
-
-def _rank(test: str, total: float) -> int:
-    """In which batch it is run."""
-    file = test.partition("::")[0]
-    if total > _QUICK:
-        return 2
-    return 0 if file in _last[:2] else 1
 
 
 def _failing(copy: Path, tests: list[str], seconds: float) -> str | None:
@@ -65,7 +59,7 @@ def _failing(copy: Path, tests: list[str], seconds: float) -> str | None:
     said = out.read_text(errors="replace")
     if run.exitcode not in (_PASSED, _FAILED):
         raise RuntimeError(f"the tests could not be run:\n{said}")
-    found = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
+    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", said, re.MULTILINE)
     return (found[1] if found else "") if run.exitcode == _FAILED else None
 
 

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app import ancestry
+from gitcoord.app import ancestry, judging
 from gitcoord.app.claims import release, take
 from gitcoord.app.gate import Gate
+from gitcoord.app.history import net_changes
 from gitcoord.app.init import init
 from gitcoord.app.judging import Move, Outcome, Reading
-from gitcoord.app.ledger import read_snapshot
-from gitcoord.app.sessions import halt
+from gitcoord.app.ledger import load, read_snapshot
+from gitcoord.app.sessions import halt, kill, start
 from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
+from gitcoord.core.judge import Change
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import LEDGER, TIP
@@ -151,6 +153,14 @@ def test_the_sync_branch_here_counts_where_no_other_does(clone: Clone) -> None:
     assert rules(clone.push("x1", "")) == rules(clone.moves("x1", "")) == UNCLAIMED
 
 
+def test_what_a_branch_held_is_not_judged_again(clone: Clone) -> None:
+    """Also what has not left this clone yet."""
+    clone.commit("x1", {"shared/a": "x\n"}, "m1")
+    clone.commit("x2", {"x": "x\n"}, "x1")
+    clone.set("refs/heads/main", "x1")
+    assert rules(clone.moves("x2", "x1")) == []
+
+
 def test_a_ref_without_a_remote_is_none_of_a_remote(clone: Clone) -> None:
     git(clone.top, "remote", "remove", "origin")
     clone.commit("x1", {"shared/a": "x\n"}, "m1")
@@ -228,6 +238,45 @@ def test_nobody_is_asked_who_acts_where_there_is_nothing_to_judge(clone: Clone) 
     assert asked == ["who"]
 
 
+def test_a_look_at_the_ledger_may_be_given(clone: Clone) -> None:
+    snapshot = read_snapshot(clone.ctx)
+    halt(clone.ctx, Actor("eve"), "")
+    clone.ctx.store.refresh()
+    clone.commit("x1", {"x": "x\n"}, "m1")
+    move = clone.move("x1", "m1", SYNC)
+    assert rules(Gate(clone.ctx, lambda: Actor("ann")).moves([move])) == [("halted", "")]
+    assert rules(Gate(clone.ctx, lambda: Actor("ann"), snapshot).moves([move])) == []
+
+
+def test_the_last_commit_of_the_killed_is_named(clone: Clone) -> None:
+    start(clone.ctx, Actor("ann"))
+    kill(clone.ctx, Actor("eve"), "ann", "")
+    clone.commit("x1", {"x": "x\n"}, "m1")
+    clone.commit("x2", {"x": "y\n"}, "x1")
+    (verdict,) = clone.moves("x2").verdicts
+    assert (verdict.rule, verdict.commit, verdict.bases) == ("killed", clone.commits["x2"], (clone.commits["x1"],))
+
+
+def test_little_is_read_for_little(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two commits are compared no more often than needed, and the ledger's parts are read at once only for many paths."""
+    compared, loaded = [], []
+
+    def comparing(*words: object) -> list[Change]:
+        compared.append(words)
+        return net_changes(*words)  # type: ignore[arg-type]
+
+    def loading(*words: object) -> None:
+        loaded.append(words)
+        load(*words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(judging, "net_changes", comparing)
+    monkeypatch.setattr(judging, "load", loading)
+    clone.commit("x1", {f"f{number}": "x\n" for number in range(16)}, "m1")
+    assert rules(clone.push("x1")) == [] and (len(compared), len(loaded)) == (1, 0)
+    clone.commit("x2", {"f16": "x\n"}, "x1")
+    assert rules(clone.push("x2")) == [] and (len(compared), len(loaded)) == (2, 1)
+
+
 def test_a_fact_is_read_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
 
@@ -302,6 +351,13 @@ def test_what_is_staged(clone: Clone) -> None:
     other = clone.top / "index"
     git(clone.top, "read-tree", f"--index-output={other}", m0)
     assert rules(gate.index(bytes(other), [m0])) == []
+
+
+def test_where_nothing_is_staged_there_is_nothing_to_judge(clone: Clone) -> None:
+    halt(clone.ctx, Actor("eve"), "")
+    git(clone.top, "read-tree", clone.commits["m1"])
+    assert rules(clone.gate().index(b"", [clone.commits["m1"]])) == []
+    assert ("halted", "") in rules(clone.gate().index(b"", [clone.commits["m0"]]))
 
 
 def test_all_that_is_staged_first_is_judged(clone: Clone) -> None:
@@ -476,6 +532,18 @@ def test_nor_where_the_remote_does_not_answer(fetched: Clone) -> None:
     assert rules(fetched.moves("x1")) == UNCLAIMED
 
 
+def test_nobody_is_asked_for_a_password_in_between(fetched: Clone) -> None:
+    ssh = fetched.top / "bin/ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(f'#!/bin/sh\necho "$*" >"{fetched.top}/told"\nexit 1\n')
+    ssh.chmod(0o755)
+    env = fetched.ctx.repo.env
+    fetched.ctx.repo = fetched.ctx.repo._replace(env={**env, b"PATH": bytes(ssh.parent) + b":" + env[b"PATH"]})
+    git(fetched.top, "config", "remote.origin.url", "host.invalid:x")
+    assert rules(fetched.moves("x1")) == UNCLAIMED
+    assert "BatchMode=yes" in (fetched.top / "told").read_text()
+
+
 # --- deploys -------------------------------------------------------------------------------------------------------
 
 
@@ -527,3 +595,65 @@ def test_a_stale_deploy_counts_as_the_policy_says(deploying: Clone) -> None:
     assert rules(outcome) == STALE and outcome.refused == [] and outcome.noted == outcome.verdicts
     message = outcome.verdicts[0].message
     assert "lacks 2 commits of 'main'" in message and "would go back: x" in message
+
+
+# --- validators ----------------------------------------------------------------------------------------------------
+
+NEWS = '[validator "changelog"]\n\tpath = x\n\tfile = NEWS\n\ton = commit\n\ton = push\n'
+
+
+def names(outcome: Outcome) -> list[str]:
+    return [verdict.rule for verdict in outcome.verdicts]
+
+
+def test_validators_speak_beside_the_judge(clone: Clone) -> None:
+    clone.config(NEWS)
+    clone.commit("x1", {"x": "x\n", "shared/a": "x\n"}, "m2")
+    git(clone.top, "read-tree", clone.commits["x1"])
+    both = ["unclaimed", "changelog"]
+    assert names(clone.gate().index(b"", [clone.commits["m2"]])) == both
+    assert names(clone.push("x1", "m2")) == names(clone.push("x1", "", MINE)) == both
+    assert names(clone.gate().range(*clone.ends("m2", "x1"))) == both
+    clone.commit("x2", {"NEWS": "x\n"}, "x1")
+    assert names(clone.push("x2", "m2")) == ["unclaimed"]
+    assert names(clone.push("x2", "x1")) == [], "the sync branch from where it is"
+    clone.config("")
+    git(clone.top, "read-tree", clone.commits["x1"])
+    assert "changelog" not in names(clone.gate().index(b"", [clone.commits["m2"]]))
+
+
+def test_a_branch_is_validated_from_where_it_left_what_landed(clone: Clone) -> None:
+    clone.config(NEWS)
+    clone.commit("y1", {"x": "y\n"}, "m2")
+    clone.commit("y2", {"z": "y\n"}, "y1")
+    assert names(clone.push("y2", "y1", MINE)) == ["changelog"], "each push has the whole of it"
+    for ref in ("refs/heads/main", "refs/remotes/origin/main"):
+        clone.set(ref, "y1")
+        assert names(clone.push("y2", "y1", MINE)) == [], ref
+        clone.set(ref, "m2")
+
+
+def test_commands_are_those_of_where_work_lands(clone: Clone) -> None:
+    """A commit on a branch may not bring the command that judges it; a push is judged by the policy that counts anyway."""
+    own = '[validator "own"]\n\tcommand = "echo {0}; exit 1"\n\ton = commit\n\ton = push\n'
+    clone.config(own.format("landed"))
+    clone.commit("y1", {".gitcoord/config": own.format("mine")}, "m2")
+    clone.commit("y2", {"x": "y\n"}, "y1")
+    git(clone.top, "read-tree", clone.commits["y2"])
+
+    def said(outcome: Outcome) -> list[str]:
+        return [verdict.message for verdict in outcome.verdicts if verdict.rule == "own"]
+
+    assert said(clone.gate().index(b"", [clone.commits["y1"]])) == said(clone.push("y2", "y1", MINE)) == ["landed"]
+    gate = clone.gate()
+    gate._runs_commands = False
+    assert said(gate.push("origin", [clone.move("y2", "y1", MINE)])) == [], "a server runs none"
+
+
+def test_deploys_have_validators_of_their_own(clone: Clone) -> None:
+    text = '[deploy "prod"]\n\tref = refs/heads/prod\n[validator "placeholders"]\n\tpath = x\n'
+    clone.config(text)
+    git(clone.top, "push", "-q", str(clone.origin), "m2:refs/heads/main")
+    clone.commit("x1", {"x": "TODO: finish this, lorem ipsum\n"}, "m2")
+    assert names(clone.push("x1", "m2", "refs/heads/prod")) == ["placeholders"]
+    assert names(clone.push("x1", "m2", MINE)) == []
