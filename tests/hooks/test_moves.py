@@ -433,6 +433,8 @@ def test_what_is_no_commit_is_not_judged(clone: Clone) -> None:
     blob = clone.blob("x\n")
     assert rules(clone.push(blob, "", "refs/tags/v1")) == []
     assert rules(clone.push("x1", "m1", "refs/notes/commits")) == []
+    clone.config('[deploy "rel"]\n\ttag = rel\n')
+    assert rules(clone.push(blob, "", "refs/tags/rel")) == [], "nor does it deploy anything"
     assert rules(clone.push("x1", blob, "refs/tags/v1")) == UNCLAIMED
     assert rules(clone.push("x1", GONE, MINE)) == UNCLAIMED, "what the branch had is not here"
 
@@ -616,7 +618,8 @@ def test_validators_speak_beside_the_judge(clone: Clone) -> None:
     assert names(clone.gate().range(*clone.ends("m2", "x1"))) == both
     clone.commit("x2", {"NEWS": "x\n"}, "x1")
     assert names(clone.push("x2", "m2")) == ["unclaimed"]
-    assert names(clone.push("x2", "x1")) == [], "the sync branch from where it is"
+    clone.commit("x3", {"z": "x\n"}, "x1")
+    assert names(clone.push("x3", "x1")) == [], "the sync branch from where it is"
     clone.config("")
     git(clone.top, "read-tree", clone.commits["x1"])
     assert "changelog" not in names(clone.gate().index(b"", [clone.commits["m2"]]))
