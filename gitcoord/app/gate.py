@@ -108,7 +108,7 @@ class Gate(Judging):
         before = [old] if old else []
         if is_sync:
             return [*before, *(self._tracking() if self.remote != remote or not old else [])] or self._tips()
-        there = self._ctx.store.list_refs(f"refs/remotes/{remote}/") if remote else {}
+        there = self._ctx.store.list_refs(f"refs/remotes/{remote}/")
         return [*before, *self._tracking(), *there.values(), *self._tips()]
 
     def _refuse(self, verdict: Verdict) -> Outcome:
@@ -154,11 +154,11 @@ class Gate(Judging):
             return False
         if move.ref != LEDGER or not move.old:
             return True
-        return bool(move.new) and self._is_ancestor(move.old, move.new)
+        return self._is_ancestor(move.old, move.new)
 
     def _is_copy(self, move: Move) -> bool:
         """A push that only brings a copy of the ledger up to date, as a backup."""
-        if move.ref != LEDGER or not move.new:
+        if move.ref != LEDGER:
             return False
         chain = [move.old, move.new] if move.old else [move.new]
         return all(self._is_ancestor(old, new) for old, new in zip(chain, [*chain[1:], self._snapshot.head]))

@@ -14,20 +14,12 @@ import pytest
 
 _QUICK = 3.0  # seconds of tests that are tried together, quickest first, before the others
 _OPTIONS = [
-    "-x",
-    "-q",
-    "-p",
-    "no:cacheprovider",
-    "--no-header",
-    "--durations=0",
-    "-W",
-    "ignore::pytest.PytestAssertRewriteWarning",
-]
-_PASSED, _FAILED = 10, 11  # a run that ends in another way says nothing
+    "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--durations=0", "-W", "ignore::pytest.PytestAssertRewriteWarning",
+]  # fmt: skip
+_PASSED, _FAILED, _BROKEN = 10, 11, 12  # a run that ends in another way says nothing
 _REMEMBERED = 12
-_last: list[
-    str
-] = []  # the tests that failed last, the latest first: what is next to a clause is often missed by the same
+# The tests that failed last, the latest first: what is next to a clause is often missed by the same one.
+_last: list[str] = []
 
 
 def fails(copy: Path, tests: list[tuple[str, float]], most: float) -> bool:
@@ -57,10 +49,10 @@ def _failing(copy: Path, tests: list[str], seconds: float) -> str | None:
         os.killpg(run.pid, signal.SIGKILL)
         return ""
     said = out.read_text(errors="replace")
-    if run.exitcode not in (_PASSED, _FAILED):
+    if run.exitcode not in (_PASSED, _FAILED, _BROKEN):
         raise RuntimeError(f"the tests could not be run:\n{said}")
     found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", said, re.MULTILINE)
-    return (found[1] if found else "") if run.exitcode == _FAILED else None
+    return (found[1] if found else "") if run.exitcode != _PASSED else None
 
 
 def _run(copy: Path, tests: list[str], out: Path) -> None:

@@ -122,6 +122,7 @@ def test_an_accepted_commit_is_not_judged_again(clone: Clone) -> None:
     for ref in ("refs/remotes/origin/main", "refs/remotes/origin/other", "refs/heads/main"):
         clone.set(ref, "x1")
         assert rules(clone.push("x2", "", MINE)) == [], ref
+        assert rules(clone.push("x2", "", MINE, "backup")) == (UNCLAIMED if ref.endswith("other") else [])
         clone.set(ref, "" if ref.endswith("other") else "m1")
     assert rules(clone.push("x2", "x1", MINE)) == [], "its old tip"
     clone.set("refs/remotes/backup/other", "x1")
@@ -580,6 +581,10 @@ def test_what_a_push_deploys(deploying: Clone, remote: str, ref: str, stale: boo
     assert rules(outcome) == (STALE if stale else [])
     for verdict in outcome.verdicts:
         assert verdict.stage == "enforce" and verdict.commit == deploying.commits["m2"] and verdict.hints
+
+
+def test_a_target_without_a_remote_may_be_pushed_to_any_address(deploying: Clone) -> None:
+    assert rules(deploying.push("m2", "m2", "refs/heads/any", str(deploying.origin))) == STALE
 
 
 def test_a_deploy_that_is_up_to_date(deploying: Clone) -> None:
