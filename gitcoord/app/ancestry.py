@@ -32,12 +32,12 @@ class Looking(View):
         super().__init__(wall, mono, boot)
         self.paths = paths
 
-    def often(self, what: "tuple[str, ...]", path: str) -> bool:
+    def often(self, what: "tuple[str, ...]") -> bool:
         """Is it worth while to answer this for all paths at once?"""
         count = self.facts.get(("asked", *what), 0)
         assert isinstance(count, int)
         self.facts["asked", *what] = count + 1
-        return count >= _FEW and path in self.paths
+        return count >= _FEW
 
 
 def read_history_fact(ctx: "Context", view: Looking, what: "tuple[str, ...]") -> bool:
@@ -105,7 +105,7 @@ def _containing(ctx: "Context", old: str, commits: "list[str]") -> "dict[str, bo
 
 def _listed(ctx: "Context", commits: "list[str]", beyond: str, how: "list[str]", *, listed: bool) -> "dict[str, bool]":
     there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None]
-    if not there or _is_shallow(ctx):
+    if _is_shallow(ctx):
         return {}
     argv = [*GIT, "rev-list", *how, "--stdin"]
     code, out, _ = run(argv, ctx.repo.env, "".join(f"{line}\n" for line in [*there, beyond]).encode())
@@ -124,7 +124,7 @@ def _at(ctx: "Context", view: Looking, tree: str, path: str) -> list[str]:
     """[mode, blob] of what lies at a path of a commit or tree."""
     known = ("tree", tree)
     if known not in view.facts:
-        if not view.often(known, path):
+        if not view.often(known):
             return lying_at(ctx, tree, path)
         view.facts[known] = _tree(ctx, tree, view.paths)
     rows = view.facts[known]
@@ -149,12 +149,13 @@ def _touching(ctx: "Context", view: Looking, commits: "list[str]", path: str) ->
     """[commit, mode, blob] of what each of these commits left at the path."""
     known = ("log", *commits)
     if known not in view.facts:
-        if not view.often(known, path):
-            return _rows(_log(ctx, commits, [path]), {path}).get(path, [])
-        view.facts[known] = _rows(_log(ctx, commits, []), view.paths)
+        if not view.often(known):
+            return _rows(_log(ctx, commits, [path])).get(path, [])
+        view.facts[known] = _rows(_log(ctx, commits, []))
     rows = view.facts[known]
     assert isinstance(rows, dict)
-    return rows.get(path, []) if path in view.paths else _rows(_log(ctx, commits, [path]), {path}).get(path, [])
+    found: list[list[str]] = rows.get(path, [])
+    return found
 
 
 def _log(ctx: "Context", commits: "list[str]", paths: "list[str]") -> "list[Step]":
@@ -162,16 +163,15 @@ def _log(ctx: "Context", commits: "list[str]", paths: "list[str]") -> "list[Step
     code, out, complaint = run(argv, ctx.repo.env)
     if code:
         _require(ctx, *(commit.lstrip("^") for commit in commits))
-        raise CouldNotJudge(f"git cannot tell the history of {', '.join(paths) or commits[0]}: {complaint}")
+        raise CouldNotJudge(f"git cannot tell the history of {commits[0][:12]}: {complaint}")
     return parse_log([out])
 
 
-def _rows(steps: "list[Step]", paths: "set[str]") -> "Rows":
+def _rows(steps: "list[Step]") -> "Rows":
     found: Rows = {}
     for step in steps:
         for change in step.changes:
-            if change.path in paths:
-                found.setdefault(change.path, []).append([step.oid, change.mode, change.blob])
+            found.setdefault(change.path, []).append([step.oid, change.mode, change.blob])
     return found
 
 
@@ -182,12 +182,11 @@ def _work(ctx: "Context", view: Looking, base: str, commit: str, path: str) -> "
 
 def _had(ctx: "Context", view: Looking, released: str, at: str, path: str, mode: str, blob: str) -> bool:
     """Did some commit since the merge base with the release have exactly its mode and blob?"""
-    if _at(ctx, view, at, path) == [mode or NOTHING, blob] and blob:
+    if _at(ctx, view, at, path) == [mode, blob] and blob:
         return True
     known = ("base", released, at)
     if known not in view.facts:
-        code, out, _ = run([*GIT, "merge-base", released, at], ctx.repo.env)
-        view.facts[known] = out.decode().strip() if not code else ""
+        view.facts[known] = run([*GIT, "merge-base", released, at], ctx.repo.env)[1].decode().strip()
     base = str(view.facts[known])
     rows = _touching(ctx, view, [at, *([f"^{base}"] if base else [])], path)
     return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
@@ -211,11 +210,10 @@ def _merged(ctx: "Context", view: Looking, ours: str, theirs: str, path: str) ->
     if known not in view.facts:
         argv = [*GIT, "merge-tree", "--write-tree", "--no-messages", ours, theirs]
         code, out, complaint = run(argv, ctx.repo.env)
-        if code not in (0, 1):
-            if "unrelated histories" not in complaint:
-                _require(ctx, ours, theirs)
-                raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare them: {complaint}")
-            code = 1
+        # git prints a tree wherever it merged, clean or not; for what is no commit its exit code may be that of a conflict.
+        if not out and "unrelated histories" not in complaint:
+            _require(ctx, ours, theirs)
+            raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare them: {complaint}")
         view.facts[known] = "" if code else out.decode().split("\n")[0]
     tree = str(view.facts[known])
     return _at(ctx, view, tree, path) if is_oid(tree) else None
@@ -237,6 +235,6 @@ def _is_telling(ctx: "Context", parent: str, path: str, blob: str) -> bool:
     """Does this version of an attributes file change what gitcoord is told?"""
     # By id: a name of the kind commit:path cannot hold a line end.
     blobs = [lying_at(ctx, parent, name)[1] if parent else "" for name in (path, ".gitattributes")]
-    read = ctx.store.read([oid or "refs/none" for oid in (*blobs, blob)])
+    read = ctx.store.read([*blobs, blob])
     old, top, new = (found.data if found is not None else b"" for found in read)
     return len(new) > _LARGE or not same_answers(old, new, top)

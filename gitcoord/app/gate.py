@@ -57,7 +57,7 @@ class Gate(Judging):
         return outcome
 
     def _moved(self, move: Move) -> Outcome:
-        known = [*([move.old] if move.old else []), *self._tracking(self.remote)] or self._tips()
+        known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 
     def _has_landed(self, move: Move) -> bool:
@@ -66,14 +66,12 @@ class Gate(Judging):
         git never fetches into a branch that is checked out, so most refusals need not ask.
         """
         here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
-        if not self.remote or move.ref != f"refs/heads/{self.sync}":
-            return False
-        if self._ctx.repo.worktree and here == f"ref: {move.ref}":
+        if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and here == f"ref: {move.ref}"):
             return False
         from gitcoord.app.deploy import git
 
-        code, out, _ = git(self._ctx, "ls-remote", "--quiet", "--", self.remote, move.ref, network=True)
-        return not code and f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
+        _, out, _ = git(self._ctx, "ls-remote", "--quiet", "--", self.remote, move.ref, network=True)
+        return f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
 
     def push(self, remote: str, moves: "list[Move]") -> Outcome:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
@@ -107,11 +105,11 @@ class Gate(Judging):
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
         """The commits whose history was accepted before. git names the sync branch's true tip; elsewhere what landed at the
         usual remote, what the remote itself has, and the sync branch here."""
-        landed = self._tracking(self.remote) if self.remote != remote or not old else []
+        before = [old] if old else []
         if is_sync:
-            return [*([old] if old else []), *landed] or self._tips()
-        there = self._ctx.store.list_refs(f"refs/remotes/{remote}/") if remote else {}
-        return [*([old] if old else []), *landed, *self._tracking(self.remote), *there.values(), *self._tips()]
+            return [*before, *(self._tracking() if self.remote != remote or not old else [])] or self._tips()
+        there = self._ctx.store.list_refs(f"refs/remotes/{remote}/")
+        return [*before, *self._tracking(), *there.values(), *self._tips()]
 
     def _refuse(self, verdict: Verdict) -> Outcome:
         return Outcome([verdict], parse_policy(()))
@@ -156,11 +154,11 @@ class Gate(Judging):
             return False
         if move.ref != LEDGER or not move.old:
             return True
-        return bool(move.new) and self._is_ancestor(move.old, move.new)
+        return self._is_ancestor(move.old, move.new)
 
     def _is_copy(self, move: Move) -> bool:
         """A push that only brings a copy of the ledger up to date, as a backup."""
-        if move.ref != LEDGER or not move.new:
+        if move.ref != LEDGER:
             return False
         chain = [move.old, move.new] if move.old else [move.new]
         return all(self._is_ancestor(old, new) for old, new in zip(chain, [*chain[1:], self._snapshot.head]))

@@ -104,13 +104,13 @@ class Judging:
         oid = self._ctx.store.target(f"refs/heads/{self.sync}")
         return [oid] if oid else []
 
-    def _tracking(self, remote: str) -> list[str]:
-        """Where the sync branch of a remote stood when it was last fetched."""
-        oid = self._ctx.store.target(f"refs/remotes/{remote}/{self.sync}") if remote else None
-        return [*([oid] if oid else []), *(self._landed if remote == self.remote else [])]
+    def _tracking(self) -> list[str]:
+        """Where the sync branch of the usual remote stood when it was last fetched, or stands by the remote's own word."""
+        oid = self._ctx.store.target(f"refs/remotes/{self.remote}/{self.sync}") if self.remote else None
+        return [*([oid] if oid else []), *self._landed]
 
     def _policy_commit(self) -> str:
-        return next(iter([*self._tips(), *self._tracking(self.remote)]), "") or self._ctx.store.target("HEAD") or ""
+        return next(filter(None, [*self._tips(), *self._tracking(), self._ctx.store.target("HEAD")]), "")
 
     def _source(self, commit: str) -> Source:
         return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
@@ -128,26 +128,22 @@ class Judging:
     # --- gathering
 
     def _steps(self, move: Move, known: "list[str]", *, strict: bool, gated: bool) -> list[Step]:
-        """The new commits, and what the result changes besides.
+        """The new commits, and on the sync branch (`strict`) what the result changes besides.
 
-        On the sync branch (`strict`) a path may differ from the old tip only by a new commit or by what landed at its remote;
-        elsewhere also by what any accepted commit has on which new ones were put. A gated ref is always a step, so that nobody
-        who may not act moves it.
+        There a path may differ from the old tip only by a new commit or by what landed at its remote. Elsewhere the new
+        commits tell all: what none of them changes is what an accepted commit has. A gated ref is always a step, so that
+        nobody who may not act moves it.
         """
         steps = [merge_changes(self._ctx, step) for step in finish_steps(start_steps(self._ctx, move.new, known))]
         steps += [Step(move.new, (), "", ())] if gated and not steps else []
-        if not move.old or move.old == move.new:
+        if not strict or not move.old:
             return steps
         touched = {change.path for step in steps for change in step.changes}
-        if strict and not self._is_ancestor(move.old, move.new):
+        if not self._is_ancestor(move.old, move.new):
             touched = set()  # a way back: what a new commit left says nothing about what the old tip had
         rest = [change for change in net_changes(self._ctx, move.old, move.new) if change.path not in touched]
-        new = {step.oid for step in steps}
-        accepted = self._tracking(self.remote)
-        if not strict:
-            accepted += [p for step in steps for p in step.parents if p not in new] or [move.new]
-        for commit in dict.fromkeys(accepted):
-            if rest and commit != move.old:
+        for commit in self._tracking():
+            if rest:
                 differs = {change.path for change in net_changes(self._ctx, commit, move.new)}
                 rest = [change for change in rest if change.path in differs]
         return [*steps, Step(move.new, (move.old,), "", tuple(rest))] if rest else steps
@@ -178,7 +174,6 @@ class Judging:
 
     def _stale(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
         """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
-        stage = self._source(self._policy_commit()).policy(()).stage("stale-deploy") if deploys else ""
         found = []
         for target, name in deploys:
             from gitcoord.app.deploy import staleness  # only deploys pay for it
@@ -186,13 +181,9 @@ class Judging:
             stale = staleness(self._ctx, self._snapshot, target, commit, remote=name, fetch=True)
             no = refusal(stale)
             if no is not None:
+                stage = self._source(self._policy_commit()).policy(()).stage("stale-deploy")
                 words = "; ".join([no.message, *details(stale)])
-                found.append(
-                    Verdict(
-                        "stale-deploy", stage, "", self.actor.agent, words, commit,
-                        hints=no.hints or ("bring it up to date: git coord sync --pull",),
-                    )
-                )  # fmt: skip
+                found.append(Verdict("stale-deploy", stage, "", self.actor.agent, words, commit, hints=no.hints))
         return found
 
     # --- validators: what they need is loaded only where the policy turns one on
@@ -211,7 +202,7 @@ class Judging:
             return outcome
         from gitcoord.app.validators_changes import on_push
 
-        landed = [*self._tips(), *self._tracking(self.remote)] if base is None else [base]
+        landed = [*self._tips(), *self._tracking()] if base is None else [base]
         found = on_push(self._ctx, self._asked(commit, outcome.policy), landed, new, direct=base is not None)
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 

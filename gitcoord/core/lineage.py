@@ -32,14 +32,12 @@ class Lineages:
             paths: dict[str, list[str]] = {}
             for path, key in keys.items():
                 paths.setdefault(key, []).append(path)
-            for _, record in sorted(state.below("lineage").items()):
+            for record in state.below("lineage").values():
                 for path in paths.get(key_of(state, Item("path", record["path"])), ()):
                     self._records.setdefault(path, []).append(record)
         else:
             for path in keys:
-                found = state.leaves(lineage_dir(state, path))
-                if found:
-                    self._records[path] = [record for _, record in sorted(found.items())]
+                self._records[path] = list(state.leaves(lineage_dir(state, path)).values())
         for records in self._records.values():
             records.sort(key=lambda record: -record["seq"])
         self._commits = {record["commit"] for records in self._records.values() for record in records}
@@ -159,7 +157,7 @@ class Lineages:
         return any(self._landed(at, later) for later in upon)
 
     def _first_touching(self, steps: "list[Step]", path: str) -> set[str]:
-        """The steps that touch a path and build on no other step that was asked for all of it. Steps come parents first.
+        """The steps that build on no other one that was asked for all of what was released there. Steps come parents first.
 
         Released work was asked only for what was released before it, so whatever builds on it is asked anew.
         """
@@ -168,10 +166,9 @@ class Lineages:
         for step in steps:
             builds = any(parent in after for parent in step.parents)
             change = _at(step, path)
-            lands = change is not None and self.source(step, change) is not None
-            if change is not None and not builds:
+            if not builds:
                 first.add(step.oid)
-            if builds or (change is not None and not lands):
+            if builds or (change is not None and self.source(step, change) is None):
                 after.add(step.oid)
         return first
 

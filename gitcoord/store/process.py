@@ -100,12 +100,22 @@ class Child:
         return self._in
 
     def send(self, data: bytes) -> None:
-        view = memoryview(data)
-        try:
-            while view:
-                view = view[posix.write(self._in, view) :]
-        except BrokenPipeError:
-            pass  # the child is gone; whoever reads its answer finds out why
+        _write(self._in, data)
+
+    def feed(self, data: bytes) -> None:
+        """Send this and close the input, on the side: the child may never read it.
+
+        The descriptor is the thread's from now on: closed here meanwhile, its number might be another file's by then.
+        """
+        from _thread import start_new_thread
+
+        own, self._in = self._in, -1
+
+        def write() -> None:
+            _write(own, data)
+            posix.close(own)
+
+        start_new_thread(write, ())
 
     def _fill(self) -> bool:
         chunk = posix.read(self._out, 65536)
@@ -179,23 +189,25 @@ class Child:
         self._out = self._err = -1
 
 
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[posix.write(fd, view) :]
+    except BrokenPipeError:
+        pass  # the child is gone; whoever reads its answer finds out why
+
+
 def run(
     argv: list[str], env: "dict[bytes, bytes]", data: bytes = b"", *, shares_terminal: bool = False
 ) -> "tuple[int, bytes, str]":
     """Run to the end: exit code, stdout, stderr."""
     child = Child(argv, env, shares_terminal=shares_terminal)
-
-    def feed() -> None:
+    if len(data) > _PIPE:
+        child.feed(data)  # more than a pipe holds: the child may wait for us to read before it takes the rest
+    else:
         child.send(data)
         child.close_input()
-
-    if len(data) > _PIPE:
-        # More than a pipe holds: the child may wait for us to read before it takes the rest.
-        from _thread import start_new_thread
-
-        start_new_thread(feed, ())
-    else:
-        feed()
     out = child.rest()
     code, complaint = child.wait(), child.complaint()
     child.close()

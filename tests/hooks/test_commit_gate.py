@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -401,7 +402,8 @@ def test_time_out_closes_the_gate(project: Project, tmp_path: Path) -> None:
     """A git that hangs: the gate gives up and refuses."""
     wrapper = tmp_path / "bin" / "git"
     wrapper.parent.mkdir()
-    wrapper.write_text('#!/bin/sh\ncase "$*" in *check-attr*) exec tail -f /dev/null;; esac\nexec /usr/bin/git "$@"\n')
+    real = shlex.quote(shutil.which("git") or "")
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *check-attr*) exec tail -f /dev/null;; esac\nexec {real} "$@"\n')
     wrapper.chmod(0o755)
     project.write({"shared/a": "new\n"})
     project.git("add", "-A")
