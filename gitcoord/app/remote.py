@@ -90,7 +90,7 @@ def _transact(
     command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
     tried: list[Step] = []
     together = True
-    for attempt in range(ATTEMPTS):
+    for _ in range(ATTEMPTS):
         step, batch_id = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "")
         if step is None and not batch_id:
             step = _step(ctx, decide, command, ahead, copied=copied)
@@ -117,7 +117,7 @@ def _transact(
         if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
             raise _error(ctx, outcome)
         if done is None and outcome.kind == LOST:
-            ctx.host.pause(0.01 * min(attempt + 1, 20))
+            ctx.host.pause(0.01)  # not longer for whoever has lost often: the others get ahead by themselves
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
 
 

@@ -18,6 +18,7 @@ from gitcoord.errors import (
 )
 from gitcoord.names import LEDGER
 from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
+from gitcoord.store.files import read_file, write_file
 from gitcoord.store.queue import Queue
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
 
 SPLIT, STUCK = "split", "stuck"
+_COURTESY_MS = 3_000
 
 
 def carry(ctx: "Context", batch_id: str) -> Outcome:
@@ -46,6 +48,7 @@ def carry(ctx: "Context", batch_id: str) -> Outcome:
 
 def _fly(ctx: "Context", batch_id: str) -> None:
     """Push the open batch. The carrier's lock is ours."""
+    let_others_go(ctx)
     with ctx.queue():
         batch = load_batch(ctx, OPEN)
         if batch is None or batch.id != batch_id:
@@ -55,9 +58,34 @@ def _fly(ctx: "Context", batch_id: str) -> None:
     began = ctx.host.mono()
     store_of(ctx).near.open(writing=True)  # the refs here will follow: that git gets ready meanwhile
     outcome = push(ctx, batch)
+    note_turn(ctx, outcome.kind, ctx.host.mono() - began)
     if outcome.kind == LANDED and LEDGER in batch.refs:
         seen_since(ctx, began)  # it landed on the ledger that we know
     _settle(ctx, batch, outcome)
+
+
+def _turn(ctx: "Context") -> "tuple[int, int]":
+    """How often this machine has lost in a row, and until when it lets others go first, on this boot's clock."""
+    boot, _, rest = read_file(ctx.scratch("turn")).decode("ascii", "replace").partition("\n")
+    words = rest.split()
+    if boot != ctx.host.boot or len(words) != 2 or not all(word.isdecimal() for word in words):
+        return 0, 0
+    return int(words[0]), int(words[1])
+
+
+def let_others_go(ctx: "Context") -> None:
+    """Whoever has just landed after losing would win again, being quickest to know; the requests here ride together then."""
+    wait = _turn(ctx)[1] - ctx.host.mono()
+    if 0 < wait <= _COURTESY_MS:
+        ctx.host.pause(wait / 1000)
+
+
+def note_turn(ctx: "Context", kind: str, took: int) -> None:
+    """Having lost so often tells how many others push: each of them has a turn before this machine's next."""
+    lost, until = _turn(ctx)
+    now = (lost + 1, 0) if kind == LOST else (0, ctx.host.mono() + min(lost * took, _COURTESY_MS) if lost else 0)
+    if kind in (LOST, LANDED) and now != (lost, until):
+        write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{now[0]} {now[1]}".encode())
 
 
 def push(ctx: "Context", batch: "Batch") -> Outcome:

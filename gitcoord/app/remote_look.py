@@ -6,7 +6,7 @@ from gitcoord.errors import (
     Unreachable,
 )
 from gitcoord.names import LEDGER, SESSIONS, TIP
-from gitcoord.store.far import LANDED, LOST, NONE
+from gitcoord.store.far import BEHIND, LANDED, LOST, NONE, Report
 from gitcoord.store.files import read_file, write_file
 from gitcoord.store.interface import SwapFailed, Update, Verify
 from gitcoord.store.process import run
@@ -16,6 +16,7 @@ from gitcoord.store.remote import RemoteStore
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.names import Oid
 
 
 CARRY_SECONDS = 90.0
@@ -35,7 +36,10 @@ def look(ctx: "Context") -> None:
     store = store_of(ctx)
     began = ctx.host.mono()
     for _ in range(STUBBORN):
+        known = store.near.resolve([LEDGER])[0]
         report = store.far.fetch()
+        if report.kind == BEHIND:
+            report = _overtaken(ctx, known)
         store.refresh()
         if report.kind != LOST:
             break
@@ -51,6 +55,23 @@ def look(ctx: "Context") -> None:
         raise unreachable(ctx, report.words)
     _follow_tip(ctx)
     _note_look(ctx, began)
+
+
+def _overtaken(ctx: "Context", known: "Oid | None") -> Report:
+    """What was fetched lacks what is here. Where the remote still has that, another look was quicker, and as good as this one.
+
+    Only a ledger that was rewound there may set this copy back; then its tip stays, as the witness.
+    """
+    far = store_of(ctx).far
+    there = far.ledger()
+    code, _, _ = run(
+        ["git", "--no-replace-objects", "merge-base", "--is-ancestor", known or "", there or ""], ctx.repo.env
+    )
+    if code == 1:
+        return far.fetch(back=True)
+    store_of(ctx).refresh()
+    moved = store_of(ctx).near.resolve([LEDGER])[0] != known
+    return Report(LANDED if moved and not code else LOST)  # lost: it has moved on, to where nobody here has been yet
 
 
 def _follow_tip(ctx: "Context") -> None:

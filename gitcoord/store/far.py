@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
-LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE = (
-    "landed", "lost", "host", "failed", "unreachable", "unknown", "none",
+LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND = (
+    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind",
 )  # fmt: skip
 
 # gitcoord's own transfers run no hooks here: what they carry was judged before.
@@ -128,21 +128,33 @@ class Far:
         code, out, complaint = run_bounded(argv, self._env, self._seconds)
         return read_report(code, out.decode("utf-8", "replace"), complaint)
 
-    def fetch(self) -> Report:
-        """Bring the ledger, claims and heartbeats up to date here. NONE where there is no ledger there."""
+    def fetch(self, *, back: bool = False) -> Report:
+        """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
+
+        BEHIND where the ledger there lacks what the one here has, unless that may go `back`: another fetch here saw a newer
+        one and was quicker, or it was rewound there.
+        """
         sessions = BRANCH_SESSIONS if self.branches else SESSIONS
-        specs = [f"+{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*"]
+        specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*"]
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
         argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
         argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]
         code, _, complaint = run_bounded(argv, self._env, self._seconds)
         if not code:
             return Report(LANDED)
+        if code == 1 and not complaint.removeprefix("error:").strip():
+            return Report(BEHIND)  # git has no words for it, being quiet
         if "couldn't find remote ref" in complaint:
             return Report(NONE, complaint)
         if "cannot lock ref" in complaint or "unable to lock" in complaint:
             return Report(LOST, complaint)  # another fetch is at work here
         return Report(UNREACHABLE, _last_words(complaint))
+
+    def ledger(self) -> "Oid | None":
+        """Where the ledger is there, by its own word."""
+        argv = [*_GIT, "ls-remote", "--quiet", "--", self.name, LEDGER]
+        code, out, _ = run_bounded(argv, self._env, self._seconds)
+        return out.decode("ascii", "replace").partition("\t")[0] or None if not code else None
 
 
 def read_report(code: int, out: str, complaint: str) -> Report:

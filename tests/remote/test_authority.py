@@ -67,6 +67,27 @@ def test_a_copy_that_is_behind_what_was_seen(fleet: Fleet, machines: list[Machin
     fleet.assert_sound()
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["another look was first", "another look comes in between"])
+def test_a_fetch_that_is_overtaken_sets_nothing_back(fleet: Fleet, machines: list[Machine], before: bool) -> None:
+    """It asks the server, and is slow; what others see there meanwhile is newer."""
+    one, two = machines
+    shutil.copytree(fleet.bare, fleet.place / "as-it-was.git")
+    assert two.claim("a", agent="bob").code == 0
+    look = f"git --git-dir={one.git_dir} fetch -q {fleet.bare} {LEDGER}:{LEDGER} '+refs/claims/*:refs/claims/*'"
+    if before:
+        one.run("sh", "-c", look)
+    slow = f"if mkdir {fleet.place}/once 2>/dev/null; then {look} 2>/dev/null; shift; set -- {fleet.place}/as-it-was.git; fi"
+    (fleet.place / "count-upload-pack").write_text(f'#!/bin/sh\n{slow}\nexec git upload-pack "$@"\n')
+    assert "bob" in one.claim("list").out
+    assert (fleet.place / "once").exists(), "the first answer is that of a while ago"
+    assert one.git("rev-parse", LEDGER, "refs/claims/path/a/@bob").split() == [
+        fleet.refs()[LEDGER],
+        fleet.refs()["refs/claims/path/a/@bob"],
+    ]
+    refused(one.claim("--json", "a", agent="alice"), "held", 1)
+    fleet.assert_sound()
+
+
 def test_nobody_is_told_that_it_still_holds_what_it_lost(fleet: Fleet, machines: list[Machine]) -> None:
     one, two = machines
     token = one.claim("--json", "a", agent="alice").json["token"]

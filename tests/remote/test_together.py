@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.app.remote_carry import let_others_go, note_turn
+from gitcoord.store.far import LANDED, LOST
 from tests.race.support import Answer, long_timeout, running, soak, wait_until
 from tests.remote.support import Fleet, Machine
+from tests.support import FakeHost, memory_context
 
 pytestmark = [pytest.mark.race, long_timeout]
 
@@ -210,3 +213,32 @@ def test_many_machines_on_one_path(fleet: Fleet) -> None:
         winner = next(out["claims"][0]["agent"] for out in outs if out["ok"])
         assert all(out["ok"] or [h["agent"] for h in out["held"]] == [winner] for out in outs), outs
     fleet.assert_sound()
+
+
+def test_machines_take_turns(tmp_path: Path) -> None:
+    """Who landed after losing lets as many others go first; who lost, or met nobody, does not wait."""
+    host = FakeHost()
+    ctx = memory_context(tmp_path, host)
+
+    def waited() -> int:
+        began = host.mono()
+        let_others_go(ctx)
+        return host.mono() - began
+
+    note_turn(ctx, LANDED, 200)
+    assert waited() == 0
+    for _ in range(3):
+        note_turn(ctx, LOST, 200)
+        assert waited() == 0
+    note_turn(ctx, LANDED, 200)
+    assert waited() == 600 and waited() == 0
+    note_turn(ctx, LANDED, 200)
+    assert waited() == 0, "nobody was quicker"
+    for _ in range(30):
+        note_turn(ctx, LOST, 900)
+    note_turn(ctx, LANDED, 900)
+    assert waited() == 3000, "but nobody waits for long"
+    note_turn(ctx, LOST, 200)
+    note_turn(ctx, LANDED, 200)
+    host.boot = "another"
+    assert waited() == 0
