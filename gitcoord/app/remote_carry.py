@@ -17,6 +17,7 @@ from gitcoord.errors import (
     Unreachable,
 )
 from gitcoord.names import LEDGER
+from gitcoord.record import NamedTuple
 from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
 from gitcoord.store.files import read_file, write_file
 from gitcoord.store.queue import Queue
@@ -64,28 +65,40 @@ def _fly(ctx: "Context", batch_id: str) -> None:
     _settle(ctx, batch, outcome)
 
 
-def _turn(ctx: "Context") -> "tuple[int, int]":
-    """How often this machine has lost in a row, and until when it lets others go first, on this boot's clock."""
+class _Turn(NamedTuple):
+    """How often this machine has lost in a row, how many others seem to push, and until when they go first."""
+
+    lost: int = 0
+    others: int = 0
+    until: int = 0  # on this boot's clock
+
+
+def _turn(ctx: "Context") -> _Turn:
     boot, _, rest = read_file(ctx.scratch("turn")).decode("ascii", "replace").partition("\n")
     words = rest.split()
-    if boot != ctx.host.boot or len(words) != 2 or not all(word.isdecimal() for word in words):
-        return 0, 0
-    return int(words[0]), int(words[1])
+    is_known = boot == ctx.host.boot and len(words) == len(_Turn()) and all(word.isdecimal() for word in words)
+    return _Turn(*map(int, words)) if is_known else _Turn()
 
 
 def let_others_go(ctx: "Context") -> None:
-    """Whoever has just landed after losing would win again, being quickest to know; the requests here ride together then."""
-    wait = _turn(ctx)[1] - ctx.host.mono()
+    """Whoever has just landed would win again and again, knowing first what is there. Requests here ride together instead."""
+    wait = _turn(ctx).until - ctx.host.mono()
     if 0 < wait <= _COURTESY_MS:
         ctx.host.pause(wait / 1000)
 
 
 def note_turn(ctx: "Context", kind: str, took: int) -> None:
-    """Having lost so often tells how many others push: each of them has a turn before this machine's next."""
-    lost, until = _turn(ctx)
-    now = (lost + 1, 0) if kind == LOST else (0, ctx.host.mono() + min(lost * took, _COURTESY_MS) if lost else 0)
-    if kind in (LOST, LANDED) and now != (lost, until):
-        write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{now[0]} {now[1]}".encode())
+    """Having lost so often before landing tells how many others push; with nobody in the way that is soon forgotten."""
+    before = _turn(ctx)
+    if kind == LOST:
+        now = before._replace(lost=before.lost + 1, until=0)
+    elif kind == LANDED:
+        others = max(before.lost, before.others * 3 // 4)
+        now = _Turn(0, others, ctx.host.mono() + min(others * took, _COURTESY_MS) if others else 0)
+    else:
+        return
+    if now != before:
+        write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{now.lost} {now.others} {now.until}".encode())
 
 
 def push(ctx: "Context", batch: "Batch") -> Outcome:
