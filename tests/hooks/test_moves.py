@@ -583,8 +583,10 @@ def test_what_a_push_deploys(deploying: Clone, remote: str, ref: str, stale: boo
         assert verdict.stage == "enforce" and verdict.commit == deploying.commits["m2"] and verdict.hints
 
 
-def test_a_target_without_a_remote_may_be_pushed_to_any_address(deploying: Clone) -> None:
-    assert rules(deploying.push("m2", "m2", "refs/heads/any", str(deploying.origin))) == STALE
+def test_a_target_without_a_remote_is_deployed_to_any_address(deploying: Clone) -> None:
+    """What landed there is not fetched from a bare address: then nobody can tell, which is no yes."""
+    with pytest.raises(CouldNotJudge, match="cannot be told"):
+        deploying.push("m2", "m2", "refs/heads/any", str(deploying.origin))
 
 
 def test_a_deploy_that_is_up_to_date(deploying: Clone) -> None:
@@ -625,6 +627,8 @@ def test_validators_speak_beside_the_judge(clone: Clone) -> None:
     assert names(clone.push("x2", "m2")) == ["unclaimed"]
     clone.commit("x3", {"z": "x\n"}, "x1")
     assert names(clone.push("x3", "x1")) == [], "the sync branch from where it is"
+    clone.commit("y1", {"z": "y\n"}, "m2")
+    assert "changelog" in names(clone.push("y1", "x1")), "also what a way back would undo"
     clone.config("")
     git(clone.top, "read-tree", clone.commits["x1"])
     assert "changelog" not in names(clone.gate().index(b"", [clone.commits["m2"]]))
