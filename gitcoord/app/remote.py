@@ -20,7 +20,7 @@ from gitcoord.app.batch import (
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
-from gitcoord.app.remote_carry import SPLIT, STUCK, carry, contains, push, push_options
+from gitcoord.app.remote_carry import SPLIT, STUCK, carry, contains, let_others_go, note_turn, push, push_options
 from gitcoord.app.remote_look import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
@@ -91,6 +91,7 @@ def _transact(
     tried: list[Step] = []
     together = True
     for _ in range(ATTEMPTS):
+        let_others_go(ctx)
         step, batch_id = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "")
         if step is None and not batch_id:
             step = _step(ctx, decide, command, ahead, copied=copied)
@@ -116,8 +117,6 @@ def _transact(
         together = together and outcome.kind not in (SPLIT, STUCK)
         if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
             raise _error(ctx, outcome)
-        if done is None and outcome.kind == LOST:
-            ctx.host.pause(0.01)  # not longer for whoever has lost often: the others get ahead by themselves
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
 
 
@@ -169,7 +168,9 @@ def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
     """A push of this request only, past those that wait: they were refused together, or a stopped process holds a lock."""
     assert step is not None
     batch = Batch("", (actor,), 0, tuple(as_move(operation) for operation in step.operations))
+    began = ctx.host.mono()
     outcome = push(ctx, batch)
+    note_turn(ctx, outcome.kind, ctx.host.mono() - began)
     if outcome.kind == LANDED and not store_of(ctx).follow(batch.moves):
         look(ctx)
     return outcome

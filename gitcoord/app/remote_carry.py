@@ -11,7 +11,7 @@ from gitcoord.app.batch import (
     store_batch,
 )
 from gitcoord.app.ledger import Commit
-from gitcoord.app.remote_look import CARRY_SECONDS, STUBBORN, look, seen_since, store_of
+from gitcoord.app.remote_look import CARRY_SECONDS, STUBBORN, look, look_once, seen_since, store_of
 from gitcoord.errors import (
     GitcoordError,
     Unreachable,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
 
 SPLIT, STUCK = "split", "stuck"
-_COURTESY_MS = 3_000
+_COURTESY_MS = 5_000
 
 
 def carry(ctx: "Context", batch_id: str) -> Outcome:
@@ -49,7 +49,6 @@ def carry(ctx: "Context", batch_id: str) -> Outcome:
 
 def _fly(ctx: "Context", batch_id: str) -> None:
     """Push the open batch. The carrier's lock is ours."""
-    let_others_go(ctx)
     with ctx.queue():
         batch = load_batch(ctx, OPEN)
         if batch is None or batch.id != batch_id:
@@ -81,22 +80,33 @@ def _turn(ctx: "Context") -> _Turn:
 
 
 def let_others_go(ctx: "Context") -> None:
-    """Whoever has just landed would win again and again, knowing first what is there. Requests here ride together instead."""
-    wait = _turn(ctx).until - ctx.host.mono()
+    """Wait for this machine's turn, and then look: while others push all the time, what is decided before is lost.
+
+    All requests of the machine wait for the same moment, so one look serves them, and they ride together.
+    """
+    until = _turn(ctx).until
+    wait = until - ctx.host.mono()
     if 0 < wait <= _COURTESY_MS:
         ctx.host.pause(wait / 1000)
+        look_once(ctx, until)
 
 
 def note_turn(ctx: "Context", kind: str, took: int) -> None:
-    """Having lost so often before landing tells how many others push; with nobody in the way that is soon forgotten."""
+    """Having lost so often tells how many others push. Each of them has a turn before this machine's next.
+
+    Whoever has landed would win again and again, knowing first what is there; whoever has lost would meet those who lost to the
+    same one. With nobody in the way that is soon forgotten.
+    """
     before = _turn(ctx)
     if kind == LOST:
-        now = before._replace(lost=before.lost + 1, until=0)
+        lost, others = before.lost + 1, max(before.lost + 1, before.others)
+        share = int(ctx.host.random()[:4], 16) / 0x10000
     elif kind == LANDED:
-        others = max(before.lost, before.others * 3 // 4)
-        now = _Turn(0, others, ctx.host.mono() + min(others * took, _COURTESY_MS) if others else 0)
+        lost, others, share = 0, max(before.lost, before.others * 3 // 4), 1.0
     else:
         return
+    wait = min(others * took, _COURTESY_MS)
+    now = _Turn(lost, others, ctx.host.mono() + round(wait * share) if others else 0)
     if now != before:
         write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{now.lost} {now.others} {now.until}".encode())
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.app import remote_carry
 from gitcoord.app.remote_carry import let_others_go, note_turn
 from gitcoord.store.far import LANDED, LOST
 from tests.race.support import Answer, long_timeout, running, soak, wait_until
@@ -215,10 +216,12 @@ def test_many_machines_on_one_path(fleet: Fleet) -> None:
     fleet.assert_sound()
 
 
-def test_machines_take_turns(tmp_path: Path) -> None:
-    """Who landed after losing lets as many others go first, and fewer each time that nobody was in the way."""
+def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who landed after losing lets as many others go first, fewer each time that nobody was in the way; who lost, up to as many."""
     host = FakeHost()
     ctx = memory_context(tmp_path, host)
+    looks: list[int] = []
+    monkeypatch.setattr(remote_carry, "look_once", lambda _, since: looks.append(host.mono() - since))
 
     def waited() -> int:
         began = host.mono()
@@ -226,17 +229,19 @@ def test_machines_take_turns(tmp_path: Path) -> None:
         return host.mono() - began
 
     note_turn(ctx, LANDED, 200)
-    assert waited() == 0
-    for _ in range(4):
+    assert waited() == 0 and not looks
+    host.drawn = int("c" * 32, 16)  # three quarters of the way, and more
+    for lost in range(1, 5):
         note_turn(ctx, LOST, 200)
-        assert waited() == 0
+        assert 150 * lost <= waited() <= 200 * lost
+    assert looks == [0] * 4, "what was known before the wait is old"
     for wait in (800, 600, 400, 200, 0):
         note_turn(ctx, LANDED, 200)
         assert (waited(), waited()) == (wait, 0)
     for _ in range(30):
         note_turn(ctx, LOST, 900)
     note_turn(ctx, LANDED, 900)
-    assert waited() == 3000, "nobody waits for long"
+    assert waited() == 5000, "nobody waits for long"
     note_turn(ctx, LANDED, 900)
     host.boot = "another"
     assert waited() == 0
