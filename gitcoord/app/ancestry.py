@@ -235,6 +235,6 @@ def _is_telling(ctx: "Context", parent: str, path: str, blob: str) -> bool:
     """Does this version of an attributes file change what gitcoord is told?"""
     # By id: a name of the kind commit:path cannot hold a line end.
     blobs = [lying_at(ctx, parent, name)[1] if parent else "" for name in (path, ".gitattributes")]
-    read = ctx.store.read([*blobs, blob])
+    read = ctx.store.read([oid or "refs/none" for oid in (*blobs, blob)])
     old, top, new = (found.data if found is not None else b"" for found in read)
     return len(new) > _LARGE or not same_answers(old, new, top)

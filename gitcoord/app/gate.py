@@ -108,7 +108,7 @@ class Gate(Judging):
         before = [old] if old else []
         if is_sync:
             return [*before, *(self._tracking() if self.remote != remote or not old else [])] or self._tips()
-        there = self._ctx.store.list_refs(f"refs/remotes/{remote}/")
+        there = self._ctx.store.list_refs(f"refs/remotes/{remote}/") if remote else {}
         return [*before, *self._tracking(), *there.values(), *self._tips()]
 
     def _refuse(self, verdict: Verdict) -> Outcome:

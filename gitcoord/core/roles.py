@@ -48,7 +48,7 @@ def out_of_role(state: "State", policy: "Policy", actor: "Actor", agent: str, pa
     role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
     profile = policy.roles.get(role, Role())
     scratch = profile.scratch.replace("{agent}", agent)
-    if covers(key_of(state, Item("path", scratch)), key_of(state, Item("path", path))):
+    if scratch and covers(key_of(state, Item("path", scratch)), key_of(state, Item("path", path))):
         return ""
     if profile.readonly:
         where = f": it writes only below {printable(scratch)}" if scratch else ""
