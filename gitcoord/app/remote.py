@@ -170,7 +170,7 @@ def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
     batch = Batch("", (actor,), 0, tuple(as_move(operation) for operation in step.operations))
     began = ctx.host.mono()
     outcome = push(ctx, batch)
-    note_turn(ctx, outcome.kind, ctx.host.mono() - began)
+    note_turn(ctx, outcome.kind, ctx.host.mono() - began, step.head)
     if outcome.kind == LANDED and not store_of(ctx).follow(batch.moves):
         look(ctx)
     return outcome

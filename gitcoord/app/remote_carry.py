@@ -16,10 +16,10 @@ from gitcoord.errors import (
     GitcoordError,
     Unreachable,
 )
-from gitcoord.names import LEDGER
+from gitcoord.names import LEDGER, SESSIONS
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
-from gitcoord.store.files import read_file, write_file
+from gitcoord.store.files import list_files, read_file, write_file
 from gitcoord.store.queue import Queue
 
 TYPE_CHECKING = False
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SPLIT, STUCK = "split", "stuck"
 _COURTESY_MS = 5_000
+_MOST = 8
+_STREAK = 3
 
 
 def carry(ctx: "Context", batch_id: str) -> Outcome:
@@ -58,25 +60,32 @@ def _fly(ctx: "Context", batch_id: str) -> None:
     began = ctx.host.mono()
     store_of(ctx).near.open(writing=True)  # the refs here will follow: that git gets ready meanwhile
     outcome = push(ctx, batch)
-    note_turn(ctx, outcome.kind, ctx.host.mono() - began)
+    if any(m.ref == LEDGER and m.new != m.expected for m in batch.moves):  # nobody races for a heartbeat
+        note_turn(ctx, outcome.kind, ctx.host.mono() - began, batch.refs[LEDGER] or "-")
     if outcome.kind == LANDED and LEDGER in batch.refs:
         seen_since(ctx, began)  # it landed on the ledger that we know
     _settle(ctx, batch, outcome)
 
 
 class _Turn(NamedTuple):
-    """How often this machine has lost in a row, how many others seem to push, and until when they go first."""
-
-    lost: int = 0
-    others: int = 0
-    until: int = 0  # on this boot's clock
+    lost: int = 0  # in a row
+    others: int = 0  # seem to push
+    won: int = 0  # in a row
+    until: int = 0  # others go first, on this boot's clock
+    head: str = "-"  # the ledger when this clone last landed
 
 
 def _turn(ctx: "Context") -> _Turn:
     boot, _, rest = read_file(ctx.scratch("turn")).decode("ascii", "replace").partition("\n")
     words = rest.split()
-    is_known = boot == ctx.host.boot and len(words) == len(_Turn()) and all(word.isdecimal() for word in words)
-    return _Turn(*map(int, words)) if is_known else _Turn()
+    if boot != ctx.host.boot or len(words) != len(_Turn()) or not all(word.isdecimal() for word in words[:-1]):
+        return _Turn()
+    lost, others, won, until = map(int, words[:-1])
+    return _Turn(lost, others, won, until, words[-1])
+
+
+def _keep(ctx: "Context", turn: _Turn) -> None:
+    write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{' '.join(map(str, turn))}".encode())
 
 
 def let_others_go(ctx: "Context") -> None:
@@ -84,31 +93,43 @@ def let_others_go(ctx: "Context") -> None:
 
     All requests of the machine wait for the same moment, so one look serves them, and they ride together.
     """
-    until = _turn(ctx).until
-    wait = until - ctx.host.mono()
-    if 0 < wait <= _COURTESY_MS:
-        ctx.host.pause(wait / 1000)
-        look_once(ctx, until)
+    turn = _turn(ctx)
+    wait = turn.until - ctx.host.mono()
+    if not 0 < wait <= _COURTESY_MS:
+        return
+    ctx.host.pause(wait / 1000)
+    look_once(ctx, turn.until)
+    now = _turn(ctx)
+    if now == turn:
+        unused = not turn.lost and turn.head == ctx.store.target(LEDGER)
+        _keep(ctx, turn._replace(until=0, others=max(0, turn.others - 1) if unused else turn.others))
 
 
-def note_turn(ctx: "Context", kind: str, took: int) -> None:
-    """Having lost so often tells how many others push. Each of them has a turn before this machine's next.
+def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
+    """Having lost so often tells how many others push: each of them gets a turn when this machine has landed.
 
-    Whoever has landed would win again and again, knowing first what is there; whoever has lost would meet those who lost to the
-    same one. With nobody in the way that is soon forgotten.
+    Whoever has landed would win again and again, knowing first what is there; and whoever is slow would never be heard of, so
+    who wins thrice in a row waits a little too where others are about. A wait that nobody used is shorter the next time.
     """
     before = _turn(ctx)
     if kind == LOST:
-        lost, others = before.lost + 1, max(before.lost + 1, before.others)
-        share = int(ctx.host.random()[:4], 16) / 0x10000
+        lost = before.lost + 1
+        wait = took * int(ctx.host.random()[:4], 16) // 0x10000  # or those who lost to the same one meet again
+        _keep(ctx, _Turn(lost, min(max(lost, before.others), _MOST), 0, ctx.host.mono() + wait, "-"))
     elif kind == LANDED:
-        lost, others, share = 0, max(before.lost, before.others * 3 // 4), 1.0
-    else:
-        return
-    wait = min(others * took, _COURTESY_MS)
-    now = _Turn(lost, others, ctx.host.mono() + round(wait * share) if others else 0)
-    if now != before:
-        write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{now.lost} {now.others} {now.until}".encode())
+        won, others = before.won + 1, max(min(before.lost, _MOST), before.others)
+        wait = 2 * others * took
+        if won >= _STREAK:
+            won, wait = 0, max(wait, _STREAK * took) if _others_are_about(ctx) else wait
+        now = _Turn(0, others, won, ctx.host.mono() + min(wait, _COURTESY_MS) if wait else 0, head if wait else "-")
+        if now != before:
+            _keep(ctx, now)
+
+
+def _others_are_about(ctx: "Context") -> bool:
+    """Has an agent a session that never acted in this clone?"""
+    here = list_files(ctx.scratch("beats"))
+    return any(ref.removeprefix(SESSIONS) not in here for ref in ctx.store.list_refs(SESSIONS))
 
 
 def push(ctx: "Context", batch: "Batch") -> Outcome:

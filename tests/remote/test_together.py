@@ -14,10 +14,13 @@ import pytest
 
 from gitcoord.app import remote_carry
 from gitcoord.app.remote_carry import let_others_go, note_turn
+from gitcoord.app.sessions import start
+from gitcoord.core.sessions import Actor
+from gitcoord.names import LEDGER
 from gitcoord.store.far import LANDED, LOST
 from tests.race.support import Answer, long_timeout, running, soak, wait_until
 from tests.remote.support import Fleet, Machine
-from tests.support import FakeHost, memory_context
+from tests.support import FakeHost, memory_ledger
 
 pytestmark = [pytest.mark.race, long_timeout]
 
@@ -217,31 +220,58 @@ def test_many_machines_on_one_path(fleet: Fleet) -> None:
 
 
 def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who landed after losing lets as many others go first, fewer each time that nobody was in the way; who lost, up to as many."""
+    """Who landed after losing lets as many others go first; who lost waits a little; a wait that nobody used gets shorter."""
     host = FakeHost()
-    ctx = memory_context(tmp_path, host)
+    ctx = memory_ledger(tmp_path, host)
     looks: list[int] = []
     monkeypatch.setattr(remote_carry, "look_once", lambda _, since: looks.append(host.mono() - since))
+    ours = ctx.store.target(LEDGER) or ""
 
     def waited() -> int:
         began = host.mono()
         let_others_go(ctx)
         return host.mono() - began
 
-    note_turn(ctx, LANDED, 200)
+    note_turn(ctx, LANDED, 200, ours)
     assert waited() == 0 and not looks
     host.drawn = int("c" * 32, 16)  # three quarters of the way, and more
-    for lost in range(1, 5):
+    for _ in range(3):
         note_turn(ctx, LOST, 200)
-        assert 150 * lost <= waited() <= 200 * lost
-    assert looks == [0] * 4, "what was known before the wait is old"
-    for wait in (800, 600, 400, 200, 0):
-        note_turn(ctx, LANDED, 200)
+        assert 150 <= waited() <= 200
+    assert looks == [0] * 3, "what was known before the wait is old"
+    note_turn(ctx, LANDED, 200, "f" * 40)  # another has landed since
+    assert (waited(), waited()) == (1200, 0)
+    for wait in (1200, 800, 400, 0):
+        note_turn(ctx, LANDED, 200, ours)
         assert (waited(), waited()) == (wait, 0)
     for _ in range(30):
         note_turn(ctx, LOST, 900)
-    note_turn(ctx, LANDED, 900)
+    note_turn(ctx, LANDED, 900, ours)
     assert waited() == 5000, "nobody waits for long"
-    note_turn(ctx, LANDED, 900)
+    note_turn(ctx, LANDED, 900, ours)
     host.boot = "another"
     assert waited() == 0
+
+
+def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be too slow to land anything, and nobody would ever hear of them."""
+    host = FakeHost()
+    ctx = memory_ledger(tmp_path, host)
+    monkeypatch.setattr(remote_carry, "look_once", lambda *_: None)
+
+    def waits() -> list[int]:
+        found = []
+        for _ in range(6):
+            note_turn(ctx, LANDED, 100, "head")
+            began = host.mono()
+            let_others_go(ctx)
+            found.append(host.mono() - began)
+        return found
+
+    assert waits() == [0] * 6, "alone"
+    start(ctx, Actor("alice"))
+    Path(ctx.scratch("beats/alice")).parent.mkdir(exist_ok=True)
+    Path(ctx.scratch("beats/alice")).touch()
+    assert waits() == [0] * 6, "an agent of this clone"
+    start(ctx, Actor("bob"))
+    assert waits() == [0, 0, 300] * 2
