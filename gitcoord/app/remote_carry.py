@@ -114,8 +114,9 @@ def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
     before = _turn(ctx)
     if kind == LOST:
         lost = before.lost + 1
-        wait = took * int(ctx.host.random()[:4], 16) // 0x10000  # or those who lost to the same one meet again
-        _keep(ctx, _Turn(lost, min(max(lost, before.others), _MOST), 0, ctx.host.mono() + wait, "-"))
+        # Who loses again meets those who lost to the same one, unless each waits for a while of its own.
+        wait = took * int(ctx.host.random()[:4], 16) // 0x10000 if before.lost else 0
+        _keep(ctx, _Turn(lost, min(max(lost, before.others), _MOST), 0, ctx.host.mono() + wait if wait else 0))
     elif kind == LANDED:
         won, others = before.won + 1, max(min(before.lost, _MOST), before.others)
         wait = 2 * others * took
