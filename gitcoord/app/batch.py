@@ -71,12 +71,12 @@ def store_batch(ctx: "Context", name: str, batch: "Batch | None") -> None:
 
 
 def overlay(ctx: "Context") -> "dict[RefName, Oid | None]":
-    """The refs as they will be if all that waits lands."""
+    """The refs that will be elsewhere if all that waits lands. What is only verified is where it is: it may have moved on."""
     refs: dict[RefName, Oid | None] = {}
     for name in (FLYING, OPEN):
         batch = load_batch(ctx, name)
         if batch is not None:
-            refs.update(batch.refs)
+            refs.update({m.ref: m.new for m in batch.moves if m.new != m.expected})
     return refs
 
 

@@ -116,9 +116,10 @@ def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
         lost = before.lost + 1
         # Who loses again meets those who lost to the same one, unless each waits for a while of its own.
         wait = took * int(ctx.host.random()[:4], 16) // 0x10000 if before.lost else 0
-        _keep(ctx, _Turn(lost, min(max(lost, before.others), _MOST), 0, ctx.host.mono() + wait if wait else 0))
+        others = max(min(lost, _MOST), before.others) if before.lost else before.others  # once may be by chance
+        _keep(ctx, _Turn(lost, others, 0, ctx.host.mono() + wait if wait else 0))
     elif kind == LANDED:
-        won, others = before.won + 1, max(min(before.lost, _MOST), before.others)
+        won, others = before.won + 1, before.others
         wait = 2 * others * took
         if won >= _STREAK:
             won, wait = 0, max(wait, _STREAK * took) if _others_are_about(ctx) else wait

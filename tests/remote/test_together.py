@@ -219,6 +219,24 @@ def test_many_machines_on_one_path(fleet: Fleet) -> None:
     fleet.assert_sound()
 
 
+def test_a_heartbeat_that_waits_is_in_nobodys_way(fleet: Fleet) -> None:
+    """It was made on a ledger that has moved on since: it is lost, and what comes after it is decided on what is there."""
+    one, two = fleet.joined()
+    assert one.claim("a", agent="alice").code == 0
+    held = {ref: one.git("rev-parse", ref) for ref in (LEDGER, "refs/gitcoord/sessions/alice")}
+    moves = [
+        [LEDGER, held[LEDGER], held[LEDGER]],
+        ["refs/gitcoord/sessions/alice", held["refs/gitcoord/sessions/alice"], ""],
+    ]
+    assert two.claim("src/db.py", agent="bob").code == 0
+    assert "bob" in one.claim("list").out
+    waits = {"agents": ["alice"], "id": "0" * 16, "moves": moves, "since": 0, "v": 1}
+    (one.git_dir / "gitcoord/batch/open").write_text(json.dumps(waits, sort_keys=True, separators=(",", ":")))
+    assert one.claim("src/app.py", agent="carol").code == 0
+    assert one.git("rev-parse", "refs/gitcoord/sessions/alice") == held["refs/gitcoord/sessions/alice"]
+    fleet.assert_sound()
+
+
 def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who landed after losing lets as many others go first; who lost waits a little; a wait that nobody used gets shorter."""
     host = FakeHost()

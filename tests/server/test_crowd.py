@@ -33,7 +33,7 @@ def test_many_agents_and_git_gc(served: Served, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     # All want the same two, and each one of its own: lost races and requests that ride together.
-    order: dict[str, Any] = {"count": soak(2, 40), "seconds": soak(20, 1200)}
+    order: dict[str, Any] = {"count": soak(2, 12), "seconds": soak(20, 1200)}
     with contextlib.ExitStack() as stack:
         contenders = []
         for number in range(agents):
