@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
 
 SPLIT, STUCK = "split", "stuck"
-_COURTESY_MS = 5_000
+_COURTESY_MS = 20_000
 _MOST = 8
 _STREAK = 3
 

@@ -265,9 +265,9 @@ def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         note_turn(ctx, LANDED, 200, ours)
         assert (waited(), waited()) == (wait, 0)
     for _ in range(30):
-        note_turn(ctx, LOST, 900)
-    note_turn(ctx, LANDED, 900, ours)
-    assert waited() == 5000, "nobody waits for long"
+        note_turn(ctx, LOST, 4000)
+    note_turn(ctx, LANDED, 4000, ours)
+    assert waited() == 20_000, "nobody waits for ever"
     note_turn(ctx, LANDED, 900, ours)
     host.boot = "another"
     assert waited() == 0
