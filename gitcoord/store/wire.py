@@ -69,14 +69,17 @@ class Wire(Far):
         known = all(m.new is None or m.new == m.expected or m.new in self._written for m in moves)
         if not (self.atomic and known and all(len(m.new or m.expected or "") == 40 for m in moves)):
             return super()._push(moves, options)
-        if self._open is None or self._open.options != options:
-            self.connect(options)
-        connection, self._open = self._open, None
+        ahead = self._open is not None and self._open.options == options
+        connection = self._connection(options)
         if connection is None:
             return super()._push(moves, options)
         wanted = {self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}
         objects = [ShaFile.from_raw_string(_TYPES[kind], data) for kind, data in self._written.values()]
         report = connection.push(wanted, objects, self._seconds)
+        if report.kind == LOST and ahead and not connection.sent:
+            # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.
+            connection = self._connection(options)
+            report = connection.push(wanted, objects, self._seconds) if connection is not None else report
         if report.kind in (UNKNOWN, SILENT, UNREACHABLE):
             self._client = None
         if report.kind == SILENT:
@@ -86,6 +89,13 @@ class Wire(Far):
         if report.kind != UNKNOWN:
             self._written.clear()
         return report
+
+    def _connection(self, options: "tuple[str, ...]") -> "_Connection | None":
+        """The one that was opened ahead, or a new one."""
+        if self._open is None or self._open.options != options:
+            self.connect(options)
+        connection, self._open = self._open, None
+        return connection
 
     def _address(self) -> "tuple[GitClient | None, str]":
         if self._client is None:
@@ -145,7 +155,7 @@ class _Connection:
         self._heard: list[bytes] = []
         self._lock = Lock()
         self._ready, self._over = Event(), Event()
-        self._sent = self._left = False
+        self.sent = self._left = False
         self._report: Report | None = None
         # A dulwich that has no such part is as good: the answer comes with the end of the push.
         self._tail = getattr(client, "_handle_receive_pack_tail", None)
@@ -161,7 +171,7 @@ class _Connection:
         with self._lock:
             self._left = True
             words = f"no answer within {seconds:.0f} seconds"
-            return self._report or Report(UNKNOWN if self._sent else SILENT, words)
+            return self._report or Report(UNKNOWN if self.sent else SILENT, words)
 
     def hang_up(self) -> None:
         with self._lock:
@@ -182,7 +192,7 @@ class _Connection:
         except (
             Exception
         ) as error:  # each transport has errors of its own kinds, for passwords and broken connections too
-            self._tell(Report(UNKNOWN if self._sent else UNREACHABLE, f"{type(error).__name__}: {error}"))
+            self._tell(Report(UNKNOWN if self.sent else UNREACHABLE, f"{type(error).__name__}: {error}"))
 
     def _finish(self, *words: Any, **named: Any) -> Any:
         """Once the server has reported, its refs are where they are: nobody waits for its last hooks and housekeeping."""
@@ -222,7 +232,7 @@ class _Connection:
         with self._lock:
             if self._left:
                 raise _HungUp
-            self._sent = True
+            self.sent = True
         changed = {ref: m for ref, m in self._wanted.items() if m.new != m.expected}
         return {ref: m.new.encode() if m.new else ZERO_SHA for ref, m in changed.items()}
 

@@ -4,7 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
+from typing import Any
 
+import pytest
+
+from gitcoord.store.far import LANDED, LOST, Move
+from gitcoord.store.wire import Wire, _Connection
 from tests.race.support import Project, wait_until
 from tests.remote.support import Fleet
 
@@ -69,6 +75,32 @@ def watched(fleet: Fleet) -> "dict[str, str]":
     (shim / "git").write_text(f'#!/bin/sh\n{trace}\nexec {real} "$@"\n')
     (shim / "git").chmod(0o755)
     return {"PATH": f"{shim}:{fleet.env['PATH']}"}
+
+
+def test_what_was_told_ahead_may_be_old(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It connected, then another of its machine landed, on whose work its own stands: that is no lost race."""
+    one, _ = fleet.joined()
+    ref = "refs/gitcoord/sessions/zoe"
+    beats = [subprocess.run(
+        ["git", "hash-object", "-w", "--stdin"], input=text, cwd=one.repo, capture_output=True, text=True, check=True
+    ).stdout.strip() for text in ("1", "2")]  # fmt: skip
+    told = Event()
+    update = _Connection._update
+
+    def noting(self: _Connection, there: dict[Any, Any]) -> dict[Any, Any]:
+        told.set()
+        return update(self, there)
+
+    monkeypatch.setattr(_Connection, "_update", noting)
+    env = {**one.env, "GIT_DIR": str(one.git_dir)}
+    wire = Wire({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, "origin")
+    wire.wrote(beats[1], "blob", b"2")
+    wire.connect()
+    assert told.wait(60)
+    one.git("push", "-q", "origin", f"{beats[0]}:{ref}")
+    assert wire.push([Move(ref, beats[0], beats[1])]).kind == LANDED
+    assert fleet.refs()[ref] == beats[1]
+    assert wire.push([Move(ref, beats[0], beats[1])]).kind == LOST, "and this is one"
 
 
 def test_swaps_without_a_git_push(fleet: Fleet) -> None:
