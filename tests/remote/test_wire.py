@@ -100,7 +100,7 @@ def test_what_was_told_ahead_may_be_old(fleet: Fleet, monkeypatch: pytest.Monkey
     one.git("push", "-q", "origin", f"{beats[0]}:{ref}")
     assert wire.push([Move(ref, beats[0], beats[1])]).kind == LANDED
     assert fleet.refs()[ref] == beats[1]
-    assert wire.push([Move(ref, beats[0], beats[1])]).kind == LOST, "and this is one"
+    assert wire.push([Move(ref, beats[0], None)]).kind == LOST, "and this is one"
 
 
 def test_swaps_without_a_git_push(fleet: Fleet) -> None:
