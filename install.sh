@@ -478,8 +478,8 @@ test_checkout() {
         set -- --timeout=7200 "$@"
     fi
     [ -n "$soak" ] || test_place
-    # More workers than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
-    step "pytest" pytest -n "$((2 * $(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2)))" --dist worksteal "$@"
+    # One worker more than processors, since many tests wait for something; a word of your own (-n 0, say) counts more.
+    step "pytest" pytest -n "$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || say 2) + 1))" --dist worksteal "$@"
     [ -z "$failed" ] || die "failed:$failed"
     say "" "all passed"
 }
