@@ -20,10 +20,11 @@ from gitcoord.app.batch import (
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
-from gitcoord.app.remote_carry import SPLIT, STUCK, carry, contains, let_others_go, note_turn, push, push_options
+from gitcoord.app.remote_carry import SPLIT, STUCK, carry, contains, push, push_options
 from gitcoord.app.remote_look import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
+from gitcoord.app.turns import let_others_go, note_turn
 from gitcoord.core.events import Decision
 from gitcoord.errors import (
     Contention,

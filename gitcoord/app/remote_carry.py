@@ -11,15 +11,14 @@ from gitcoord.app.batch import (
     store_batch,
 )
 from gitcoord.app.ledger import Commit
-from gitcoord.app.remote_look import CARRY_SECONDS, STUBBORN, look, look_once, seen_since, store_of
+from gitcoord.app.remote_look import CARRY_SECONDS, STUBBORN, look, seen_since, store_of
+from gitcoord.app.turns import note_turn
 from gitcoord.errors import (
     GitcoordError,
     Unreachable,
 )
-from gitcoord.names import LEDGER, SESSIONS
-from gitcoord.record import NamedTuple
+from gitcoord.names import LEDGER
 from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
-from gitcoord.store.files import list_files, read_file, write_file
 from gitcoord.store.queue import Queue
 
 TYPE_CHECKING = False
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
 
 SPLIT, STUCK = "split", "stuck"
-_COURTESY_MS = 20_000
-_MOST = 8
-_STREAK = 3
 
 
 def carry(ctx: "Context", batch_id: str) -> Outcome:
@@ -65,73 +61,6 @@ def _fly(ctx: "Context", batch_id: str) -> None:
     if outcome.kind == LANDED and LEDGER in batch.refs:
         seen_since(ctx, began)  # it landed on the ledger that we know
     _settle(ctx, batch, outcome)
-
-
-class _Turn(NamedTuple):
-    lost: int = 0  # in a row
-    others: int = 0  # seem to push
-    won: int = 0  # in a row
-    until: int = 0  # others go first, on this boot's clock
-    head: str = "-"  # the ledger when this clone last landed
-
-
-def _turn(ctx: "Context") -> _Turn:
-    boot, _, rest = read_file(ctx.scratch("turn")).decode("ascii", "replace").partition("\n")
-    words = rest.split()
-    if boot != ctx.host.boot or len(words) != len(_Turn()) or not all(word.isdecimal() for word in words[:-1]):
-        return _Turn()
-    lost, others, won, until = map(int, words[:-1])
-    return _Turn(lost, others, won, until, words[-1])
-
-
-def _keep(ctx: "Context", turn: _Turn) -> None:
-    write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{' '.join(map(str, turn))}".encode())
-
-
-def let_others_go(ctx: "Context") -> None:
-    """Wait for this machine's turn, and then look: while others push all the time, what is decided before is lost.
-
-    All requests of the machine wait for the same moment, so one look serves them, and they ride together.
-    """
-    turn = _turn(ctx)
-    wait = turn.until - ctx.host.mono()
-    if not 0 < wait <= _COURTESY_MS:
-        return
-    ctx.host.pause(wait / 1000)
-    look_once(ctx, turn.until)
-    now = _turn(ctx)
-    if now == turn:
-        unused = not turn.lost and turn.head == ctx.store.target(LEDGER)
-        _keep(ctx, turn._replace(until=0, others=max(0, turn.others - 1) if unused else turn.others))
-
-
-def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
-    """Having lost so often tells how many others push: each of them gets a turn when this machine has landed.
-
-    Whoever has landed would win again and again, knowing first what is there; and whoever is slow would never be heard of, so
-    who wins thrice in a row waits a little too where others are about. A wait that nobody used is shorter the next time.
-    """
-    before = _turn(ctx)
-    if kind == LOST:
-        lost = before.lost + 1
-        # Who loses again meets those who lost to the same one, unless each waits for a while of its own.
-        wait = took * int(ctx.host.random()[:4], 16) // 0x10000 if before.lost else 0
-        others = max(min(lost, _MOST), before.others) if before.lost else before.others  # once may be by chance
-        _keep(ctx, _Turn(lost, others, 0, ctx.host.mono() + wait if wait else 0))
-    elif kind == LANDED:
-        won, others = before.won + 1, before.others
-        wait = 2 * others * took
-        if won >= _STREAK:
-            won, wait = 0, max(wait, _STREAK * took) if _others_are_about(ctx) else wait
-        now = _Turn(0, others, won, ctx.host.mono() + min(wait, _COURTESY_MS) if wait else 0, head if wait else "-")
-        if now != before:
-            _keep(ctx, now)
-
-
-def _others_are_about(ctx: "Context") -> bool:
-    """Has an agent a session that never acted in this clone?"""
-    here = list_files(ctx.scratch("beats"))
-    return any(ref.removeprefix(SESSIONS) not in here for ref in ctx.store.list_refs(SESSIONS))
 
 
 def push(ctx: "Context", batch: "Batch") -> Outcome:

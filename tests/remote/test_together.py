@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app import remote_carry
-from gitcoord.app.remote_carry import let_others_go, note_turn
+from gitcoord.app import turns
 from gitcoord.app.sessions import start
+from gitcoord.app.turns import let_others_go, note_turn
 from gitcoord.core.sessions import Actor
 from gitcoord.names import LEDGER
 from gitcoord.store.far import LANDED, LOST
@@ -242,7 +242,7 @@ def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     host = FakeHost()
     ctx = memory_ledger(tmp_path, host)
     looks: list[int] = []
-    monkeypatch.setattr(remote_carry, "look_once", lambda _, since: looks.append(host.mono() - since))
+    monkeypatch.setattr(turns, "look_once", lambda _, since: looks.append(host.mono() - since))
     ours = ctx.store.target(LEDGER) or ""
 
     def waited() -> int:
@@ -277,7 +277,7 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
     """They may be too slow to land anything, and nobody would ever hear of them."""
     host = FakeHost()
     ctx = memory_ledger(tmp_path, host)
-    monkeypatch.setattr(remote_carry, "look_once", lambda *_: None)
+    monkeypatch.setattr(turns, "look_once", lambda *_: None)
 
     def waits() -> list[int]:
         found = []

@@ -140,7 +140,7 @@ def version(json: Json = False) -> int:
 
 # Where each command is: only what is asked for is loaded, which is most of what a short command costs.
 _MODULES = {
-    "coord": "init run dispatch",
+    "coord": "init run dispatch guard mcp demo version",
     "views": "status agents log fsck resources",
     "control": "kill revive halt unhalt sweep",
     "gates": "gate approvals approve deny role",
@@ -151,7 +151,6 @@ _MODULES = {
     "watching": "watch",
     "effects": "once",
 }
-_LAST = {"coord": "guard mcp demo version"}
 _APPS = {"policy": "gates", "worktree": "work", "server": "server"}
 _LAUNCHES = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
@@ -160,17 +159,16 @@ def make_app(only: str = "") -> typer.Typer:
     """The whole command line, or that of one command."""
     app = new_app("coord", "Coordinate the writers of one repository: sessions, kill switch, ledger.")
     app.callback()(lambda: None)  # a group, also with one command
-    _add(app, _MODULES, only)
+    _add(app, only)
     add_verbs(app, {name: verb for name, verb in COORD.items() if only in ("", name.partition(" ")[0])}, GROUPS)
     for name, module in _APPS.items():
         if only in ("", name):
             app.add_typer(getattr(_load(module), name), name=name)
-    _add(app, _LAST, only)
     return app
 
 
-def _add(app: typer.Typer, modules: dict[str, str], only: str) -> None:
-    for module, names in modules.items():
+def _add(app: typer.Typer, only: str) -> None:
+    for module, names in _MODULES.items():
         for name in names.split():
             if only in ("", name):
                 settings = _LAUNCHES if name in ("run", "dispatch") else None
@@ -182,10 +180,6 @@ def _load(module: str) -> Any:
 
 
 def main(words: list[str]) -> int:
-    known = {
-        *" ".join([*_MODULES.values(), *_LAST.values()]).split(),
-        *_APPS,
-        *(name.partition(" ")[0] for name in COORD),
-    }
+    known = {*" ".join(_MODULES.values()).split(), *_APPS, *(name.partition(" ")[0] for name in COORD)}
     first = words[0] if words else ""
     return run_app(make_app(first if first in known else ""), "coord", words)
