@@ -167,7 +167,7 @@ def read_report(code: int, out: str, complaint: str) -> Report:
         if "does not support --atomic" in complaint or "does not support push options" in complaint:
             return Report(HOST, complaint)
         gone = any(words in complaint for words in _NO_CONTACT)
-        return Report(UNREACHABLE if gone else UNKNOWN, _last_words(complaint))
+        return Report(UNREACHABLE if gone else UNKNOWN, _last_words(complaint) or _end_of(code))
     return sort_out(reasons, _host_words(complaint))
 
 
@@ -187,6 +187,11 @@ def _host_words(complaint: str) -> str:
     """What the other side said, without git's own lines around it."""
     lines = [line[len("remote:") :].strip() for line in complaint.split("\n") if line.startswith("remote:")]
     return "\n".join(line for line in lines if line)[:_WORDS]
+
+
+def _end_of(code: int) -> str:
+    """Of a git that had no words: a broken pipe ends it silently, for one."""
+    return f"git was ended by signal {-code}" if code < 0 else f"git ended with {code} and said nothing"
 
 
 def _last_words(complaint: str) -> str:

@@ -41,3 +41,5 @@ def test_the_words_are_those_that_help() -> None:
     away = "ssh: connect to host example.com port 22: Connection refused"
     assert read_report(128, "", f"{away}\n{FATAL}").words == away
     assert "Could not read from remote repository" in read_report(128, "", FATAL).words, "better than nothing"
+    assert "signal 13" in read_report(-13, "", "").words, "a broken pipe has no words of its own"
+    assert read_report(128, "", "").words == "git ended with 128 and said nothing"
