@@ -106,10 +106,9 @@ def _too_long(number: int, frame: object) -> None:
 
 def _failure(stage: Stage, data: object, error: Exception) -> "tuple[str, bool]":
     """What to say of an error, and whether it lets pass: where gitcoord is not set up, and where the policy says so."""
-    cwd = data.get("cwd") if isinstance(data, dict) else ""
     try:
         _set_deadline(_LAST_SECONDS)
-        place = _here(cwd if isinstance(cwd, str) else "")
+        place = _here(_told_cwd(data))
         concerned = bool(stage.opened) or bool(place.common and is_set_up(place.common))
         passes = not concerned or stage.lenient or _lets_errors_pass(stage, place)
     except Exception:
@@ -125,6 +124,15 @@ def _failure(stage: Stage, data: object, error: Exception) -> "tuple[str, bool]"
     lines = [f"gitcoord: could not judge this{', and lets it pass' if passes else ''}: {printable(message)[:2000]}"]
     lines += [f"hint: {printable(hint)}" for hint in hints]
     return "\n".join(lines), passes
+
+
+def _told_cwd(data: object) -> str:
+    """The directory of an event that could not be read. Cursor tells only a root, and a person's own hooks it runs elsewhere."""
+    if not isinstance(data, dict):
+        return ""
+    roots = data.get("workspace_roots")
+    cwd = data.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+    return cwd if isinstance(cwd, str) else ""
 
 
 def _lets_errors_pass(stage: Stage, place: "Place") -> bool:

@@ -45,6 +45,16 @@ def test_a_shape_that_nobody_knows(project: Project, tool: str) -> None:
     assert said == denied(f"ValueError: {words}") and understood(tool, said) == "deny"
 
 
+def test_a_shape_that_nobody_knows_from_a_hook_that_runs_elsewhere(project: Project, tmp_path: Path) -> None:
+    """Cursor runs a person's own hooks in ~/.cursor, and tells the project only among its roots."""
+    (tmp_path / ".cursor").mkdir()
+    event = project.speaker(tool="cursor").write("free/x")
+    event["tool_input"] = {"unheard": "of"}
+    for cwd in ({"cwd": ""}, {}):
+        told = {key: value for key, value in event.items() if key != "cwd"} | cwd
+        assert project.send(told, cwd=tmp_path / ".cursor") == denied("ValueError: 'Write' names no file")
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_ledger_that_cannot_be_read(project: Project, tool: str) -> None:
     project.world.git("update-ref", "-d", "refs/heads/gitcoord")

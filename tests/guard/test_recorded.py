@@ -4,6 +4,10 @@ Each file of `recorded/` begins with the tool and its version. The tools ran in 
 local server in place of a model that asked for one action after the other; their hooks called the guard. Paths were renamed, texts
 of more than 300 characters cut off, repeated events left out. What the guard answered was obeyed, so an action that it denied has
 no event afterwards.
+
+Cursor and Windsurf could not be run. What they said was recorded by others, who published it: `source` tells where, for Cursor by the
+version that each event carries. Keys, their order, types, ids and numbers are as published; paths, names, texts and commands are
+ours, what the recorder itself had added is left out, and so is every event that was published only in part.
 """
 
 import json
@@ -17,12 +21,19 @@ from gitcoord.core.toolevents import AFTER, BEFORE, START, STOP, SUBAGENT_START,
 from gitcoord.hot import tools
 
 FILES = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
-# With other models Copilot edits by patches, and Codex has subagents; and the end of a conversation.
-CONVERSATIONS = {"copilot": 2, "codex": 3}
+# With other models Copilot edits by patches, and Codex has subagents; and the end of a conversation. Of Cursor there are pieces of
+# many, and each of its subagents is one, too.
+CONVERSATIONS = {"copilot": 2, "codex": 3, "cursor": 13}
+_FLAT = (
+    "beforeShellExecution",
+    "afterShellExecution",
+    "beforeReadFile",
+    "afterFileEdit",
+)  # setup does not ask for these
 _LEFT_OUT = ("input", "cwd", "id")
 
 
-def _rows(path: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def _rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     head, *rows = (json.loads(line) for line in path.read_text().splitlines())
     return head, rows
 
@@ -40,11 +51,12 @@ def test_recorded(path: Path) -> None:
     for row in rows:
         tool = tools.detect(row["said"])
         assert path.stem == tool.NAME
-        assert head["version"].rpartition(".")[0] == tool.SAMPLED
+        # Windsurf tells no version, and the directory only of commands: its hooks run in the project's.
+        assert head["version"].rpartition(".")[0] == tool.SAMPLED or path.stem == "windsurf"
         event = tool.read(row["said"])
         assert _told(event) == row["read"], row["said"]
-        assert event.cwd.startswith("/home/ana/shop")
-        assert bool(event.id) or event.phase not in (BEFORE, AFTER)
+        assert event.cwd.startswith("/home/ana/shop") or (path.stem == "windsurf" and not event.command)
+        assert bool(event.id) or event.phase not in (BEFORE, AFTER) or event.name in _FLAT
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -52,9 +64,10 @@ def test_a_conversation_is_one_agent_and_its_subagents_are_below_it(path: Path) 
     rows = [row["read"] for row in _rows(path)[1]]
     assert len({row["conversation"] for row in rows}) == CONVERSATIONS.get(path.stem, 1)
     phases = {row["phase"] for row in rows}
-    assert {START, BEFORE, AFTER, STOP} <= phases
+    assert {BEFORE, AFTER, STOP} <= phases
+    assert START in phases or path.stem == "windsurf"  # which knows none
     assert {row["phase"] for row in rows if row.get("subagent")} >= (phases & {SUBAGENT_START, SUBAGENT_STOP})
-    assert any(row.get("failed") for row in rows) or path.stem == "codex"  # which does not tell
+    assert any(row.get("failed") for row in rows) or path.stem in ("codex", "windsurf")  # which do not tell
 
 
 def test_the_two_forms_of_one_event_are_one_action() -> None:
@@ -72,3 +85,32 @@ def test_the_two_forms_of_one_event_are_one_action() -> None:
             other.input,
         )
         assert (own.conversation, own.subagent, own.failed) == (other.conversation, other.subagent, other.failed)
+
+
+def test_what_others_published_says_where() -> None:
+    for path in FILES:
+        head, rows = _rows(path)
+        versions = {row["said"].get("cursor_version", "") for row in rows}
+        if path.stem == "cursor":
+            assert set(head["source"]) == versions and head["version"] in versions
+        elif path.stem == "windsurf":
+            assert head["source"] and head["date"]
+        else:
+            assert "source" not in head
+
+
+def test_a_search_of_cursor_reads_what_it_names() -> None:
+    """Its documentation calls that place 'path'; Cursor itself does not."""
+    rows = [row for path in FILES if path.stem == "cursor" for row in _rows(path)[1]]
+    searches = [row for row in rows if row["said"].get("tool_name") == "Grep"]
+    assert len(searches) > 3
+    for row in searches:
+        assert row["read"]["reads"] == [row["said"]["tool_input"]["file_path"]]
+
+
+def test_a_subagent_of_cursor_does_not_say_whose_it_is() -> None:
+    """Where it begins and ends its parent's conversation is told, and what it does comes in one of its own. Should that change, we
+    want to know: docs/guard.md says what follows from it."""
+    rows = [row for path in FILES if path.stem == "cursor" for row in _rows(path)[1]]
+    named = [row for row in rows if "subagent_id" in row["said"] or "parent_conversation_id" in row["said"]]
+    assert {row["read"]["phase"] for row in named} == {SUBAGENT_START, SUBAGENT_STOP}

@@ -1,8 +1,8 @@
-"""Cursor: many events of one flat form, answered as JSON; 'allow' is said, not left out. Sampled of version 2.4.
+"""Cursor: many events of one flat form, answered as JSON; 'allow' is said, not left out. Sampled of version 3.18.
 
 With `failClosed` in its settings a hook that crashes, takes too long or prints no JSON denies the action, so silence would too.
-'ask' is accepted and not enforced before an action: it becomes a denial. Cursor also runs the hooks of Claude Code's settings, and
-then names events as those do: such an answer is said in both forms.
+'ask' is accepted and not enforced before an action: it becomes a denial. Cursor also runs the hooks of Claude Code's settings, with
+the same event as its own, so nothing tells which of them asks: an action is denied in both forms.
 """
 
 from gitcoord.core.toolevents import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.core.toolevents import Answer
 
 NAME = "cursor"
-SAMPLED = "2.4"
+SAMPLED = "3.18"
 
 EVENTS = {
     **claude.EVENTS,
@@ -47,6 +47,7 @@ EVENTS = {
     "subagentStop": SUBAGENT_STOP,
 }
 _FILE = ("file_path", "path", "target_file", "filePath")
+_PLACE = ("file_path", "path", "target_directory")  # a search, too, calls the directory 'file_path'
 ACTIONS: "words.Table" = {
     "Write": (WRITE, *_FILE),
     "StrReplace": (WRITE, *_FILE),
@@ -59,9 +60,9 @@ ACTIONS: "words.Table" = {
     "ApplyPatch": (PATCH, "patch", "input", "command"),
     "Read": (READ, *_FILE),
     "TabRead": (READ, *_FILE),
-    "Grep": (SEARCH, "path"),
-    "Glob": (SEARCH, "path", "target_directory"),
-    "LS": (SEARCH, "path", "target_directory"),
+    "Grep": (SEARCH, *_PLACE),
+    "Glob": (SEARCH, *_PLACE),
+    "LS": (SEARCH, *_PLACE),
     "Shell": (SHELL, "command", "working_directory"),
     "Bash": (SHELL, "command", "working_directory"),
 }
@@ -115,8 +116,12 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
         told: Record = {"permission": "deny" if denied else "allow"}
         if denied:
             told |= {"user_message": why, "agent_message": why}
-            if event.name == "PreToolUse":
-                specific = {"hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": why}
+            if event.name in ("preToolUse", "PreToolUse"):
+                specific = {
+                    "hookEventName": "PreToolUse",
+                    "permissionDecision": "deny",
+                    "permissionDecisionReason": why,
+                }
                 told["hookSpecificOutput"] = specific
         return words.said(told)
     if event.phase in (STOP, SUBAGENT_STOP):
