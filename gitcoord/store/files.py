@@ -2,6 +2,14 @@
 
 import posix
 
+_FIRST = 16384
+
+
+def read_up_to(fd: int, limit: int) -> bytes:
+    """The beginning of a file. Most are small, and the system maps, clears and unmaps as much memory as is asked for."""
+    data = posix.read(fd, min(limit, _FIRST))
+    return data if len(data) < _FIRST or limit <= _FIRST else data + posix.read(fd, limit - _FIRST)
+
 
 def read_file(path: str, limit: int = 65536) -> bytes:
     """A small file's bytes; empty where it cannot be read."""
@@ -10,7 +18,7 @@ def read_file(path: str, limit: int = 65536) -> bytes:
     except OSError:
         return b""
     try:
-        return posix.read(fd, limit)
+        return read_up_to(fd, limit)
     except OSError:
         return b""
     finally:
@@ -24,7 +32,7 @@ def read_regular(path: str, limit: int) -> bytes:
     except (OSError, ValueError):
         return b""
     try:
-        return posix.read(fd, limit) if posix.fstat(fd).st_mode & 0o170000 == 0o100000 else b""
+        return read_up_to(fd, limit) if posix.fstat(fd).st_mode & 0o170000 == 0o100000 else b""
     except OSError:
         return b""
     finally:

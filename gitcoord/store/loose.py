@@ -8,7 +8,7 @@ import posix
 from zlib import decompress, error
 
 from gitcoord.names import is_oid
-from gitcoord.store.files import fingerprint
+from gitcoord.store.files import fingerprint, read_up_to
 from gitcoord.store.interface import Object
 from gitcoord.store.objects import framed, hasher
 from gitcoord.store.plumbing import UNSURE
@@ -108,7 +108,7 @@ class Loose:
         except OSError:
             return None
         try:
-            packed = posix.read(fd, _LIMIT)
+            packed = read_up_to(fd, _LIMIT)
             raw = decompress(packed) if len(packed) < _LIMIT else b""
         except (OSError, error):
             return None

@@ -6,6 +6,7 @@ from zlib import error as ZlibError
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid
+from gitcoord.store.files import read_up_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _packed(full: bytes) -> bytes:
 
 def _holds(fd: int, full: bytes) -> bool:
     """Does this file hold this object, whoever compressed it? A larger one than we write is taken at git's word."""
-    packed = posix.read(fd, _LIMIT)
+    packed = read_up_to(fd, _LIMIT)
     try:
         return len(packed) == _LIMIT or decompress(packed) == full
     except ZlibError:
