@@ -20,6 +20,7 @@ AUTO = "auto: "  # what the reason of a claim begins with that the guard took
 _SETTINGS = (
     ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".codex/config.toml",
     ".gemini/settings.json", ".cursor/hooks.json", ".windsurf/hooks.json", ".codeium/windsurf/hooks.json",
+    ".devin/hooks.json",
 )  # fmt: skip
 _SETTINGS_BELOW = (
     ".github/hooks/",
