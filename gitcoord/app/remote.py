@@ -20,7 +20,7 @@ from gitcoord.app.batch import (
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
-from gitcoord.app.remote_carry import SPLIT, STUCK, carry, contains, push, push_options
+from gitcoord.app.remote_carry import SPLIT, STUCK, carry, commits_above, push, push_options
 from gitcoord.app.remote_look import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
@@ -68,6 +68,7 @@ class Step(NamedTuple):
     burial: bool  # not the request itself yet, but the record of a kill that was torn
     head: "Oid"
     operations: "list[Operation]"
+    floor: "Oid | None"  # the remote's ledger as it was known then: at or below it this step cannot be
 
 
 def transact_remotely(
@@ -107,7 +108,7 @@ def _transact(
             ctx.host.shield(False)
             continue  # only waited for others
         tried.append(step)
-        done = next((s for s in tried if outcome.kind in (LANDED, LOST) and _is_there(ctx, s)), None)
+        done = _which_is_there(ctx, tried) if outcome.kind in (LANDED, LOST) else None
         if done is not None:
             assert isinstance(done.answer, Decision)
             afterwards(ctx, done.snapshot, actor, done.answer)
@@ -150,6 +151,7 @@ def _joined(
 
 def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool) -> Step:
     actor = command.actor.agent
+    floor = store_of(ctx).near.target(LEDGER)
     snapshot = read_snapshot(ctx, agent=actor, ahead=ahead, copied=copied)
     require_known_format(snapshot)
     if not store_of(ctx).overlay:
@@ -159,10 +161,10 @@ def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ..
     burial = bury(ctx, snapshot, view, command)
     answer = burial or answer
     if isinstance(answer, Refusal) or not (answer.events or answer.beats):
-        return Step(snapshot, view, answer, False, snapshot.head, [])
+        return Step(snapshot, view, answer, False, snapshot.head, [], floor)
     head, operations = prepare(ctx, snapshot, view, answer)
     ctx.store.flush()  # others on this machine may carry it
-    return Step(snapshot, view, answer, burial is not None, head, operations)
+    return Step(snapshot, view, answer, burial is not None, head, operations, floor)
 
 
 def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
@@ -177,14 +179,22 @@ def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
     return outcome
 
 
-def _is_there(ctx: "Context", step: Step) -> bool:
-    """Read back before saying so: is this step's last commit in the ledger, or its heartbeat in its place?"""
-    assert isinstance(step.answer, Decision)
+def _which_is_there(ctx: "Context", tried: "list[Step]") -> "Step | None":
+    """Read back before saying so: which step's last commit is in the ledger, or its heartbeat in its place?
+
+    Those that are not there can only come above what was looked through now: `tried` is told so, or whoever loses often in a
+    long ledger would read it again and again.
+    """
     near = store_of(ctx).near
-    if step.answer.events:
-        return contains(ctx, near.resolve([LEDGER])[0], step.head, step.snapshot.head)
-    beats = [as_move(op) for op in step.operations if op.ref.startswith(SESSIONS)]
-    return near.resolve([m.ref for m in beats]) == [m.new for m in beats]
+    head = near.resolve([LEDGER])[0]
+    new = set(commits_above(ctx, head, tried[0].floor))
+    for index, step in enumerate(tried):
+        assert isinstance(step.answer, Decision)
+        beats = [as_move(op) for op in step.operations if op.ref.startswith(SESSIONS)]
+        if step.head in new if step.answer.events else near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
+            return step
+        tried[index] = step._replace(floor=head)
+    return None
 
 
 def _answer(ctx: "Context", actor: str, step: Step) -> "dict[str, object]":

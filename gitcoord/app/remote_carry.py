@@ -23,6 +23,8 @@ from gitcoord.store.queue import Queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gitcoord.app.context import Context
     from gitcoord.names import Oid
 
@@ -111,19 +113,18 @@ def _landed(ctx: "Context", batch: "Batch") -> bool:
     if not events:
         wanted = [m for m in batch.moves if store_of(ctx).far.takes(m.ref) and m.ref != LEDGER]
         return near.resolve([m.ref for m in wanted]) == [m.new for m in wanted]
-    return contains(ctx, near.resolve([LEDGER])[0], events[0].new, events[0].expected)
+    above = commits_above(ctx, near.resolve([LEDGER])[0], events[0].expected)
+    return any(oid == events[0].new for oid in above)
 
 
-def contains(ctx: "Context", head: "Oid | None", wanted: "Oid | None", stop: "Oid | None") -> bool:
-    """Is this commit in the ledger, above where it was to begin?"""
+def commits_above(ctx: "Context", head: "Oid | None", floor: "Oid | None") -> "Iterator[Oid]":
+    """The ledger from its head down to a commit that was in it. One by one: most who ask find theirs among the first."""
     near = store_of(ctx).near
-    while head is not None and head != stop:
-        if head == wanted:
-            return True
+    while head is not None and head != floor:
+        yield head
         found = near.read([head])[0]
         parents = Commit(found, LEDGER).parents if found is not None else []
         head = parents[0] if parents else None
-    return False
 
 
 def _moved(ctx: "Context", batch: "Batch") -> bool:

@@ -7,17 +7,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from gitcoord.app import turns
+from gitcoord.app import claims, remote, turns
+from gitcoord.app.remote_carry import carry
+from gitcoord.app.remote_look import look, store_of
 from gitcoord.app.sessions import start
 from gitcoord.app.turns import let_others_go, note_turn
+from gitcoord.core.asking import Take
+from gitcoord.core.claims import Item
 from gitcoord.core.sessions import Actor
+from gitcoord.hot.open import open_repository
 from gitcoord.names import LEDGER
 from gitcoord.store.far import LANDED, LOST
+from gitcoord.store.interface import Object
 from tests.race.support import Answer, long_timeout, running, soak, wait_until
 from tests.remote.support import Fleet, Machine
 from tests.support import FakeHost, memory_ledger
@@ -88,6 +94,39 @@ def test_one_that_the_host_refuses_does_not_stop_the_others(fleet: Fleet) -> Non
     assert answers["eve"].json["error"] == "host" and "not eve" in answers["eve"].json["message"]
     assert {event["agent"] for event in fleet.events("claim")} == {"adam", "bob"}
     fleet.assert_sound()
+
+
+def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lost work is in no ledger, so looking for where it began would end at the first event of all, for each that was tried."""
+    one, two = fleet.joined()
+    for number in range(6):
+        assert two.claim(f"old{number}", agent="bob").code == 0
+    env = {**one.env, "GIT_DIR": str(one.git_dir), "GIT_WORK_TREE": str(one.repo)}
+    ctx = open_repository({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, writing=True)
+    look(ctx)
+    steps: list[remote.Step] = []
+    read: list[str] = []
+    for agent in ("ann", "zoe"):
+        order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
+        step, batch = remote._joined(ctx, claims._decide_take, order, (), copied=False)
+        assert step is not None and batch
+        steps.append(step)
+    assert steps[1].snapshot.head == steps[0].head, "the second stands on the first"
+    assert two.claim("new", agent="bob").code == 0
+    assert carry(ctx, batch).kind == LOST
+    near = store_of(ctx).near
+    reading = near.read
+
+    def noting(names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+        read.extend(names)
+        return reading(names, ahead)
+
+    monkeypatch.setattr(near, "read", noting)
+    assert remote._which_is_there(ctx, steps) is None
+    assert len(read) == 1, "that of bob is new; the others have been there before"
+    assert remote._which_is_there(ctx, steps) is None
+    assert len(read) == 1, "nothing is new"
+    ctx.store.close()
 
 
 def test_those_who_want_the_same(fleet: Fleet) -> None:
