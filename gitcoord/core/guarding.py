@@ -29,6 +29,10 @@ _SETTINGS_BELOW = (
     ".config/opencode/plugins/",
     ".copilot/hooks/",
 )
+_OWN = (
+    ".github/hooks/gitcoord.json", ".copilot/hooks/gitcoord.json", ".opencode/plugins/gitcoord.js",
+    ".config/opencode/plugins/gitcoord.js",
+)  # fmt: skip
 
 
 class Finding(NamedTuple):
@@ -66,6 +70,16 @@ def is_setting(path: str) -> bool:
     return path.endswith(tuple(f"/{name}" for name in _SETTINGS)) or any(
         f"/{place}" in path for place in _SETTINGS_BELOW
     )
+
+
+def settings_below(path: str) -> "list[str]":
+    """The files below a directory that could hold it: who takes the directory away takes them, too."""
+    found = []
+    for name in (*_SETTINGS, *_OWN):
+        parts = name.split("/")
+        heads = ["/".join(parts[:at]) for at in range(1, len(parts))]
+        found += [f"{path}{name[len(head) :]}" for head in heads if path.endswith(f"/{head}")]
+    return found
 
 
 def secret(guard: "Guard", home: str, path: str) -> str:

@@ -12,6 +12,7 @@ from gitcoord.core.shell.run import Run
 from gitcoord.core.shell.state import State, value_of
 from gitcoord.core.shell.syntax import BROKEN, COMMAND, LIST, Node, plain_word
 from gitcoord.core.shell.ways import follow
+from gitcoord.errors import TimedOut
 
 MAX_BYTES = 1 << 20
 MAX_LISTED = 5000
@@ -28,7 +29,8 @@ _RESERVED = frozenset((
 def analyse(command: str, *, cwd: str, home: str) -> "tuple[Effect, ...]":
     """What the command writes, deletes, reads and gets around, in the order it is met; nothing for a harmless one.
 
-    Never raises: what cannot be parsed or followed is an effect of the kind 'unknown', beside whatever was found.
+    What cannot be parsed or followed is an effect of the kind 'unknown', beside whatever was found. Raises nothing but the
+    TimedOut of whoever set a deadline: that the time is up says nothing about the command.
     """
     run = Run(parse, Look(), home)
     run.state = State((cwd,) if cwd.startswith("/") else (), {"HOME": value_of(home)} if home else {})
@@ -42,6 +44,8 @@ def analyse(command: str, *, cwd: str, home: str) -> "tuple[Effect, ...]":
         run.finish()
     except TooMuch as error:
         return (*run.effects, Effect(UNKNOWN, "", command[:MAX_WORD], str(error)))
+    except TimedOut:
+        raise
     except Exception as error:
         # A defect of ours must not let a command through unseen.
         return (

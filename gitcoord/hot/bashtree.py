@@ -102,15 +102,17 @@ class _Maker(Cutter):
                 words += extra
             elif child.type != "comment":
                 self.check(child)
-                # Nodes without a blank between them are one word.
-                if child.start_byte == end and words:
-                    before = words.pop()
-                    more = self.word(child)
-                    words.append(Word((*before.pieces, *more.pieces), before.raw + more.raw))
-                else:
-                    words.append(self.word(child))
+                self.join(words, child, end)
                 end = child.end_byte
         return Node(COMMAND, self.raw(node), tuple(words), tuple(assigns), tuple(redirects))
+
+    def join(self, words: "list[Word]", node: "Tree", end: int) -> None:
+        """One more word; it is the same one where no blank stands before it, also where it goes on in the next line."""
+        more = self.word(node)
+        if words and end >= 0 and not self.data[end : node.start_byte].replace(b"\\\n", b""):
+            before = words.pop()
+            more = Word((*before.pieces, *more.pieces), before.raw + more.raw)
+        words.append(more)
 
     def make_variable_assignment(self, node: "Tree") -> Node:
         return Node(COMMAND, self.raw(node), assigns=(self.assignment(node),))
@@ -252,10 +254,13 @@ class _Maker(Cutter):
         if node.type == "herestring_redirect":
             return [Redirect("<<<", self.word(node.children[-1]), self.raw(node))], [], []
         op = next((child.type for child in node.children if not child.is_named), ">")
-        targets = [self.word(child) for child in node.children_by_field_name("destination")]
-        targets = [word for word in targets if word.raw]
+        targets: list[Word] = []
+        end = -1
         for child in node.children_by_field_name("destination"):
             self.check(child)
+            self.join(targets, child, end)
+            end = child.end_byte
+        targets = [word for word in targets if word.raw]
         if op.endswith("&-"):  # closes a descriptor and has no target
             return [], targets, []
         if not targets:

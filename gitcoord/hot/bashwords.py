@@ -52,6 +52,10 @@ class Cutter:
         shown = self.raw(name) if name is not None else ""
         indexed = "[" in shown
         shown = shown.partition("[")[0]
+        if indexed and name is not None and self.subs(name):
+            # What is run to find the place is run first; what is put there is not known either way.
+            held = self.word(value) if value is not None else Word((), "")
+            return Assign(shown, Word((*self.word(name).pieces, *held.pieces), held.raw), None, appends, indexed)
         if value is not None and value.type == "array":
             items = tuple(self.word(child) for child in value.children if child.is_named)
             return Assign(shown, self.word(value), items, appends, indexed)

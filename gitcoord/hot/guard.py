@@ -152,7 +152,7 @@ def _lets_errors_pass(stage: Stage, place: "Place") -> bool:
 def _here(cwd: str) -> "Place":
     """Where the tool works; where it does not tell, or tells what is not there, where this process is."""
     try:
-        if cwd.startswith("/"):
+        if cwd:
             posix.chdir(cwd)
     except (OSError, ValueError):
         pass

@@ -4,16 +4,16 @@ import posix
 
 from gitcoord.app.guard import Judging
 from gitcoord.app.seen import begin, end, note_read
-from gitcoord.core.guarding import Finding, decided, is_setting, secret
+from gitcoord.core.guarding import Finding, decided, is_setting, secret, settings_below
 from gitcoord.core.policy import ENFORCE
 from gitcoord.core.toolevents import ALLOW, ASK, DENY, Answer
 from gitcoord.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.hot.conversations import actor_of
 from gitcoord.hot.open import _preload
-from gitcoord.names import ROOT, check_path, printable
+from gitcoord.names import ROOT, check_path, covers, printable
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import is_directory, read_file
-from gitcoord.store.places import is_set_up, places, resolve
+from gitcoord.store.places import is_set_up, locate, places, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +36,12 @@ class Deeds(NamedTuple):
     around: "tuple[Place, ...]" = ()  # at or below these something changes, it cannot be told what
     bypasses: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    gone: "tuple[Place, ...]" = ()  # those of `writes` that are deleted, or lie elsewhere afterwards
 
 
 def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     """`home` is where the tool works, if gitcoord is set up there."""
-    deeds = _deeds(stage, event, watched=home is not None)
+    deeds = _deeds(stage, event, home)
     tops = _tops(deeds, home)
     if not tops:
         return Answer()
@@ -48,7 +49,8 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     judged: list[Judging] = []
     for top in tops:
         writes = [_checked(place) for place in deeds.writes if place.top == top and not place.inner]
-        reads = [place.path for place in deeds.reads if place.top == top and not place.inner]
+        # What is moved away could be read under its new name.
+        reads = [place.path for place in (*deeds.reads, *deeds.gone) if place.top == top and not place.inner]
         around = [place.path for place in deeds.around if place.top == top and not place.inner]
         ctx = stage.open(top)
         actor = actor_of(ctx, stage.env, event)
@@ -60,7 +62,7 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
         judging.beat()
         judged.append(judging)
         if home is not None and top == home.top:
-            findings += _outside(stage, judging.guard, deeds) + _shell(judging.guard, deeds)
+            findings += _outside(stage, judging.guard, deeds) + _shell(judging.guard, deeds) + _lost(deeds, home)
             findings += _validated(judging, event, deeds)
         findings += [*judging.reads(), *_inner(deeds)]
         # What is denied for another reason is not claimed either. What a person is asked about may still happen.
@@ -77,7 +79,7 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
 
 def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     """What was written is noted as this agent's own doing."""
-    deeds = _deeds(stage, event, watched=home is not None)
+    deeds = _deeds(stage, event, home)
     for top in _tops(deeds, home):
         ctx = stage.open(top)
         actor = actor_of(ctx, stage.env, event)
@@ -92,16 +94,20 @@ def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
 # --- where ------------------------------------------------------------------------------------------------------------
 
 
-def _deeds(stage: "Stage", event: "ToolEvent", *, watched: bool) -> Deeds:
+def _deeds(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Deeds:
     """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
     cwd = posix.getcwd()
-    writes, reads = list(event.writes), list(event.reads)
+    if event.command and home is not None:
+        stage.open(home.top)  # first, since its settings say how long all this may take
+    writes, reads = _named(stage, event, event.writes, cwd), _named(stage, event, event.reads, cwd)
     around: list[str] = []
+    gone: list[str] = []
     bypasses, unknown = [], []
-    if event.command and watched:
+    if event.command and home is not None:
         for effect in _effects(stage, event.command, cwd):
             if effect.kind in ("write", "delete"):
                 writes.append(effect.path)
+                gone += [effect.path] if effect.kind == "delete" else []
             elif effect.kind == "read":
                 reads += [effect.path] if effect.path else []  # which file cannot be told
             elif effect.kind == "bypass":
@@ -110,7 +116,22 @@ def _deeds(stage: "Stage", event: "ToolEvent", *, watched: bool) -> Deeds:
                 unknown.append(effect.detail or effect.word)
                 around += [effect.path] if effect.path else []
     where = _places(cwd, writes), _places(cwd, reads), _places(cwd, around)
-    return Deeds(*where, tuple(bypasses), tuple(unknown))
+    # Of a link only itself is gone.
+    left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in gone))
+    return Deeds(*where, tuple(bypasses), tuple(unknown), left)
+
+
+def _named(stage: "Stage", event: "ToolEvent", words: "tuple[str, ...]", cwd: str) -> "list[str]":
+    """The files that the tool itself names. Some take '~' for the home as a shell does: then both could be meant."""
+    home = _home(stage)
+    found = [*words, *(home + word[1:] for word in words if home and word.startswith("~/"))]
+    if event.action.endswith("create_directory"):  # one that is there is left as it is, and all that lies in it
+        found = [word for word in found if not is_directory(word if word.startswith("/") else f"{cwd}/{word}")]
+    return found
+
+
+def _home(stage: "Stage") -> str:
+    return stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
 
 
 def _effects(stage: "Stage", command: str, cwd: str) -> "tuple[Effect, ...]":
@@ -118,8 +139,7 @@ def _effects(stage: "Stage", command: str, cwd: str) -> "tuple[Effect, ...]":
     _preload("shell")
     from gitcoord.hot.bash import analyse
 
-    home = stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
-    effects = analyse(command, cwd=cwd, home=home)
+    effects = analyse(command, cwd=cwd, home=_home(stage))
     if any(effect.kind == "unknown" for effect in effects):
         from gitcoord.hot.treesitter import NoParser, parser
 
@@ -180,17 +200,28 @@ def _inner(deeds: Deeds) -> "list[Finding]":
             found.append(
                 Finding(DENY, "it is git's own, which only git changes", "bypass", path, ("use git's own commands",))
             )
-        elif is_setting(path) and b"coord guard" in read_file(path, 1 << 20):
+        elif any(b"coord guard" in read_file(one, 1 << 20) for one in _settings(path)):
             hints = ("a person may change it, or take the guard out: git coord teardown",)
             found.append(Finding(DENY, "it holds the settings that call this guard", "bypass", path, hints))
     return found
+
+
+def _settings(path: str) -> "list[str]":
+    return [path] if is_setting(path) else settings_below(path)
+
+
+def _lost(deeds: Deeds, home: "Place") -> "list[Finding]":
+    """The repository itself, with all that others have in it."""
+    taken = [path for path in map(_absolute, deeds.gone) if path == "/" or covers(path, home.common)]
+    hints = ("a person may take a repository away",)
+    return [Finding(DENY, "the repository lies there, with everybody's work", "bypass", path, hints) for path in taken]
 
 
 def _outside(stage: "Stage", guard: "Guard", deeds: Deeds) -> "list[Finding]":
     """Places that the settings keep to people: not read, and not written either."""
     if not guard.deny_read and not guard.ask_read:
         return []
-    home = stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
+    home = _home(stage)
     home = resolve(home, last=True) if home.startswith("/") else home
     found = []
     for place in dict.fromkeys((*deeds.reads, *deeds.writes)):

@@ -76,6 +76,29 @@ def test_a_file_is_judged_where_it_lies(project: Project, tmp_path: Path) -> Non
     assert project.write(inside, "x") == "allow"
 
 
+def test_a_directory_that_the_tool_spells_in_its_own_way(project: Project) -> None:
+    project.claim("shared/a", agent="bob")
+    who = project.speaker()
+    said = project.send({**who.write("../shared/a"), "cwd": "free"})
+    assert understood("claude", said) == "deny"
+    said = project.send(who.write("~/project/shared/a"), env={"HOME": str(project.top.parent)})
+    assert understood("claude", said) == "deny"
+
+
+def test_servers_of_files(project: Project) -> None:
+    project.claim("shared/a", agent="bob")
+
+    def verdict(name: str, **args: str) -> str:
+        event = {**project.speaker().write("x"), "tool_name": f"mcp__fs__{name}", "tool_input": args}
+        return understood("claude", project.send(event))
+
+    assert verdict("delete_file", path="shared/a") == "deny"
+    assert verdict("copy_file", source="free/x", destination="shared/a") == "deny"
+    assert verdict("copy_file", id="f7", folder="x") == "allow"  # of some other service
+    assert verdict("create_directory", path="shared") == "allow"
+    assert project.held() == {"shared/a": "bob"}
+
+
 def test_another_work_tree_of_the_repository(project: Project, tmp_path: Path) -> None:
     project.claim("shared/a", agent="bob")
     git(project.top, "worktree", "add", "-q", str(tmp_path / "linked"))

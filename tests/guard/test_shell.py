@@ -1,8 +1,10 @@
 """What shell commands do: the table, the quick way against the parser, what is broken, too long or too deep."""
 
+import gc
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from gitcoord.core.shell.effects import KINDS, UNKNOWN, Effect
 from gitcoord.core.shell.glob import escape, matches
 from gitcoord.core.shell.state import NOT_KNOWN, State, Value, value_of
 from gitcoord.core.shell.syntax import BROKEN, plain_word
+from gitcoord.errors import TimedOut
 from gitcoord.hot import bash
 from gitcoord.hot.bash import analyse
 from tests.guard import shelldoc
@@ -64,6 +67,32 @@ def test_the_page_has_the_same_tables(place: Place) -> None:
         score = scores(place, rows(file))
         stated = next(line for line in text.splitlines() if line.startswith("| the one") and name in line)
         assert f"| {score['rows'].right} of {len(rows(file))} | {score['all'].right} | 100 % | 100 % |" in stated
+
+
+def test_the_time_is_up_while_it_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is no property of the command: what came behind was not looked at, so it is not 'unknown' but not judged."""
+
+    def late(command: str) -> None:
+        raise TimedOut("it took too long")
+
+    monkeypatch.setattr(bash, "parse", late)
+    with pytest.raises(TimedOut):
+        analyse("echo a; rm src/app.py", cwd="/repo", home="/home/me")
+
+
+def test_its_time_grows_with_the_length_alone() -> None:
+    def seconds(command: str) -> float:
+        gc.collect()
+        gc.disable()  # its time grows with all that the other tests left
+        try:
+            start = time.process_time()
+            analyse(command, cwd="/repo", home="/home/me")
+            return time.process_time() - start
+        finally:
+            gc.enable()
+
+    for make in (lambda n: "echo " + "a " * n, lambda n: "cat <<EOF\n" + "a $x\n" * n + "EOF\n"):
+        assert seconds(make(40_000)) < 24 * max(seconds(make(5_000)), seconds(make(5_000)))
 
 
 def test_what_an_effect_shows() -> None:
@@ -161,6 +190,7 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     for name in (
         "__init__",
         "record",
+        "errors",
         "core/__init__",
         "hot/__init__",
         "hot/bash",

@@ -80,3 +80,56 @@ def test_without_its_parser_it_could_not_judge(project: Project, monkeypatch: py
     said = project.send(project.speaker().shell("cat <free/x; ls"))
     assert said.code == 2 and b"the parser for shell commands cannot be loaded" in said.err
     assert understood("claude", project.send(project.speaker().write("free/x"))) == "allow"
+
+
+def test_the_repository_itself_is_not_taken_away(project: Project) -> None:
+    """bob has nothing in hand here, and would lose all the same."""
+    project.claim("shared/a", agent="bob")
+    top = project.top
+    for command in (f"rm -rf {top}", "cd ..; rm -rf project", "rm -rf ..", f"mv {top} /elsewhere", "rm -rf /"):
+        verdict, words = answer(project, command)
+        assert verdict == "deny" and "the repository lies there" in words, command
+    assert answer(project, "rm -rf build ../other")[0] == "allow"
+
+
+def test_nor_the_directory_with_the_settings_that_call_the_guard(project: Project) -> None:
+    for name in (".claude/settings.json", ".github/hooks/gitcoord.json"):
+        (project.top / name).parent.mkdir(parents=True)
+        (project.top / name).write_text('"git coord guard"')
+    for command in (
+        "rm -rf .claude",
+        "mv .claude x",
+        "git rm -r .claude",
+        "rm -rf .github",
+        "git checkout HEAD -- .claude",
+    ):
+        verdict, words = answer(project, command)
+        assert verdict == "deny" and "settings that call this guard" in words, command
+    assert answer(project, "mkdir -p .claude/skills && ls .claude && rm -rf .claude/skills")[0] == "allow"
+
+
+def test_what_may_not_be_read_is_not_moved_to_where_it_may(project: Project) -> None:
+    (project.top / "secret").mkdir()
+    for command in ("mv secret/key x", "git mv secret x", "ln -s secret x; cat x/key"):
+        verdict, words = answer(project, command)
+        assert verdict == "deny" and "[read]" in words, command
+    (project.top / "link").symlink_to("secret/key")
+    assert answer(project, "rm link")[0] == "allow"
+
+
+def test_a_directory_that_is_there_is_not_written(held: Project) -> None:
+    assert answer(held, "mkdir -p shared && echo x > free/x")[0] == "allow"
+    assert held.held() == {"shared/a": "bob"}
+
+
+def test_pathspecs_of_git(held: Project) -> None:
+    held.world.git("checkout", "-q", "--", "shared/a")
+    for command in ("git checkout HEAD -- 'shared/*'", "cd free && git restore :/shared/a", "git rm -q 'shared/?'"):
+        verdict, words = answer(held, command)
+        assert verdict == "deny" and "bob holds it" in words, command
+
+
+def test_a_command_that_takes_too_long_to_read(held: Project) -> None:
+    held.world.git("config", "gitcoord.guardSeconds", "1")
+    said = held.send(held.speaker().shell("echo " + "'a' " * 250_000 + "; echo x > shared/a"))
+    assert said.code == 2 and b"it took too long" in said.err

@@ -29,12 +29,20 @@ def variable(run: "Run", name: str, shown: str) -> None:
         run.bypass(word, "sends git to other settings or files than the hooks watch")
     elif name in _MANAGERS and shown not in ("1", "true") or name in ("HUSKY_SKIP_HOOKS", "OVERCOMMIT_DISABLE"):
         run.bypass(word, "turns hooks off")
+    elif name == "BASH_ENV" or name == "PS4" and ("$(" in shown or "`" in shown):
+        run.unknown(word, "is run by a shell")
 
 
 def setting(run: "Run", key: str, word: str) -> None:
     """A setting of git that is changed, for one command or for good."""
     if key.lower().startswith(_SETTINGS):
         run.bypass(word, "changes git settings that the hooks depend on")
+
+
+def alias(run: "Run", held: str, word: str) -> None:
+    """An alias of git, whose name tells nothing when it is used."""
+    if "--no-verify" in held or "core.hookspath" in held.lower():
+        run.bypass(word, "an alias that skips the hooks")
 
 
 def is_own_ref(ref: str) -> bool:

@@ -50,7 +50,11 @@ def expand_all(run: "Run", words: "tuple[Word, ...]") -> "list[list[Arg]]":
         more = expand(run, word)
         if len(choices) * len(more) > MAX_CHOICES:
             more = [[Arg("", word.raw, known=False)]]
-        choices = [[*one, *other] for one in choices for other in more]
+        if len(more) == 1:  # in place: a command may have a great many words
+            for one in choices:
+                one += more[0]
+        else:
+            choices = [[*one, *other] for one in choices for other in more]
     return choices
 
 
@@ -84,14 +88,18 @@ def _fields(run: "Run", parts: "list[Part]") -> "list[list[list[_Chunk]]]":
         options = _options(run, part, first=index == 0)
         if len(options) * len(choices) > MAX_CHOICES:
             options = [[[_UNKNOWN]]]
-        choices = [_glue(one, option) for one in choices for option in options]
+        if len(options) > 1:
+            choices = [[*one[:-1], [*one[-1]]] for one in choices for _ in options]
+        for at, one in enumerate(choices):
+            _glue(one, options[at % len(options)])
     return choices
 
 
-def _glue(fields: "list[list[_Chunk]]", option: "list[list[_Chunk]]") -> "list[list[_Chunk]]":
-    if not option:
-        return fields
-    return [*fields[:-1], [*fields[-1], *option[0]], *option[1:]]
+def _glue(fields: "list[list[_Chunk]]", option: "list[list[_Chunk]]") -> None:
+    """In place: a text may have a great many parts."""
+    if option:
+        fields[-1] += option[0]
+        fields += [[*field] for field in option[1:]]
 
 
 def _options(run: "Run", part: Part, *, first: bool) -> "list[list[list[_Chunk]]]":
@@ -108,19 +116,27 @@ def _options(run: "Run", part: Part, *, first: bool) -> "list[list[list[_Chunk]]
         if part.sub.how != "$(":
             run.substitute(part.sub)
             return [[[_Chunk("/dev/fd/63", quoted=True)]]]
-        return _of_value(run.substitute(part.sub), part)
+        return _of_value(run, run.substitute(part.sub), part)
     if part.kind == VAR:
-        return _of_value(variable(run, part), part)
+        return _of_value(run, variable(run, part), part)
     if part.text:
         run.script_apart(part.text)
     return [[[_UNKNOWN]]]
 
 
-def _of_value(found: Value, part: Part) -> "list[list[list[_Chunk]]]":
+def _of_value(run: "Run", found: Value, part: Part) -> "list[list[list[_Chunk]]]":
+    if not part.quoted and "IFS" in run.state.variables and _splits_otherwise(run.state.variables["IFS"], found):
+        return [[[_UNKNOWN]]]
     if not found.choices:
         return [[[_Chunk("", known=False, below=found.below)]]]
     whole = part.op == "@"
     return [_split(choice if whole else choice[:1], quoted=part.quoted) for choice in found.choices]
+
+
+def _splits_otherwise(separators: Value, found: Value) -> bool:
+    """Words that IFS takes apart in its own way."""
+    marks = "".join(choice[0] for choice in separators.choices) + " \t\n"
+    return any(mark in element for choice in found.choices for element in choice for mark in marks)
 
 
 def _split(elements: tuple[str, ...], *, quoted: bool) -> "list[list[_Chunk]]":
@@ -166,6 +182,8 @@ def variable(run: "Run", part: Part) -> Value:
     if op in ("-", "=", "?") and held.choices and all(choice[0] for choice in held.choices if choice):
         return held
     if op in ("-", "=") and held.choices == (("",),) and _SPECIAL.isdisjoint(part.value):
+        if op == "=":
+            run.state.variables[part.text] = Value(((part.value,),))
         return Value(((part.value,),))
     return NOT_KNOWN
 

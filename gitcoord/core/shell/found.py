@@ -1,13 +1,14 @@
 """What was found while a command was followed: paths resolved, effects collected, devices left out."""
 
 from gitcoord.core.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
-from gitcoord.core.shell.paths import in_git_dir, is_device, join
+from gitcoord.core.shell.paths import in_git_dir, is_below_descriptor, is_device, join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.shell.state import Arg, State
 
 MAX_EFFECTS, MAX_WORD, MAX_LINKED = 1000, 200, 20
+_HERE = "/proc/self/cwd/"  # where the shell stands, by another name
 
 
 class TooMuch(Exception):
@@ -50,7 +51,7 @@ class Found:
     def read(self, arg: "Arg", detail: str) -> None:
         if arg.known and not arg.text:
             return
-        found = self.resolve(arg) or arg.below or ("",)
+        found = self.through_links(self.resolve(arg), itself=False) or arg.below or ("",)
         for path in found:
             if not is_device(path):
                 self.tell(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
@@ -73,8 +74,10 @@ class Found:
         """The absolute paths that an argument may mean; none: cannot be told."""
         if not arg.known or not arg.text:
             return ()
+        if arg.text.startswith(_HERE):
+            arg = arg._replace(text="./" + arg.text[len(_HERE) :])
         if arg.text.startswith("/"):
-            return (join("/", arg.text),)
+            return (join("/", arg.text),) if not is_below_descriptor(arg.text) else ()
         return tuple(dict.fromkeys(join(cwd, arg.text) for cwd in self.state.cwds))
 
     def through_links(self, paths: tuple[str, ...], *, itself: bool) -> tuple[str, ...]:

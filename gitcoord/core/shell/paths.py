@@ -3,7 +3,8 @@
 # Reading and writing these touches no file. '/dev/tcp' and '/dev/udp' are bash's own.
 _DEVICES = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "/dev/random",
             "/dev/urandom")  # fmt: skip
-_DEVICE_DIRS = ("/dev/fd/", "/dev/pts/", "/dev/tcp/", "/dev/udp/", "/proc/self/fd/")
+_DEVICE_DIRS = ("/dev/pts/", "/dev/tcp/", "/dev/udp/")
+_DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
 
 
 def normal(path: str) -> str:
@@ -33,7 +34,12 @@ def dir_name(path: str) -> str:
 
 
 def is_device(path: str) -> bool:
-    return path in _DEVICES or path.startswith(_DEVICE_DIRS)
+    return path in _DEVICES or path.startswith((*_DEVICE_DIRS, *_DESCRIPTORS))
+
+
+def is_below_descriptor(path: str) -> bool:
+    """Below a directory that is open: nobody can say which."""
+    return path.startswith(_DESCRIPTORS) and "/" in path.partition("/fd/")[2]
 
 
 def in_git_dir(path: str) -> bool:

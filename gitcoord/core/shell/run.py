@@ -49,6 +49,7 @@ class Run(Found):
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
         self.said = NOT_KNOWN  # the same, where it is so to the letter
         self.piped = False
+        self.pipeline = ""  # the whole of it, as it was written
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.depth = 0
         self.parse, self.look, self.home = parse, look, home

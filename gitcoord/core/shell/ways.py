@@ -107,13 +107,14 @@ def _and_or(run: "Run", node: "Node") -> None:
 
 
 def _pipe(run: "Run", node: "Node") -> None:
-    feed, piped = run.feed, run.piped
+    feed, piped, pipeline = run.feed, run.piped, run.pipeline
+    run.pipeline = node.raw
     for index, one in enumerate(node.nodes):
         run.piped = index > 0 or piped
         run.feed = run.output if index else feed
         run.said = run.output if index and _says(node.nodes[index - 1]) else NOT_KNOWN
         apart(run, (one,))
-    run.feed, run.piped, run.said = feed, piped, NOT_KNOWN
+    run.feed, run.piped, run.said, run.pipeline = feed, piped, NOT_KNOWN, pipeline
 
 
 def _either(run: "Run", ways: "list[tuple[Node, ...]]", *, may_skip: bool) -> None:
@@ -151,8 +152,11 @@ def _one_speaks(node: "Node") -> bool:
 
 
 def _says(node: "Node") -> bool:
-    """It prints its words as they are. What others print is only near enough to tell names of files."""
-    return node.kind == COMMAND and [word.raw for word in node.words[:1]] in (["echo"], ["printf"])
+    """It prints its words, or its here-document, as they are. What others print is only near enough to tell names of files."""
+    words = [word.raw for word in node.words]
+    if words == ["cat"]:
+        return any(one.op in ("<<", "<<<") for one in node.redirects)
+    return node.kind == COMMAND and words[:1] in (["echo"], ["printf"])
 
 
 def _silent(node: "Node") -> bool:

@@ -34,6 +34,17 @@ def here_document(word: "Word") -> list[Part]:
     return _Lexer(body=True).read(word.pieces)
 
 
+def _together(pieces: "tuple[str | Sub, ...]") -> "list[str | Sub]":
+    """Texts side by side are one: the grammar cuts `$"a"` apart."""
+    found: list[str | Sub] = []
+    for piece in pieces:
+        if found and isinstance(piece, str) and isinstance(found[-1], str):
+            found[-1] += piece
+        else:
+            found.append(piece)
+    return found
+
+
 class _Lexer:
     """One pass over the pieces. A `${...}` or `$((...))` that has a command inside goes on over several pieces."""
 
@@ -49,7 +60,7 @@ class _Lexer:
         self.depth = 0
 
     def read(self, pieces: "tuple[str | Sub, ...]") -> list[Part]:
-        for piece in pieces:
+        for piece in _together(pieces):
             if isinstance(piece, Sub):
                 self.flush()
                 self.parts.append(Part(RUN if self.closing else SUB, quoted=self.quoted, sub=piece))
@@ -178,7 +189,9 @@ class _Lexer:
             self.closing, self.depth = "}", depth
             return len(piece)
         part = _expansion(piece[i + 2 : end - 1])
-        if part is None:
+        if "`" in piece[i:end]:
+            self.backquoted(piece, piece.index("`", i))  # what it prints goes into what is not understood
+        elif part is None:
             self.odd()
         elif part.kind == DIGITS:
             self.odd(DIGITS)

@@ -34,6 +34,15 @@ _SERVED: "Table" = {
     "read_media_file": (READ, "path"),
     "read_multiple_files": (READ, "paths"),
 }
+# Such names mean other things elsewhere, so they count only where a path is given.
+_ALSO: "Table" = {
+    "create_file": (WRITE, "path", "file_path"),
+    "append_file": (WRITE, "path", "file_path"),
+    "delete_file": (WRITE, "path", "file_path"),
+    "remove_file": (WRITE, "path", "file_path"),
+    "delete_directory": (WRITE, "path"),
+    "copy_file": (WRITE, "destination"),
+}
 # An action in no table that names a file and carries text for it writes that file, whatever it is called.
 _GUESSED = (WRITE, "file_path", "filePath", "notebook_path", "target_file")
 _TEXTS = ("content", "contents", "new_string", "new_str", "newString", "new_source", "file_text", "edits")
@@ -54,7 +63,7 @@ NOTHING = Deed()
 
 def deed(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
     """What the action would do; ValueError where it is known and its arguments are not as they should be."""
-    kind, *keys = table.get(name) or _served(name) or _guessed(args)
+    kind, *keys = table.get(name) or _served(name, args) or _guessed(args)
     if kind == WRITE:
         return Deed(writes=_paths(name, args, keys, needed=True))
     if kind in (READ, SEARCH):
@@ -100,10 +109,12 @@ def done(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
         return NOTHING
 
 
-def _served(name: str) -> "tuple[str, ...] | None":
+def _served(name: str, args: "Record") -> "tuple[str, ...] | None":
     for mark in ("__", ":", "/"):
         if mark in name:
-            return _SERVED.get(name.rpartition(mark)[2])
+            last = name.rpartition(mark)[2]
+            also = _ALSO.get(last, ())
+            return _SERVED.get(last) or (also if any(key in args for key in also[1:]) else None)
     return None
 
 

@@ -53,6 +53,8 @@ def _tar(run: "Run", call: "Call") -> None:
     args = _letters_first(args)
     given = parse(args, _TAR)
     archives = [arg for arg in given.values("-f", "--file") if arg.text != "-"]
+    if given.has("--to-command", "--checkpoint-action", "-F", "--info-script", "--new-volume-script"):
+        run.unknown(call.raw, "tar runs a command")
     if given.has("-x", "--extract", "--get"):
         for arg in archives:
             run.read(arg, "tar reads it")

@@ -38,6 +38,17 @@ def _cd(run: "Run", call: "Call") -> None:
         state.cwds, state.old = state.old, state.cwds
         return
     goes(run, operands[0] if operands else None)
+    if operands and operands[0].text[:1] not in ("/", ".") and _searches(run, call):
+        state.cwds, state.variables["PWD"] = (), NOT_KNOWN
+
+
+def _searches(run: "Run", call: "Call") -> bool:
+    """Is a directory looked for elsewhere, too?"""
+    if any(
+        one.name == "CDPATH" and one.value is not None and one.value.raw not in ("''", '""') for one in call.assigns
+    ):
+        return True
+    return run.state.variables.get("CDPATH", value_of("")) != value_of("")
 
 
 def goes(run: "Run", arg: "Arg | None") -> None:
@@ -55,7 +66,9 @@ def _pushd(run: "Run", call: "Call") -> None:
     state.stack.append(state.cwds)
     operands = parse(call.args).operands
     sure = len(state.maybe)
-    if operands:
+    if any(arg.text[:1] in ("+", "-") for arg in call.args):  # the stack itself is changed
+        state.cwds, state.stack = (), [() for _ in state.stack]
+    elif operands:
         goes(run, operands[0])
     else:
         state.cwds = ()
@@ -64,7 +77,7 @@ def _pushd(run: "Run", call: "Call") -> None:
 
 
 def _popd(run: "Run", call: "Call") -> None:
-    run.state.cwds = run.state.stack.pop() if run.state.stack else ()
+    run.state.cwds = run.state.stack.pop() if run.state.stack and not call.args else ()
 
 
 # --- variables -------------------------------------------------------------------------------------------------------
@@ -78,6 +91,11 @@ def _declare(run: "Run", call: "Call") -> None:
     if any(arg.text.startswith("-f") for arg in call.args):
         return
     run.assign(call.assigns, keep=True)
+    if call.name not in ("export", "readonly") and any(
+        arg.text[:1] == "-" and not {*"nuli"}.isdisjoint(arg.text) for arg in call.args
+    ):
+        for one in call.assigns:  # another variable's name, or a text that is changed
+            run.state.variables[one.name] = NOT_KNOWN
     for arg in call.args:
         name, equals, text = arg.text.partition("=")
         if equals:
@@ -132,6 +150,7 @@ def _reads_variable(run: "Run", call: "Call") -> None:
     names = [arg.text for arg in [*given.values("-a"), *given.operands]] or ["REPLY", "MAPFILE"]
     held = run.feed if call.name in ("read", "mapfile", "readarray") else NOT_KNOWN
     for name in names:
+        bypass.variable(run, name.partition("=")[0], "")
         run.state.variables[name.partition("=")[0]] = (
             Value((), held.below) if len(names) == 1 or call.name != "read" else NOT_KNOWN
         )
@@ -172,6 +191,7 @@ def _output(run: "Run", call: "Call") -> None:
 
 def _printf(run: "Run", args: "list[Arg]") -> None:
     if args[:1] and args[0].text == "-v" and len(args) > 1:
+        bypass.variable(run, args[1].text, "")
         run.state.variables[args[1].text] = NOT_KNOWN
         return
     words = [arg.text for arg in args]
@@ -190,3 +210,5 @@ def _kill(run: "Run", call: "Call") -> None:
     for arg in call.args:
         if bypass.is_gitcoord(arg.text) or bypass.is_gitcoord(arg.raw):
             run.bypass(arg.raw, f"{call.name} ends gitcoord")
+        elif not arg.known and bypass.is_gitcoord(run.pipeline):
+            run.bypass(run.pipeline, f"{call.name} ends gitcoord")

@@ -33,7 +33,16 @@ def _targets(run: "Run", given: Given, sources: "list[Arg]", last: "Arg | None")
     fills = bool(into) or len(sources) > 1 or _is_dir(run, target)
     if given.has("-T", "--no-target-directory"):
         fills = False
+    if given.has("--parents"):
+        return [(source, _beneath(target, source)) for source in sources]
     return [(source, below(target, source) if fills else target) for source in sources]
+
+
+def _beneath(target: "Arg", source: "Arg") -> "Arg":
+    """`cp --parents`: the whole path of the source, in the directory."""
+    if not target.known or not source.known:
+        return below(target, source)
+    return target._replace(text=f"{target.text.rstrip('/')}/{source.text.lstrip('/')}")
 
 
 def below(target: "Arg", source: "Arg") -> "Arg":
@@ -54,7 +63,7 @@ def _copy(run: "Run", call: "Call") -> None:
     given = parse(call.args, _COPY)
     if call.name == "install" and given.has("-d", "--directory"):
         for arg in given.operands:
-            run.write(arg, "install makes the directory")
+            _makes_directory(run, arg, "install makes the directory")
         return
     into = given.has("-t", "--target-directory")
     sources = given.operands if into else given.operands[:-1]
@@ -68,6 +77,12 @@ def _copy(run: "Run", call: "Call") -> None:
             resolved = run.resolve(last) if last is not None else ()
             target = target._replace(below=resolved)
         run.write(target, f"{call.name} writes it")
+        if given.has("-b", "--backup", "-S", "--suffix") and target.known:
+            suffix = next((arg.text for arg in given.values("-S", "--suffix")), "~")
+            run.write(target._replace(text=target.text + suffix), f"{call.name} keeps a copy there")
+        if call.name == "cp" and given.has("-l", "--link", "-s", "--symbolic-link"):
+            for path in run.resolve(target):
+                run.links.update((path, end) for end in run.resolve(source))
 
 
 def _link(run: "Run", call: "Call") -> None:
@@ -180,8 +195,15 @@ def _last(run: "Run", call: "Call") -> None:
 
 def _mkdir(run: "Run", call: "Call") -> None:
     for arg in parse(call.args, "-m --mode -Z --context").operands:
-        run.write(arg, "mkdir makes the directory")
-        run.made.update(run.resolve(arg))
+        _makes_directory(run, arg, "mkdir makes the directory")
+
+
+def _makes_directory(run: "Run", arg: "Arg", detail: str) -> None:
+    """One that is there already is left as it is, and nobody's files in it are touched."""
+    paths = run.resolve(arg)
+    if not paths or not all(map(run.is_dir, paths)):
+        run.write(arg, detail)
+        run.made.update(paths)
 
 
 def _sqlite(run: "Run", call: "Call") -> None:
@@ -203,6 +225,9 @@ def _docker(run: "Run", call: "Call") -> None:
     words = [arg.text for arg in call.args]
     if words[:1] == ["cp"] and len(words) >= 3:
         operands = parse(call.args[1:]).operands
+        for arg in operands[:1]:
+            if not _is_far(arg) and arg.text != "-":
+                run.read(arg, f"{call.name} cp reads it")
         if operands and not _is_far(operands[-1]) and operands[-1].text != "-":
             run.write(operands[-1], f"{call.name} cp writes it")
         return

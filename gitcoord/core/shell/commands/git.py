@@ -34,6 +34,7 @@ _VALUED = {
     "archive": "-o --output --format --prefix --remote", "format-patch": "-o --output-directory -v --subject-prefix --to --cc --base",
     "apply": "-p -C --directory --exclude --include --build-fake-ancestor --whitespace", "worktree": "-b -B --reason --expire",
     "config": "-f --file --blob --default --type", "merge": "-m -F -s -X --strategy --strategy-option --message --file",
+    "init": "-b --initial-branch --object-format --ref-format",
     "mv": "", "rm": "--pathspec-from-file", "show": "--format --pretty -n --output", "diff": "-S -G -O --output -U --stat",
     "log": "-n -S -G -L --format --pretty --since --until --author --grep --output", "bundle": "", "update-ref": "-m",
     "fetch": "-o -j --depth --upload-pack --refmap --filter --jobs", "symbolic-ref": "-m", "add": "--chmod --pathspec-from-file",
@@ -72,6 +73,7 @@ def _globals(run: "Run", args: "list[Arg]") -> "list[Arg]":
         elif name in ("-c", "--config-env") and value is not None:
             bypass.setting(run, value.text, f"{name} {value.raw}" if not equals else args[0].raw)
             if value.text.lower().startswith("alias."):
+                bypass.alias(run, value.text, value.raw)
                 run.unknown(value.raw, "an alias of git runs a command")
         elif name in ("--git-dir", "--work-tree", "--namespace", "--exec-path") and value is not None:
             if name != "--exec-path" or equals:

@@ -1,6 +1,6 @@
 """git's commands that change files of the work tree, or print what is in them: which files."""
 
-from gitcoord.core.shell import bypass
+from gitcoord.core.shell import bypass, glob
 from gitcoord.core.shell.commands.worktree import whole
 from gitcoord.core.shell.options import Given
 from gitcoord.core.shell.paths import base_name
@@ -8,6 +8,8 @@ from gitcoord.core.shell.state import Value, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.core.shell.run import Call, Run
     from gitcoord.core.shell.state import Arg
 
@@ -17,8 +19,45 @@ def perform(run: "Run", call: "Call", name: str, given: Given) -> None:
 
 
 def _write_all(run: "Run", args: "list[Arg]", detail: str) -> None:
+    _each(run, args, detail, run.write)
+
+
+def _each(run: "Run", args: "list[Arg]", detail: str, tell: "Callable[[Arg, str], None]") -> None:
+    """What pathspecs mean. Their patterns are git's own: quoted ones too, and a '*' goes on below directories."""
+    only_left_out = bool(args)
     for arg in args:
-        run.write(arg, detail)
+        magic, path = _magic(arg.text) if arg.known else ((), arg.text)
+        if "exclude" in magic:
+            continue
+        only_left_out = False
+        if "top" in magic:
+            path = f"{next((run.look.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
+        spelled = arg._replace(text=path or ".")
+        vague = "icase" in magic or any(word.startswith("attr") for word in magic)
+        if not arg.known or not vague and (not glob.is_pattern(path) or "literal" in magic):
+            tell(spelled, detail)
+            continue
+        for one in dict.fromkeys((path, path.replace("**/", ""))) if not vague else ():
+            for cwd in run.state.cwds:
+                for name in (one, *(glob.find(one, cwd, run.listing) or ())):
+                    if any(map(run.look.exists, run.resolve(spelled._replace(text=name)))):
+                        tell(spelled._replace(text=name), detail)
+        run.dark(spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail)
+    if only_left_out:
+        whole(run, args[0].raw, f"{detail}: all but what is left out")
+
+
+def _magic(text: str) -> "tuple[tuple[str, ...], str]":
+    """':(top,icase)a' and the short ':/a', ':!a': the words, and the path or pattern."""
+    if not text.startswith(":"):
+        return (), text
+    if text.startswith(":("):
+        words, _, path = text[2:].partition(")")
+        return tuple(words.split(",")), path
+    rest = text[1:].lstrip("/!^")
+    marks = text[1 : len(text) - len(rest)]
+    found = ("top",) * ("/" in marks or not rest) + ("exclude",) * ("!" in marks or "^" in marks)
+    return found, rest.removeprefix(":")
 
 
 def _checkout(run: "Run", call: "Call", given: Given) -> None:
@@ -73,6 +112,8 @@ def _stash(run: "Run", call: "Call", given: Given) -> None:
     if verb in ("list", "show", "drop", "clear", "create", "store"):
         return
     paths = given.operands[1:] if verb == "push" else []
+    if verb not in ("push", "save", "apply", "pop", "branch"):
+        paths = _behind(call)  # `git stash -- file`
     _write_all(run, paths, "git stash takes its changes away")
     if not paths:
         whole(run, call.raw, f"git stash {verb} changes files of the work tree")
@@ -81,17 +122,22 @@ def _stash(run: "Run", call: "Call", given: Given) -> None:
 def _clean(run: "Run", call: "Call", given: Given) -> None:
     if given.has("-n", "--dry-run"):
         return
-    for arg in given.operands:
+
+    def tell(arg: "Arg", detail: str) -> None:
         for path in run.resolve(arg) or arg.below or ("",):
-            run.unknown(call.raw, "git clean deletes files there that are not tracked", path)
+            run.unknown(call.raw, detail, path)
+
+    _each(run, given.operands, "git clean deletes files there that are not tracked", tell)
     if not given.operands:
         run.here(call.raw, "git clean deletes files that are not tracked")
 
 
 def _remove(run: "Run", call: "Call", given: Given) -> None:
-    if not given.has("--cached", "-n", "--dry-run"):
-        for arg in given.operands:
-            run.delete(arg, "git rm deletes it")
+    if given.has("--cached", "-n", "--dry-run"):
+        return
+    _each(run, given.operands, "git rm deletes it", run.delete)
+    if given.has("--pathspec-from-file"):
+        whole(run, call.raw, "git rm deletes files of the work tree")
 
 
 def _move(run: "Run", call: "Call", given: Given) -> None:
@@ -144,6 +190,8 @@ def _clone(run: "Run", call: "Call", given: Given) -> None:
 def _worktree(run: "Run", call: "Call", given: Given) -> None:
     verb = given.operands[0].text if given.operands else ""
     if verb == "add":
+        if any(bypass.is_own_ref(arg.text) for arg in given.values("-B")):
+            run.bypass(call.raw, "moves the ledger by hand")
         _write_all(run, given.operands[1:2], "git worktree add makes the directory")
         run.made.update(path for arg in given.operands[1:2] for path in run.resolve(arg))
     elif verb in ("remove", "move"):
@@ -169,8 +217,7 @@ def _grep(run: "Run", call: "Call", given: Given) -> None:
         run.read(arg, "git grep reads it")
     operands = given.operands if given.has("-e", "-f") else given.operands[1:]
     named = _behind(call) if "--" in [arg.text for arg in call.args] else [a for a in operands if _is_file(run, a)]
-    for arg in named:
-        run.read(arg, "git grep reads it")
+    _each(run, named, "git grep reads it", run.read)
     if not named and (given.operands or given.has("-e", "-f")):
         for cwd in run.state.cwds:
             run.tell("read", cwd, call.raw, "git grep reads all below")
@@ -192,6 +239,8 @@ def _rev_parse(run: "Run", call: "Call", given: Given) -> None:
     tops = tuple(filter(None, map(run.look.top, run.state.cwds)))
     if given.has("--show-toplevel") and tops:
         run.output = value_of(*dict.fromkeys(tops))
+    elif given.has("--git-path") and tops and given.operands and given.operands[0].known:
+        run.output = value_of(*(f"{top}/.git/{given.operands[0].text}" for top in dict.fromkeys(tops)))
     elif given.has("--git-dir", "--git-common-dir", "--absolute-git-dir") and tops:
         run.output = value_of(*(f"{top}/.git" for top in dict.fromkeys(tops)))
 

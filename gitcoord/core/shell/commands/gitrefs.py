@@ -31,8 +31,12 @@ def perform(run: "Run", call: "Call", name: str, given: "Given") -> None:
             run.bypass(call.raw, "makes git show other objects than there are")
     elif name == "read-tree" and given.has("-u", "--reset"):
         whole(run, call.raw, "git read-tree changes files of the work tree")
-    elif name == "init" and given.has("--template", "--separate-git-dir"):
-        run.bypass(call.raw, "sends git to other settings or files than the hooks watch")
+    elif name == "init":
+        if given.has("--template", "--separate-git-dir"):
+            run.bypass(call.raw, "sends git to other settings or files than the hooks watch")
+        for arg in given.operands[:1]:
+            if not run.resolve(arg) or not all(map(run.is_dir, run.resolve(arg))):
+                run.write(arg, "git init makes the directory")
 
 
 _LOOKS = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "-l", "--list", "--get-color", "--get-colorbool")
@@ -60,6 +64,7 @@ def _config(run: "Run", call: "Call", given: "Given") -> None:
         shown = f"git config {arg.raw}"
         bypass.setting(run, arg.text if "." in arg.text else arg.text + ".", shown)
         if arg.text.lower().startswith("alias."):
+            bypass.alias(run, " ".join(other.text for other in operands[1:]), shown)
             if any(other.text.startswith("!") for other in operands[1:]):
                 run.unknown(shown, "an alias of git that runs a command")
         if not arg.known:

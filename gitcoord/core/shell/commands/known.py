@@ -7,7 +7,7 @@ judged when that is committed.
 
 HARMLESS = frozenset(
     """
-: true false test [ sleep wait jobs bg fg disown times ulimit umask exit return break continue logout history fc bind
+: } true false test [ sleep wait jobs bg fg disown times ulimit umask exit return break continue logout history fc bind
 date cal uptime uname hostname whoami id groups who w last users tty stty locale nproc arch lscpu lsblk lsof lsusb
 lspci free df du ps top htop pgrep pidof pstree vmstat iostat iotop sar dmesg journalctl sysctl getconf getent
 ping ping6 traceroute dig nslookup host whois ss netstat ip ifconfig route arp nc ncat netcat telnet ssh mosh ssh-add ssh-agent

@@ -67,7 +67,7 @@ def _shell(run: "Run", call: "Call") -> None:
     if _about(call):
         return
     args = [*call.args]
-    is_text = False
+    is_text = is_input = False
     while args and args[0].text[:1] in ("-", "+") and len(args[0].text) > 1:
         option = args.pop(0).text
         if option == "--":
@@ -76,18 +76,20 @@ def _shell(run: "Run", call: "Call") -> None:
             args = args[1:]
         elif not option.startswith("--"):
             is_text = is_text or "c" in option
+            is_input = is_input or "s" in option
     before = run.state
     run.state = before.copy()
     run.state.functions, run.state.aliases = {}, {}
     if is_text and args:
         run.positional(args[2:])
         text(run, call, args[:1], call.name)
-    elif args and args[0].text != "-":
+    elif args and args[0].text != "-" and not is_input:
         if any(arg.text == "-n" for arg in call.args):
             run.read(args[0], f"{call.name} -n reads it")
         else:
             run.unknown(call.raw, f"{call.name} runs a script, which may do anything")
     elif (said := call.text if call.text is not None else _fed(run, call)) is not None:
+        run.positional(args if is_input else [])
         run.script(said, call.raw)
     elif call.stdin:
         run.unknown(call.raw, f"{call.name} runs what comes in, which cannot be seen")

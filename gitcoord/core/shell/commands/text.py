@@ -49,13 +49,16 @@ def _sed(run: "Run", call: "Call") -> None:
     scripts = given.values("-e", "--expression")
     for arg in given.values("-f", "--file"):
         run.read(arg, "sed -f reads its script")
+        run.unknown(arg.raw, "sed runs a script file, which may write")
     if not given.has("-e", "-f", "--expression", "--file"):
         scripts, operands = operands[:1], operands[1:]
         # BSD: `sed -i '' script file`.
         if inplace and scripts and scripts[0].known and scripts[0].text == "" and len(operands) > 1:
             scripts, operands = operands[:1], operands[1:]
-    for arg in scripts:
-        _sed_files(run, arg)
+    from gitcoord.core.shell.commands import scripts as reader
+
+    if scripts and all(arg.known for arg in scripts):  # several are one, a line each
+        reader.sed(run, scripts[0]._replace(text="\n".join(arg.text for arg in scripts)))
     for arg in operands:
         if inplace:
             in_place(run, arg, "sed", suffixes)
@@ -85,26 +88,6 @@ def _without_suffix(arg: "Arg") -> "tuple[Arg, str]":
     return arg, ""
 
 
-def _sed_files(run: "Run", script: "Arg") -> None:
-    """`w file` as a command or a flag of `s`, and `e`, which runs what is there."""
-    if not script.known:
-        return
-    for line in script.text.replace(";", "\n").splitlines():
-        line = line.strip().lstrip("0123456789$,{ ")
-        if line[:2] in ("w ", "W "):
-            run.write(script._replace(text=line[2:].strip()), "sed's 'w' writes it")
-        elif line[:1] == "s" and len(line) > 3 and not line[1].isalnum():
-            flags = line.split(line[1])[-1] if line.count(line[1]) >= 3 else ""
-            if "w " in flags:
-                run.write(script._replace(text=flags.partition("w ")[2].strip()), "sed's 'w' writes it")
-            elif "e" in flags.split(" ")[0]:
-                run.unknown(script.raw, "sed's 'e' runs what it finds")
-        elif line[:2] == "e " or line == "e":
-            run.unknown(script.raw, "sed's 'e' runs a command")
-        elif line[:1] == "/" and line.count("/") >= 2 and line.rpartition("/")[2].strip()[:2] == "w ":
-            run.write(script._replace(text=line.rpartition("/")[2].strip()[2:].strip()), "sed's 'w' writes it")
-
-
 def _script(run: "Run", call: "Call") -> None:
     """perl and ruby: in place they change their operands; whatever else they run can do anything."""
     inplace = program = False
@@ -129,6 +112,8 @@ def _script(run: "Run", call: "Call") -> None:
         if not rest:
             run.unknown(call.raw, f"{call.name} -i changes files that cannot be told")
         return
+    for arg in rest if program else ():
+        run.read(arg, f"{call.name} reads it")
     run.unknown(call.raw, f"{call.name} runs a program, which may do anything")
 
 
@@ -151,8 +136,10 @@ def _awk(run: "Run", call: "Call") -> None:
         run.unknown(arg.raw, "awk runs a program file, which may write")
     if not given.has("-f", "--file", "-e", "--source"):
         programs, operands = operands[:1], operands[1:]
+    from gitcoord.core.shell.commands import scripts
+
     for arg in programs:
-        _awk_files(run, arg)
+        scripts.awk(run, arg)
     inplace = any(arg.text == "inplace" for arg in given.values("-i", "--include"))
     for arg in operands:
         if "=" in arg.text and arg.text.partition("=")[0].replace("_", "a").isalnum():
@@ -161,43 +148,6 @@ def _awk(run: "Run", call: "Call") -> None:
             run.write(arg, "awk -i inplace changes it in place")
         elif arg.text != "-":
             run.read(arg, "awk reads it")
-
-
-def _awk_files(run: "Run", program: "Arg") -> None:
-    """`print > "file"`, `print | "command"`, `system(...)`. A `>` behind print and not in brackets writes."""
-    if not program.known:
-        run.unknown(program.raw, "an awk program that cannot be told")
-        return
-    text = program.text
-    if "system(" in text or '| "' in text or '|"' in text or "|&" in text:
-        run.unknown(program.raw, "the awk program runs commands")
-    for statement in text.replace("\n", ";").replace("}", ";").split(";"):
-        at = statement.find("print")
-        if at < 0:
-            continue
-        tail = _after_arrow(statement[at:])
-        if tail is None:
-            continue
-        name = tail.strip()
-        if len(name) > 1 and name[0] == '"' and name.count('"') == 2 and name[-1] == '"':
-            run.write(program._replace(text=name[1:-1]), "the awk program writes it")
-        else:
-            run.unknown(program.raw, "the awk program writes a file that cannot be told")
-
-
-def _after_arrow(statement: str) -> "str | None":
-    """What follows a '>' outside quotes and brackets."""
-    depth, quoted = 0, False
-    for at, char in enumerate(statement):
-        if char == '"':
-            quoted = not quoted
-        elif not quoted and char in "([":
-            depth += 1
-        elif not quoted and char in ")]":
-            depth -= 1
-        elif not quoted and not depth and char == ">":
-            return statement[at:].lstrip(">")
-    return None
 
 
 def _grep(run: "Run", call: "Call") -> None:

@@ -64,6 +64,10 @@ def _plain(run: "Run", call: "Call") -> None:
 
 
 def _wrapped(run: "Run", call: "Call", words: "list[Arg]") -> None:
+    if call.name == "coproc" and len(words) > 1 and words[1].text == "{":
+        words = words[1:]
+    while words and words[0].text in ("{", "!"):  # `time { a; b; }`: the grammar takes them for words
+        words = words[1:]
     if words:
         run.call(call._replace(name=words[0].text, args=words[1:]), words[0])
 
