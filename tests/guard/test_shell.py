@@ -1,10 +1,8 @@
 """What shell commands do: the table, the quick way against the parser, what is broken, too long or too deep."""
 
-import gc
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,19 +78,11 @@ def test_the_time_is_up_while_it_is_followed(monkeypatch: pytest.MonkeyPatch) ->
         analyse("echo a; rm src/app.py", cwd="/repo", home="/home/me")
 
 
-def test_its_time_grows_with_the_length_alone() -> None:
-    def seconds(command: str) -> float:
-        gc.collect()
-        gc.disable()  # its time grows with all that the other tests left
-        try:
-            start = time.process_time()
-            analyse(command, cwd="/repo", home="/home/me")
-            return time.process_time() - start
-        finally:
-            gc.enable()
-
-    for make in (lambda n: "echo " + "a " * n, lambda n: "cat <<EOF\n" + "a $x\n" * n + "EOF\n"):
-        assert seconds(make(40_000)) < 24 * max(seconds(make(5_000)), seconds(make(5_000)))
+@pytest.mark.parametrize("long", ["echo " + "a " * 300_000, "cat <<EOF\n" + "a $x\n" * 100_000 + "EOF\n"])
+def test_what_comes_behind_a_very_long_command(long: str) -> None:
+    """Its words are not copied for each of them: that would take longer than any deadline."""
+    found = analyse(f"{long}\necho x > b", cwd="/repo", home="/home/me")
+    assert ("write", "/repo/b") in [(effect.kind, effect.path) for effect in found]
 
 
 def test_what_an_effect_shows() -> None:
