@@ -173,10 +173,12 @@ class Child:
         return self.code
 
     def complaint(self) -> str:
-        """What the child wrote to stderr, after its end."""
+        """What the child wrote to stderr, after its end.
+
+        What the child has started may still write there, at the place that we would move: so it is not moved.
+        """
         self.wait()
-        posix.lseek(self._err, 0, 0)
-        text = posix.read(self._err, 65536).decode("utf-8", "replace").strip()
+        text = posix.pread(self._err, 65536, 0).decode("utf-8", "replace").strip()
         for prefix in ("fatal: ", "error: "):
             text = text.removeprefix(prefix)
         return text

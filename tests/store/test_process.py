@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from gitcoord.store.process import run_shell
+from gitcoord.store.process import Child, run_shell
 
 ENV = dict(os.environb)
 
@@ -23,3 +23,21 @@ def test_a_command_that_listens_gets_all_of_it() -> None:
 
 def test_one_that_takes_too_long_is_ended_with_all_that_it_started() -> None:
     assert run_shell("sleep 60 & sleep 60", "/", ENV, b"x" * 1_000_000, 0.2) == (None, b"")
+
+
+def test_what_a_child_said_is_not_written_over_by_what_it_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receive-pack outlives the push that gave up, and has words of its own, at the place that both share."""
+    child = Child(["sh", "-c", "echo it gave up >&2"], dict(os.environb))
+    child.wait()
+    seek = os.lseek
+
+    def moved(fd: int, position: int, whence: int) -> int:
+        place = seek(fd, position, whence)
+        os.write(fd, b"the remote end hung up unexpectedly\n")  # in that moment
+        return place
+
+    monkeypatch.setattr("posix.lseek", moved)
+    assert child.complaint() == "it gave up"
+    os.write(child._err, b"later\n")
+    assert child.complaint() == "it gave up\nlater"
+    child.close()
