@@ -187,11 +187,13 @@ def _which_is_there(ctx: "Context", tried: "list[Step]") -> "Step | None":
     """
     near = store_of(ctx).near
     head = near.resolve([LEDGER])[0]
-    new = set(commits_above(ctx, head, tried[0].floor))
+    wanted = {step.head: step for step in tried if isinstance(step.answer, Decision) and step.answer.events}
+    for oid in commits_above(ctx, head, tried[0].floor) if wanted else ():
+        if oid in wanted:
+            return wanted[oid]
     for index, step in enumerate(tried):
-        assert isinstance(step.answer, Decision)
         beats = [as_move(op) for op in step.operations if op.ref.startswith(SESSIONS)]
-        if step.head in new if step.answer.events else near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
+        if step.head not in wanted and near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
             return step
         tried[index] = step._replace(floor=head)
     return None
