@@ -187,16 +187,20 @@ def _which_is_there(ctx: "Context", tried: "list[Step]") -> "Step | None":
     """
     near = store_of(ctx).near
     head = near.resolve([LEDGER])[0]
-    wanted = {step.head: step for step in tried if isinstance(step.answer, Decision) and step.answer.events}
+    wanted = {step.head: step for step in tried if _has_events(step)}
     for oid in commits_above(ctx, head, tried[0].floor) if wanted else ():
         if oid in wanted:
             return wanted[oid]
     for index, step in enumerate(tried):
         beats = [as_move(op) for op in step.operations if op.ref.startswith(SESSIONS)]
-        if step.head not in wanted and near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
+        if not _has_events(step) and near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
             return step
         tried[index] = step._replace(floor=head)
     return None
+
+
+def _has_events(step: Step) -> bool:
+    return isinstance(step.answer, Decision) and bool(step.answer.events)
 
 
 def _answer(ctx: "Context", actor: str, step: Step) -> "dict[str, object]":

@@ -77,6 +77,6 @@ def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
 
 
 def _others_are_about(ctx: "Context") -> bool:
-    """Has an agent a session that never acted in this clone?"""
-    here = list_files(ctx.scratch("beats"))
-    return any(ref.removeprefix(SESSIONS) not in here for ref in ctx.store.list_refs(SESSIONS))
+    """Has an agent a session that never acted in this clone? git is asked only where one was ever seen."""
+    others = {*list_files(ctx.scratch("seen"))} - {*list_files(ctx.scratch("beats"))}
+    return bool(others) and any(ref.removeprefix(SESSIONS) in others for ref in ctx.store.list_refs(SESSIONS))

@@ -333,5 +333,8 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
     Path(ctx.scratch("beats/alice")).parent.mkdir(exist_ok=True)
     Path(ctx.scratch("beats/alice")).touch()
     assert waits() == [0] * 6, "an agent of this clone"
+    Path(ctx.scratch("seen/bob")).parent.mkdir(exist_ok=True)
+    Path(ctx.scratch("seen/bob")).touch()  # as whoever looks at the remote leaves it
+    assert waits() == [0] * 6, "one that was seen and has no session any more"
     start(ctx, Actor("bob"))
     assert waits() == [0, 0, 300] * 2
