@@ -42,12 +42,16 @@ def read_regular(path: str, limit: int) -> bytes:
 def write_file(path: str, data: bytes) -> None:
     """Replace a small file at once, so that a reader never sees half of it."""
     temporary = f"{path}.{posix.getpid()}.tmp"
-    fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
     try:
-        posix.write(fd, data)
-    finally:
-        posix.close(fd)
-    posix.rename(temporary, path)
+        fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
+        try:
+            posix.write(fd, data)
+        finally:
+            posix.close(fd)
+        posix.rename(temporary, path)
+    except BaseException:  # Ctrl-C, too
+        remove_file(temporary)
+        raise
 
 
 def make_directory(path: str) -> None:

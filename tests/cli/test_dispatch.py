@@ -25,7 +25,8 @@ def world(git_repo: GitRepo) -> World:
 WORKER = """
 while id=$({coord} task next --json | {python} -c 'import json,sys; t=json.load(sys.stdin)["task"]; print(t["id"] if t else "")') && [ "$id" ]; do
     echo "$GITCOORD_AGENT $id" >> "$OUT"
-    [ "$1" = stuck ] && exec tail -f /dev/null
+    # Not `tail -f`: that ends by itself once nobody reads what it would print.
+    [ "$1" = stuck ] && exec {python} -I -S -c 'import signal; signal.pause()'
     {coord} task complete $id -m done --not-done none -q || exit 1
 done
 """
