@@ -83,7 +83,9 @@ class Gate(Judging):
             return self._judge("", []) if self._is_copy(move) else self._refuse(_private(move, self.actor.agent))
         if not move.new:
             return self._refuse(_deleted(move, self.actor.agent)) if is_sync else self._judge("", [])
-        if not self._is_commit(move.new) or move.ref.startswith("refs/notes/"):
+        if not self._is_commit(move.new):
+            return self._without_commit(remote, move)
+        if move.ref.startswith("refs/notes/"):
             return self._judge("", [])  # notes have paths of their own kind
         old = move.old if move.old and self._is_commit(move.old) else ""
         if is_sync and move.old and not old:
@@ -101,6 +103,15 @@ class Gate(Judging):
         outcome = self._judge(commit, steps, pushed=True)
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
+
+    def _without_commit(self, remote: str, move: Move) -> Outcome:
+        """A file or a directory under a name of its own: it has no history, so nobody can say what it lacks."""
+        if self._deploys(remote, move.ref):
+            raise CouldNotJudge(
+                f"'{move.ref}' is deployed from, and what is pushed there is no commit: how old it is cannot be told",
+                hints=("push a commit, or a tag of one",),
+            )
+        return self._judge("", [])
 
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
         """The commits whose history was accepted before. git names the sync branch's true tip; elsewhere what landed at the

@@ -435,7 +435,10 @@ def test_what_is_no_commit_is_not_judged(clone: Clone) -> None:
     assert rules(clone.push(blob, "", "refs/tags/v1")) == []
     assert rules(clone.push("x1", "m1", "refs/notes/commits")) == []
     clone.config('[deploy "rel"]\n\ttag = rel\n')
-    assert rules(clone.push(blob, "", "refs/tags/rel")) == [], "nor does it deploy anything"
+    assert rules(clone.push(blob, "", "refs/tags/v1")) == [], "it deploys nothing"
+    with pytest.raises(CouldNotJudge, match="no commit: how old it is") as deployed:
+        clone.push(blob, "", "refs/tags/rel")
+    assert deployed.value.hints == ("push a commit, or a tag of one",)
     assert rules(clone.push("x1", blob, "refs/tags/v1")) == UNCLAIMED
     assert rules(clone.push("x1", GONE, MINE)) == UNCLAIMED, "what the branch had is not here"
 
