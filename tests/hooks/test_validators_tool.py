@@ -142,6 +142,7 @@ def test_two_deeds_at_once_are_both_counted(under: Under, monkeypatch: pytest.Mo
 def test_where_nothing_may_be_noted(under: Under) -> None:
     ctx, source = under('[validator "budget"]\n\tcalls = 1\n[validator "spiral"]\n\tenabled = true\n')
     place = Path(ctx.repo.scratch, "validators")
+    place.mkdir(parents=True, exist_ok=True)  # also where no test before this one made it
     place.rmdir()
     place.write_text("no directory")
     assert [before_tool(ctx, source, ALICE, EDIT) for _ in range(3)] == [[]] * 3
