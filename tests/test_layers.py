@@ -251,12 +251,12 @@ sys.exit(code)
 _EVENT = '{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Edit","tool_input":{"file_path":"src"}}'
 
 
-def _modules(top: Path, verb: str) -> list[str]:
+def _modules(top: Path, verb: str, event: str = _EVENT) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _PROGRAM, *WORDS[verb]], cwd=top, env={**os.environ, "GITCOORD_AGENT": "alice"},
-        capture_output=True, text=True, check=False, input=_EVENT if verb == "guard" else "",
+        capture_output=True, text=True, check=False, input=event if verb == "guard" else "",
     )  # fmt: skip
-    assert done.returncode == 0 and (verb != "guard" or not done.stdout), done
+    assert done.returncode == 0 and (verb != "guard" or not done.stdout or event != _EVENT), done
     return done.stderr.rsplit("\n", 1)[1].split()
 
 
@@ -292,3 +292,15 @@ def test_exactly_these_modules_are_loaded(loaded: "dict[str, list[str]]", verb: 
     assert (sorted(there - table), sorted(table - there)) == ([], []), (
         "(loaded but not in the table, in the table but not loaded)"
     )
+
+
+def test_a_prompt_costs_no_look_at_the_ledger(tmp_path: Path) -> None:
+    """Only Cursor is asked to tell of them, and a person waits meanwhile."""
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "config", "gitcoord.root", "0" * 40)
+    event = (
+        '{"hook_event_name":"beforeSubmitPrompt","cursor_version":"3","conversation_id":"c","workspace_roots":["%s"]}'
+    )
+    there = set(_modules(tmp_path, "guard", event % tmp_path))
+    assert "gitcoord.core.delegations" in there
+    assert not there & {"gitcoord.app.ledger", "gitcoord.app.context", "gitcoord.hot.guarding", "gitcoord.hot.identity"}

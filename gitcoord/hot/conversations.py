@@ -2,7 +2,7 @@
 
 from gitcoord.core.toolevents import DENY, START, STOP, SUBAGENT_STOP, Answer
 from gitcoord.errors import GitcoordError
-from gitcoord.hot.identity import below, forget_tool, note_tool, of_event
+from gitcoord.hot.identity import down, forget_tool, note_tool, of_event
 from gitcoord.names import printable
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ _SHOWN = 8
 def actor_of(ctx: "Context", env: "Environ", event: "ToolEvent") -> "Actor":
     """Who acts; a subagent under its own name, below its parent's."""
     actor = of_event(ctx, env, event.tool, event.conversation)
-    return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
+    return down(actor, event.tool, event.conversation, (*event.above, event.subagent) if event.subagent else ())
 
 
 def begins(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:

@@ -7,7 +7,19 @@ be judged is denied, unless `[guard] onError = warn`; its deadline is below thos
 import posix
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 
-from gitcoord.core.toolevents import AFTER, BEFORE, OTHER, START, STOP, SUBAGENT_START, SUBAGENT_STOP, Answer, Reply
+from gitcoord.core.toolevents import (
+    AFTER,
+    ALLOW,
+    BEFORE,
+    OTHER,
+    PROMPT,
+    START,
+    STOP,
+    SUBAGENT_START,
+    SUBAGENT_STOP,
+    Answer,
+    Reply,
+)
 from gitcoord.errors import GitcoordError, NotInitialised, TimedOut
 from gitcoord.hot.open import Opening, environ
 from gitcoord.hot.tools import detect, fail, parse
@@ -27,6 +39,7 @@ _SECONDS = 8
 _LAST_SECONDS = 1  # to find out what an error means here
 _LARGEST = 16 << 20
 _ENDS = (STOP, SUBAGENT_STOP)
+_APART = "cursor"  # its subagents act in conversations of their own
 
 
 def main(words: "list[str]") -> int:
@@ -162,11 +175,19 @@ def _here(cwd: str) -> "Place":
 def _answer(stage: Stage, event: "ToolEvent") -> Answer:
     home = _here(event.cwd)
     watched = bool(home.common and home.top and is_set_up(home.common))
+    said = event
+    if said.tool == _APART:
+        from gitcoord.hot.delegating import placed, refused
+
+        event = placed(said)
     if event.phase in (BEFORE, AFTER):
         from gitcoord.hot.guarding import after, before
 
-        return (before if event.phase == BEFORE else after)(stage, event, home if watched else None)
-    if not watched:
+        answer = (before if event.phase == BEFORE else after)(stage, event, home if watched else None)
+        if said.tool == _APART and answer.decision != ALLOW:
+            refused(said)
+        return answer
+    if not watched or event.phase == PROMPT:
         return Answer()
     from gitcoord.hot import conversations
 

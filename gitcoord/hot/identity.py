@@ -42,7 +42,7 @@ _HINTS = (
 
 def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
-    actor = named(ctx, environ) or _conversation(environ)
+    actor = named(ctx, environ) or _conversation(ctx, environ)
     if actor is not None:
         return actor
     tree = ctx.settings.get("gitcoord.agent")
@@ -97,7 +97,7 @@ def of_event(ctx: "Context", environ: "Environ", tool: str, conversation: str) -
     actor = named(ctx, environ)
     if actor is not None and (actor.session or environ.get(b"GITCOORD_AGENT") or not conversation):
         return actor
-    actor = _of(tool, conversation) if conversation else _conversation(environ)
+    actor = _of(tool, conversation) if conversation else _conversation(ctx, environ)
     if actor is not None:
         return actor
     tree = ctx.settings.get("gitcoord.agent")
@@ -119,19 +119,35 @@ def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
     return Actor(check_agent(name), printable(f"{tool}:{conversation[:90]}:{subagent[:90]}"), parent=parent.agent)
 
 
+def down(actor: Actor, tool: str, conversation: str, subagents: "tuple[str, ...]") -> Actor:
+    """The last of these, each below the one before."""
+    for subagent in subagents:
+        actor = below(actor, tool, conversation, subagent)
+    return actor
+
+
 def in_tool(environ: "Environ") -> bool:
     return any(environ.get(marker) for _, markers, _ in _TOOLS for marker in markers)
 
 
-def _conversation(environ: "Environ") -> "Actor | None":
+def _conversation(ctx: "Context", environ: "Environ") -> "Actor | None":
     for tool, markers, ids in _TOOLS:
         if not any(environ.get(marker) for marker in markers) and tool != "codex":
             continue
         for variable in ids:
             conversation = _text(environ, variable)
             if conversation:
-                return _of(tool, conversation)
+                return _of(tool, conversation) if tool != "cursor" else _placed(ctx, tool, conversation)
     return None
+
+
+def _placed(ctx: "Context", tool: str, conversation: str) -> Actor:
+    """Whoever a conversation is of which it may be known whose subagent it is: the same as for the guard."""
+    from gitcoord.app.delegations import known
+    from gitcoord.core.delegations import line
+
+    top, ids = line(known(ctx.repo.scratch, tool), conversation)
+    return down(_of(tool, top), tool, top, ids)
 
 
 def _of(tool: str, conversation: str) -> Actor:
@@ -162,7 +178,7 @@ def note_tool(ctx: "Context", tool: str, actor: Actor) -> None:
 
     Of a process that hosts two conversations nobody can tell whose shells are whose: the note then names nobody.
     """
-    pid = _tool_process()
+    pid = tool_process()
     if not pid:
         return
     old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot)
@@ -174,13 +190,13 @@ def note_tool(ctx: "Context", tool: str, actor: Actor) -> None:
 
 def forget_tool(ctx: "Context", actor: Actor) -> None:
     """The conversation is over; the process may begin another one."""
-    pid = _tool_process()
+    pid = tool_process()
     old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot) if pid else None
     if old is not None and old.agent == actor.agent and not old.session:
         remove_file(f"{ctx.repo.scratch}/procs/{pid}")
 
 
-def _tool_process() -> int:
+def tool_process() -> int:
     """The nearest ancestor that is no shell and not git; 0 where that cannot be told."""
     pid = posix.getppid()
     for _ in range(16):

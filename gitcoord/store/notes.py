@@ -20,13 +20,13 @@ def update(directory: str, key: str, change: "Callable[[bytes], bytes]") -> None
 
     OSError where nothing may be written.
     """
-    name = hasher(40)(key.encode("utf-8", "surrogateescape")).hexdigest()
+    path = path_of(directory, key)
     flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC
     try:
-        fd = posix.open(f"{directory}/{name}", flags, 0o666)
+        fd = posix.open(path, flags, 0o666)
     except FileNotFoundError:
         make_directory(directory)
-        fd = posix.open(f"{directory}/{name}", flags, 0o666)
+        fd = posix.open(path, flags, 0o666)
     try:
         flock(fd, LOCK_EX)
         before = posix.pread(fd, _LARGEST, 0)
@@ -38,6 +38,10 @@ def update(directory: str, key: str, change: "Callable[[bytes], bytes]") -> None
         posix.close(fd)
     if not before:
         _prune(directory)
+
+
+def path_of(directory: str, key: str) -> str:
+    return f"{directory}/{hasher(40)(key.encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 
 def _prune(directory: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from gitcoord.hot.tools import NAMES
 
@@ -60,6 +61,20 @@ class Speaker(NamedTuple):
             return self._base("sessionEnd" if self.tool == "cursor" else "SessionEnd")
         return self._base(names[self.tool])
 
+    # --- what only Cursor says
+
+    def prompt(self) -> Event:
+        return {**self._base("beforeSubmitPrompt"), "prompt": "go", "attachments": []}
+
+    def task(self, id: str, *, resume: str = "", after: bool = False) -> Event:
+        arguments = {"description": "look", "prompt": "Look.", **({"resume": resume} if resume else {})}
+        base = self._base("postToolUse" if after else "preToolUse")
+        return {**base, "tool_name": "Task", "tool_input": arguments, "tool_use_id": id}
+
+    def subagent_event(self, event: str, id: str) -> Event:
+        """'subagentStart' or 'subagentStop', which the parent's conversation tells."""
+        return {**self._base(event), "parent_conversation_id": self.conversation, "subagent_id": id}
+
     # --- the tools' own forms
 
     def _action(self, which: int, arguments: Event, *, after: bool) -> Event:
@@ -72,7 +87,7 @@ class Speaker(NamedTuple):
             return {**base, "tool_name": name, "tool_input": arguments, **({"tool_response": {}} if after else {})}
         if self.tool == "cursor":
             base = self._base("postToolUse" if after else "preToolUse")
-            return {**base, "tool_name": name, "tool_input": arguments}
+            return {**base, "tool_name": name, "tool_input": arguments, "tool_use_id": f"tool_{uuid4()}"}
         if self.tool == "copilot":
             done = {"toolResult": {"resultType": "success"}} if after else {}
             return {**self._base(""), "toolName": name, "toolArgs": json.dumps(arguments), **done}

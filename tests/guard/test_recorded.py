@@ -30,7 +30,7 @@ _FLAT = (
     "beforeReadFile",
     "afterFileEdit",
 )  # setup does not ask for these
-_LEFT_OUT = ("input", "cwd", "id")
+_LEFT_OUT = ("input", "cwd", "id", "root")
 
 
 def _rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -57,6 +57,7 @@ def test_recorded(path: Path) -> None:
         assert _told(event) == row["read"], row["said"]
         assert event.cwd.startswith("/home/ana/shop") or (path.stem == "windsurf" and not event.command)
         assert bool(event.id) or event.phase not in (BEFORE, AFTER) or event.name in _FLAT
+        assert event.root == ("/home/ana/shop" if path.stem == "cursor" else "")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

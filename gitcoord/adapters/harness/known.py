@@ -62,7 +62,7 @@ _GEMINI = _groups(
 )
 _CURSOR = _flat(
     (
-        "sessionStart", "preToolUse", "postToolUse", "postToolUseFailure",
+        "sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "postToolUseFailure",
         "subagentStart", "subagentStop", "stop", "sessionEnd",
     ),
     {"command": COMMAND, "timeout": LIMIT},

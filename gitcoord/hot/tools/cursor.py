@@ -9,6 +9,7 @@ from gitcoord.core.toolevents import (
     AFTER,
     ALLOW,
     BEFORE,
+    PROMPT,
     START,
     STOP,
     SUBAGENT_START,
@@ -41,6 +42,7 @@ EVENTS = {
     "afterFileEdit": AFTER,
     "afterTabFileEdit": AFTER,
     "sessionStart": START,
+    "beforeSubmitPrompt": PROMPT,
     "sessionEnd": STOP,
     "stop": STOP,
     "subagentStart": SUBAGENT_START,
@@ -75,6 +77,8 @@ _FLAT: "words.Table" = {
     "afterFileEdit": (WRITE, "file_path"),
     "afterTabFileEdit": (WRITE, "file_path"),
 }
+# To what a person says, gitcoord never has an answer.
+_GO_ON = words.said({"continue": True})
 
 
 def read(data: "Record") -> ToolEvent:
@@ -95,6 +99,7 @@ def read(data: "Record") -> ToolEvent:
         again=(type(loops) is int and loops > 0) or data.get("stop_hook_active") is True,
         id=words.text(data, "tool_use_id"),
         final=name in ("sessionEnd", "SessionEnd"),
+        root=root,
     )
     failed = name in ("postToolUseFailure", "PostToolUseFailure")
     failed = failed or words.unlucky(data.get("tool_output", data.get("tool_response")))
@@ -106,7 +111,7 @@ def read(data: "Record") -> ToolEvent:
 
 
 def _about(name: str, data: "Record") -> bool:
-    return name.startswith("before") and name != "beforeSubmitPrompt" or "tool_name" in data
+    return name.startswith("before") or "tool_name" in data
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
@@ -129,9 +134,11 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
     if event.phase in (START, AFTER):
         context = words.context(event, answer, AFTER)
         return words.said({"additional_context": context} if context else {})
-    return words.said({"continue": True} if event.name == "beforeSubmitPrompt" else {})
+    return _GO_ON if event.phase == PROMPT else words.said({})
 
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
     name = words.text(data, "hook_event_name") if data else ""
+    if EVENTS.get(name) == PROMPT:
+        return _GO_ON._replace(err=words.noted(message).err)
     return words.failing(EVENTS, name, message, about=_about(name, data or {}))
