@@ -105,9 +105,8 @@ def acted(known: Known, conversation: str, process: str, now: int) -> Known:
     # Where the parent's beginning was told, so would have been that of any other conversation of a person.
     if parent not in known.top and _child(known, parent) is None:
         return alone(known, conversation)
-    task = waiting[
-        0
-    ]  # of several of one parent the oldest: most likely they begin in the order in which they were handed on
+    # Of several of one parent the oldest: most likely they begin in the order in which they were handed on.
+    task = waiting[0]
     child = Child(conversation, parent, task.id, task.id)
     return ended(known, task.id)._replace(children=(*known.children, child)[-CHILDREN:])
 

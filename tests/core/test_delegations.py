@@ -123,8 +123,8 @@ def test_a_new_prompt_ends_what_was_handed_on_and_not_begun() -> None:
 
 def test_more_tasks_than_are_remembered_get_nobody() -> None:
     """To forget one would make another look like the only one."""
-    known = handed_on(*(task(f"d{n}", "p") for n in range(OPEN)))
-    full = delegated(began(known, "q"), task("e", "q"))
+    known = handed_on(*(task(f"d{n}", "p") for n in range(OPEN - 1)), task("e", "q"))
+    full = delegated(known, task("one more", "p"))
     assert len(full.open) == OPEN
     assert parents(acted(full, "c", "", NOW), "c") == ["c"]
 

@@ -135,6 +135,20 @@ def test_what_others_add_beside_ours_stays(known: Known, where: str, at: int, da
 
 
 @pytest.mark.parametrize("known", HOOKED, ids=lambda known: known.name)
+def test_the_table_in_the_documentation_has_what_is_hooked(known: Known) -> None:
+    page = (Path(__file__).parents[2] / "docs/guard.md").read_text()
+    (row,) = (line.split(" | ") for line in page.splitlines() if line.startswith(f"| {known.title} |"))
+    assert row[1].split(", ") == list(known.hooks)
+
+
+def test_only_actions_of_cursor_fail_closed() -> None:
+    """A person who says something is never held up."""
+    hooks = NAMED["cursor"].hooks
+    assert [event for event in hooks if "failClosed" in hooks[event]] == ["preToolUse"]
+    assert {"sessionStart", "beforeSubmitPrompt", "postToolUse", "subagentStop"} < set(hooks)
+
+
+@pytest.mark.parametrize("known", HOOKED, ids=lambda known: known.name)
 def test_a_file_that_was_made_for_us_goes(known: Known) -> None:
     made = settings.put(None, known)
     assert json.loads(made)["hooks"] and made.endswith("}\n")
