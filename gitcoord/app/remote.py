@@ -93,12 +93,14 @@ def _transact(
     tried: list[Step] = []
     together = True
     for _ in range(ATTEMPTS):
-        let_others_go(ctx)
+        if let_others_go(ctx):
+            store_of(ctx).far.hang_up()  # what it saw of the remote is old
         step, batch_id = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "")
         if step is None and not batch_id:
             step = _step(ctx, decide, command, ahead, copied=copied)
         if step is not None and not step.operations:
             if not is_fresh(ctx, began):
+                store_of(ctx).far.hang_up()
                 look_once(ctx, began)
                 continue
             return _answer(ctx, actor, step)
@@ -133,6 +135,8 @@ def _joined(
         store.overlay = overlay(ctx)
         if not store.overlay:
             store.far.connect(push_options(ctx, command.actor.agent))  # nobody else here is about to push
+        else:
+            store.far.hang_up()
         try:
             step = _step(ctx, decide, command, ahead, copied=copied)
         finally:

@@ -36,21 +36,22 @@ def _keep(ctx: "Context", turn: _Turn) -> None:
     write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{' '.join(map(str, turn))}".encode())
 
 
-def let_others_go(ctx: "Context") -> None:
+def let_others_go(ctx: "Context") -> bool:
     """Wait for this machine's turn, and then look: while others push all the time, what is decided before is lost.
 
-    All requests of the machine wait for the same moment, so one look serves them, and they ride together.
+    All requests of the machine wait for the same moment, so one look serves them, and they ride together. False: no wait.
     """
     turn = _turn(ctx)
     wait = turn.until - ctx.host.mono()
     if not 0 < wait <= _COURTESY_MS:
-        return
+        return False
     ctx.host.pause(wait / 1000)
     look_once(ctx, turn.until)
     now = _turn(ctx)
     if now == turn:
         unused = not turn.lost and turn.head == ctx.store.target(LEDGER)
         _keep(ctx, turn._replace(until=0, others=max(0, turn.others - 1) if unused else turn.others))
+    return True
 
 
 def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:

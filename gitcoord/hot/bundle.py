@@ -29,7 +29,8 @@ HEAD = 16384
 EXTENSIONS = ("_json", "zlib", "_sha1", "_sha2", "_sha256", "fcntl")
 
 # What is loaded together, as the modules that lead to the rest. `start` comes before git's children are started, one of
-# the others while they get ready. What a list lacks is found one by one; what it has too much costs a little time.
+# the others while they get ready, and `remote` on top of those that write, where a remote decides. What a list lacks is
+# found one by one; what it has too much costs a little time.
 _EVERY = [
     "gitcoord.hot.render",
     "gitcoord.hot.host",
@@ -78,6 +79,7 @@ GROUPS = {
         "gitcoord.core.shell.commands.builtins",
         "gitcoord.core.shell.commands.text",
     ],
+    "remote": ["gitcoord.app.remote"],
     "taking": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.asking"],
     "writing": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release", "gitcoord.app.facts"],
 }
@@ -210,7 +212,8 @@ def build(root: Path) -> bytes:
     groups = {"start": add([(name, *codes[name]) for name in first])}
     for group, leaders in GROUPS.items():
         if group != "start":
-            groups[group] = add([(name, *codes[name]) for name in _order(leaders, needs) if name not in first])
+            there = {*first, *(_order(GROUPS["taking"], needs) if group == "remote" else ())}
+            groups[group] = add([(name, *codes[name]) for name in _order(leaders, needs) if name not in there])
     modules = {name: (is_package, add(code)) for name, (is_package, code) in codes.items()}
     boot = compile(BOOT, "<gitcoord>", "exec", dont_inherit=True, optimize=2)
     index = {"modules": modules, "groups": groups, "extensions": _extensions()}

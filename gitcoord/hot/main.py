@@ -33,19 +33,22 @@ def main(argv: list[str]) -> int:
 def call_verb(name: str, verb: "Verb", values: "Values", words: list[str]) -> int:
     """Open the repository, run the verb, tell its errors. Both command lines end here."""
     env = environ()
-    opening = Opening(env, "reading" if not verb.writes else "taking" if name == "take" else "writing")
+    group = "reading" if not verb.writes else "taking" if name == "take" else "writing"
+    opening = Opening(env, group, tells=True)
     from gitcoord.hot.render import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
 
     def body() -> int:
-        ctx = opening.context(tells=True)
+        ctx = opening.context()
         screen.use_settings(ctx.settings)
         from gitcoord.hot.verbs import Call, run
 
         return run(name, verb, Call(ctx, screen, env), values, words)
 
-    return guarded(screen, body)
+    code = guarded(screen, body)
+    opening.hang_up()
+    return code
 
 
 def entry() -> None:

@@ -4,7 +4,7 @@ import posix
 
 import gitcoord
 from gitcoord.errors import GitcoordError
-from gitcoord.store.files import owner
+from gitcoord.store.files import list_files, owner
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.process import heed_children
 from gitcoord.store.repo import discover
@@ -13,6 +13,7 @@ from gitcoord.store.settings import SettingsReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.store.dial import Line
     from gitcoord.store.interface import Store
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
@@ -25,28 +26,48 @@ if TYPE_CHECKING:
 class Opening:
     """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
 
-    def __init__(self, environ: "Environ", group: str) -> None:
-        """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs."""
+    def __init__(self, environ: "Environ", group: str, *, tells: bool = False) -> None:
+        """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs. `tells`: the process
+        ends after its one answer."""
         self._trouble: GitcoordError | None = None
+        self._tells = tells
+        self._line: Line | None = None
+        self._writes = group not in ("reading", "gate", "guard")
         try:
             self._repo = discover(environ)
             self._config = SettingsReader(self._repo, environ)
             self._store = PlumbingStore(self._repo)
-            self._store.open(writing=group not in ("reading", "gate", "guard"))
+            self._store.open(writing=self._writes)
+            if self._writes and tells:
+                self._dial(environ)
         except GitcoordError as error:
             self._trouble = error
         _preload(group)
 
-    def context(self, *, tells: bool = False, stays: bool = False) -> "Context":
-        """`tells`: the process ends after its one answer. `stays`: it lives long enough to load what is quicker then."""
+    def _dial(self, environ: "Environ") -> None:
+        """Where a remote decides and nobody here is about to push, a push will follow: see `store/dial`."""
+        settings = self._config.at_hand()
+        if settings is None or not _decides_elsewhere(settings) or list_files(f"{self._repo.scratch}/batch"):
+            return
+        from gitcoord.store.dial import dial
+
+        self._line = dial(settings, environ, self._repo.env)
+
+    def hang_up(self) -> None:
+        """Whoever did not get as far as to push leaves no connection behind, which might even ask for a password."""
+        if self._line is not None:
+            self._line.hang_up()
+
+    def context(self, *, stays: bool = False) -> "Context":
+        """`stays`: the process lives long enough to load what is quicker then."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.app.context import Context
         from gitcoord.hot.host import Host
 
-        host = Host(tells=tells)
+        host = Host(tells=self._tells)
         repo, settings = self._repo, self._config.read()
-        remote = settings.get("gitcoord.authority", "local") != "local"
+        remote = _decides_elsewhere(settings)
         # What a remote has acknowledged is safe there: the copies here are kept as git keeps what it fetches.
         durable = settings.flag("gitcoord.fsync", default=not remote)
         shared = _share(settings.get("core.sharedrepository").lower())
@@ -61,6 +82,8 @@ class Opening:
         self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)
         store: Store = self._store
         if remote:
+            if self._writes:
+                _preload("remote")
             from gitcoord.store.remote import at_remote
 
             if stays:
@@ -69,11 +92,16 @@ class Opening:
                 store = at_remote(self._store, repo, settings, Wire)
             else:
                 store = at_remote(self._store, repo, settings)
+            store.far.line = self._line
         return Context(repo, settings, store, host)
 
 
 def open_repository(environ: "Environ", *, writing: bool, stays: bool = False) -> "Context":
     return Opening(environ, "writing" if writing else "reading").context(stays=stays)
+
+
+def _decides_elsewhere(settings: "Settings") -> bool:
+    return settings.get("gitcoord.authority", "local") != "local"
 
 
 def _loose(repo: "Repo", settings: "Settings") -> "Loose | None":

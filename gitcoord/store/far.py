@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitcoord.store.dial import Line
+
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
 LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND = (
@@ -73,6 +75,7 @@ class Far:
         self.name = name
         self.branches = branches
         self.atomic = atomic
+        self.line: Line | None = None  # opened ahead, for the next push
         self._env = env
         self._seconds = seconds
 
@@ -92,6 +95,9 @@ class Far:
 
     def hang_up(self) -> None:
         """No push followed."""
+        if self.line is not None:
+            self.line.hang_up()
+            self.line = None
 
     def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
         """Move all these refs there, or none."""
@@ -125,8 +131,14 @@ class Far:
         argv += [f"--push-option={option}" for option in options]
         argv += [f"--force-with-lease={self.there(m.ref)}:{m.expected or ''}" for m in moves]
         argv += ["--", self.name, *(f"{m.new or ''}:{self.there(m.ref)}" for m in moves)]
-        code, out, complaint = run_bounded(argv, self._env, self._seconds)
+        code, out, complaint = self._spoken(argv)
         return read_report(code, out.decode("utf-8", "replace"), complaint)
+
+    def _spoken(self, argv: list[str]) -> "tuple[int, bytes, str]":
+        """A push to its end, through the line if one is open."""
+        line, self.line = self.line, None
+        done = line.push(argv, self._env, self._seconds) if line is not None else None
+        return done if done is not None else run_bounded(argv, self._env, self._seconds)
 
     def fetch(self, *, back: bool = False) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.

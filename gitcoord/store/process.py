@@ -12,7 +12,7 @@ from gitcoord.store.files import read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     Environ = Mapping[bytes, bytes]
 
@@ -23,6 +23,8 @@ _STRIPPED = (
     b"GIT_ATTR_SOURCE", b"GIT_TRACE", b"GIT_LITERAL_PATHSPECS", b"GIT_GLOB_PATHSPECS", b"GIT_NOGLOB_PATHSPECS", b"GIT_ICASE_PATHSPECS",
 )  # fmt: skip
 
+# What is about this clone, not about the repository on the other side.
+OURS = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR", b"GIT_CONFIG_PARAMETERS", b"GIT_CONFIG_COUNT")
 
 _PIPE = 32768
 STARTED: set[int] = set()  # children of gitcoord's own that nobody has waited for yet
@@ -57,8 +59,16 @@ WHOLE = {b"GIT_FLUSH": b"0"}  # for what is read to its end: git need not hand o
 class Child:
     """A running child with pipes. Not for sharing between threads."""
 
-    def __init__(self, argv: list[str], env: "dict[bytes, bytes]", *, shares_terminal: bool = False) -> None:
-        """`shares_terminal`: the child may ask the person at the terminal, and Ctrl-C reaches it too."""
+    def __init__(
+        self,
+        argv: list[str],
+        env: "dict[bytes, bytes]",
+        *,
+        shares_terminal: bool = False,
+        lends: "tuple[tuple[int, int], ...]" = (),
+    ) -> None:
+        """`shares_terminal`: the child may ask the person at the terminal, and Ctrl-C reaches it too. `lends`: descriptors
+        that it gets besides, each with the number that it has there."""
         fds: list[int] = []
         try:
             fds += posix.pipe()
@@ -69,6 +79,7 @@ class Child:
                 (posix.POSIX_SPAWN_DUP2, child_in, 0),
                 (posix.POSIX_SPAWN_DUP2, child_out, 1),
                 (posix.POSIX_SPAWN_DUP2, self._err, 2),
+                *((posix.POSIX_SPAWN_DUP2, fd, number) for fd, number in lends),
             ]
             self.pid = posix.posix_spawnp(
                 argv[0],
@@ -158,6 +169,22 @@ class Child:
             posix.close(self._in)
             self._in = -1
 
+    def let_go(self) -> None:
+        """Its ends are another's now."""
+        self.close_input()
+        posix.close(self._out)
+        self._out = -1
+
+    def end(self) -> str:
+        """End it, if it has not ended yet; what it complained about. Harmless to repeat."""
+        if self._err < 0:
+            return ""
+        if self.code is None:
+            posix.kill(self.pid, SIGTERM)
+        complaint = self.complaint()
+        self.close()
+        return complaint
+
     def wait(self) -> int:
         """Close the input, wait for the end, give the exit code (negative: the signal)."""
         self.close_input()
@@ -218,18 +245,36 @@ def run(
 
 def run_bounded(argv: list[str], env: "dict[bytes, bytes]", seconds: float) -> "tuple[int, bytes, str]":
     """Run something that talks to another machine, and may ask at the terminal; ended after `seconds`."""
+    return watched(Child(argv, env, shares_terminal=True), seconds)
+
+
+def watched(
+    child: Child, seconds: float, bell: int = -1, heard: "Callable[[], None] | None" = None
+) -> "tuple[int, bytes, str]":
+    """A child that gets nothing more to read, to its end: exit code, stdout, stderr. Ended after `seconds` of silence.
+
+    `heard` is called once when something can be read at the descriptor `bell`.
+    """
     from select import POLLIN, poll
 
-    child = Child(argv, env, shares_terminal=True)
     child.close_input()
     watch, parts = poll(), []
     watch.register(child.output, POLLIN)
+    if heard is not None:
+        watch.register(bell, POLLIN)
     late = False
     while True:
-        if not watch.poll(seconds * 1000):
+        ready = [fd for fd, _ in watch.poll(seconds * 1000)]
+        if not ready:
             late = True
             posix.kill(child.pid, SIGTERM)
             break
+        if bell in ready and heard is not None:
+            watch.unregister(bell)
+            if posix.read(bell, 1):
+                heard()
+        if child.output not in ready:
+            continue
         chunk = posix.read(child.output, 65536)
         if not chunk:
             break

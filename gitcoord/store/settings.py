@@ -2,7 +2,7 @@
 
 What is remembered counts only while every file it came from, and every place where a new one could appear, looks as it
 did, and did so for a second before it was remembered (a file may change twice within one tick of its clock). With
-settings from the environment, or files that include others, git is asked each time.
+single settings from the environment, or files that include others, git is asked each time.
 """
 
 import posix
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _SECOND = 1_000_000_000
 # All that gitcoord looks at. The rest may hold secrets and is not written anywhere.
 _USED = (b"gitcoord.", b"user.", b"core.", b"extensions.", b"color.")
+# Of these it matters only that they are there.
+_PRESENT = (b"url.", b"ssh.", b"protocol.")
+# Variables that tell git where to look; all others of the kind are settings themselves.
+_FILES = (b"GIT_CONFIG_GLOBAL", b"GIT_CONFIG_SYSTEM")
+_WHERE = (*_FILES, b"GIT_CONFIG_NOSYSTEM")
 
 
 class Settings:
@@ -61,7 +66,7 @@ class SettingsReader:
         # One memory for each work tree: they may have settings of their own.
         tree = "" if repo.git_dir == repo.common_dir else "-" + repo.git_dir.rpartition("/")[2]
         self._file = f"{repo.scratch}/settings{tree}"
-        self._remembers = not any(name.startswith(b"GIT_CONFIG") for name in environ)
+        self._remembers = _only_tells_where(environ)
         head, _, listed = (read_file(self._file, 1 << 20) if self._remembers else b"").partition(b"\0")
         rows = [row.partition(" ") for row in head.decode("utf-8", "surrogateescape").split("\n") if row]
         marked = {place: mark for mark, _, place in rows}
@@ -86,16 +91,21 @@ class SettingsReader:
                 return False
         return True
 
+    def at_hand(self) -> "Settings | None":
+        """What is remembered; None where git has to be waited for."""
+        return Settings(parse_settings(self._listed)) if self._listed is not None else None
+
     def read(self) -> Settings:
-        if self._listed is not None:
-            return Settings(parse_settings(self._listed))
+        remembered = self.at_hand()
+        if remembered is not None:
+            return remembered
         assert self._child is not None
         out = self._child.rest()
         if self._child.wait():
             raise StoreError(f"git's settings cannot be read: {self._child.complaint()}")
         self._child.close()
         words = out.split(b"\0")
-        listed = b"\0".join(word for word in words[1::2] if word.startswith(_USED))
+        listed = b"\0".join(filter(None, map(_kept, words[1::2])))
         if self._remembers and not any(word.startswith(b"include") for word in words[1::2]):
             self._remember(words[:-1:2], listed)
         return Settings(parse_settings(listed))
@@ -114,12 +124,43 @@ class SettingsReader:
             pass  # not set up here, or not ours to write: git is asked again
 
 
+def _only_tells_where(environ: "Environ") -> bool:
+    """Do the variables about settings say nothing but where git looks? What a relative path means changes with the directory."""
+    names = [name for name in environ if name.startswith(b"GIT_CONFIG")]
+    return all(name in _WHERE and (name not in _FILES or environ[name].startswith(b"/")) for name in names)
+
+
+def _kept(word: bytes) -> bytes:
+    """What is kept of a setting: all of it, its name, or nothing. Addresses for ssh hold no secret; others may."""
+    if word.startswith(_USED):
+        return word
+    if word.startswith(_PRESENT):
+        return word.partition(b".")[0] + b"\n-"
+    key, _, value = word.partition(b"\n")
+    if key.startswith(b"remote.") and key.endswith((b".pushurl", b".receivepack")):
+        return key + b"\n-"
+    user, at, _ = value.removeprefix(b"ssh://").partition(b"@")
+    is_ssh = value.startswith(b"ssh://") or (b":" in value and b"://" not in value and b"::" not in value)
+    is_known = key.startswith(b"remote.") and key.endswith(b".url") and is_ssh and not (at and b":" in user)
+    return word if is_known else b""
+
+
 def _places(repo: "Repo", environ: "Environ") -> list[str]:
     """Where git looks. Files elsewhere are added once git has named them."""
     home = environ.get(b"HOME", b"").decode("utf-8", "surrogateescape")
     xdg = environ.get(b"XDG_CONFIG_HOME", b"").decode("utf-8", "surrogateescape") or f"{home}/.config"
     own = [f"{repo.common_dir}/config", f"{repo.git_dir}/config.worktree"]
-    return [*own, f"{home}/.gitconfig", f"{xdg}/git/config", "/etc/gitconfig"]
+    # What the variables say stands before them as if it were a place: said otherwise, the answer is another one.
+    said = {name: environ[name].decode("utf-8", "surrogateescape") for name in _WHERE if name in environ}
+    words = [f"{name.decode()}={value}" for name, value in said.items()]
+    return [
+        *words,
+        *own,
+        f"{home}/.gitconfig",
+        f"{xdg}/git/config",
+        "/etc/gitconfig",
+        *(said[n] for n in _FILES if n in said),
+    ]
 
 
 def _mark(path: str) -> str:

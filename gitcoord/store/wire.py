@@ -19,11 +19,9 @@ from dulwich.protocol import DEFAULT_GIT_PROTOCOL_VERSION_SEND, Protocol
 
 from gitcoord.names import Oid
 from gitcoord.store.far import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, sort_out
-from gitcoord.store.process import Child, clean_environ, run
+from gitcoord.store.process import OURS, Child, clean_environ, run
 
 SILENT = "silent"
-# What is about this clone, not about the repository on the other side.
-_OURS = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR", b"GIT_CONFIG_PARAMETERS", b"GIT_CONFIG_COUNT")
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 
 
@@ -123,7 +121,7 @@ class _Here(TraditionalGitClient):
 
     def __init__(self, env: "dict[bytes, bytes]", path: str) -> None:
         super().__init__()
-        theirs = {name: value for name, value in clean_environ(env).items() if name not in _OURS}
+        theirs = {name: value for name, value in clean_environ(env).items() if name not in OURS}
         self._child = Child(["git", "receive-pack", path], theirs)
 
     def _connect(self, *_: object) -> "tuple[Protocol, Callable[[], bool], None]":

@@ -114,6 +114,45 @@ def test_the_environment_and_includes_are_never_remembered(
     assert read(repo, "gitcoord.agent", monkeypatch) == "two"
 
 
+def test_where_to_look_is_a_part_of_the_question(
+    repo: Repo, asked: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Variables that only tell where settings are: remembered for these, and for no others."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"[gitcoord]\n\tagent = {name}\n")
+        age(tmp_path / name)
+    age(Path(repo.common_dir, "config"))
+    one, two = ({b"GIT_CONFIG_GLOBAL": bytes(tmp_path / name)} for name in ("one", "two"))
+    system, both = {b"GIT_CONFIG_SYSTEM": bytes(tmp_path / "two")}, {**two, b"GIT_CONFIG_NOSYSTEM": b"1"}
+    cases = [
+        ({}, ""),
+        (one, "one"),
+        (two, "two"),
+        (system, "two"),
+        (both, "two"),
+        ({**system, b"GIT_CONFIG_NOSYSTEM": b"1"}, ""),
+    ]
+    for first, answer in cases:
+        for more, other in cases:
+            asked.clear()
+            assert [read(repo._replace(env={**repo.env, **first}), "gitcoord.agent", monkeypatch) for _ in "ab"] == [
+                answer
+            ] * 2
+            assert len(asked) <= 1, first
+            assert read(repo._replace(env={**repo.env, **more}), "gitcoord.agent", monkeypatch) == other, (first, more)
+    (tmp_path / "one").write_text("[gitcoord]\n\tagent = new\n")
+    assert read(repo._replace(env={**repo.env, **one}), "gitcoord.agent", monkeypatch) == "new"
+
+
+def test_a_relative_path_is_never_remembered(
+    repo: Repo, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    age(Path(repo.common_dir, "config"))
+    for _ in range(2):
+        read(repo._replace(env={**repo.env, b"GIT_CONFIG_GLOBAL": b"mine"}), "gitcoord.agent", monkeypatch)
+    assert len(asked) == 2
+
+
 def test_secrets_are_not_written_down(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     git(Path(repo.worktree), "config", "http.extraHeader", "Authorization: secret-word")
     age(Path(repo.common_dir, "config"))

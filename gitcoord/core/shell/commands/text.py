@@ -166,7 +166,7 @@ def _grep(run: "Run", call: "Call") -> None:
     from gitcoord.core.shell.state import NOT_KNOWN, Value
 
     roots = tuple(path for arg in operands for path in run.resolve(arg))
-    if not operands and deep and not (call.stdin and call.name != "grep"):
+    if call.args and not operands and deep and not (call.stdin and call.name != "grep"):
         for path in run.state.cwds or ("",):
             run.read(call.args[0]._replace(text=path or "?", known=bool(path)), f"{call.name} reads all below")
         roots = run.state.cwds
