@@ -43,6 +43,7 @@ def read_text(path: str) -> str:
 def interleave(rounds: int, *phases: Mapping[str, Timed], warm: int = 1) -> Samples:
     """Run each step once a round, phase after phase, the order within a phase turning with the round (ABC, BCA, ...)."""
     samples: Samples = {name: [] for phase in phases for name in phase}
+    os.sync()  # what was written to prepare it is not measured beside it
     for number in range(-warm, rounds):
         for phase in phases:
             names = list(phase)
