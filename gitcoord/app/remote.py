@@ -77,7 +77,7 @@ def transact_remotely(
     try:
         return _transact(ctx, decide, command, ahead, copied=copied)
     finally:
-        store_of(ctx).far.hang_up()
+        store_of(ctx).far.rest()
 
 
 def _transact(

@@ -71,13 +71,16 @@ class Far:
         branches: bool = False,
         atomic: bool = True,
         seconds: float = SECONDS,
+        stays: float = 0.0,
     ) -> None:
+        """`seconds`: how long the other side may be silent. `stays`: how long one that can may stay connected between requests."""
         self.name = name
         self.branches = branches
         self.atomic = atomic
         self.line: Line | None = None  # opened ahead, for the next push
         self._env = env
         self._seconds = seconds
+        self._stays = stays
 
     def takes(self, ref: RefName) -> bool:
         """Is this ref kept there?"""
@@ -98,6 +101,10 @@ class Far:
         if self.line is not None:
             self.line.hang_up()
             self.line = None
+
+    def rest(self) -> None:
+        """A request is done with: for those who stay connected for the next one."""
+        self.hang_up()
 
     def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
         """Move all these refs there, or none."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gitcoord.store.settings import Settings
 
 
+_STAYS = 30.0
+
+
 class RemoteStore:
     """Implements Store on two repositories: `near` has the copies, `far` decides."""
 
@@ -127,12 +130,17 @@ def as_move(operation: "Operation") -> Move:
 
 def at_remote(near: "PlumbingStore", repo: "Repo", settings: "Settings", kind: "type[Far]" = Far) -> RemoteStore:
     """The store that the settings describe. A process that lives long talks to the remote itself: see `wire`."""
-    seconds = settings.get("gitcoord.remotetimeout")
     far = kind(
         repo.env,
         settings.get("gitcoord.authority"),
         branches=settings.get("gitcoord.namespaces") == "branches",
         atomic=settings.flag("gitcoord.atomic", default=True),
-        seconds=float(seconds) if seconds.isdecimal() and int(seconds) else SECONDS,
+        seconds=_seconds(settings, "gitcoord.remotetimeout", SECONDS) or SECONDS,
+        stays=_seconds(settings, "gitcoord.stayconnected", _STAYS),
     )
     return RemoteStore(near, far)
+
+
+def _seconds(settings: "Settings", key: str, usual: float) -> float:
+    wish = settings.get(key)
+    return float(wish) if wish.isascii() and wish.isdecimal() and len(wish) < 6 else usual

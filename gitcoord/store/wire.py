@@ -1,14 +1,15 @@
 """The remote for a process that lives long: it speaks git's protocol itself, without a `git push` for each swap.
 
 One connection reads the remote's refs, compares them with what was expected, and swaps. It is opened ahead, while the
-request is decided. The swap itself is the server's git: a repository on this machine is reached through `git receive-pack`
-too, never by moving its refs from here.
+request is decided; where nobody else moves those refs, as soon as the request before has landed. The swap itself is the
+server's git: a repository on this machine is reached through `git receive-pack` too, never by moving its refs from here.
 """
 
 from collections.abc import Callable, Iterator
 from copy import copy
 from shlex import quote
-from threading import Event, Lock, Thread
+from threading import Condition, Event, Thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 from dulwich.client import GitClient, SSHGitClient, TraditionalGitClient, get_transport_and_path
@@ -22,6 +23,8 @@ from gitcoord.store.far import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, 
 from gitcoord.store.process import OURS, Child, clean_environ, run
 
 SILENT = "silent"
+_CALM = 2  # so many pushes in a row met nobody: the next one will not, either
+_NAME = "gitcoord-push"
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 
 
@@ -41,11 +44,15 @@ class Wire(Far):
         self._written: dict[Oid, tuple[str, bytes]] = {}
         self._client: tuple[GitClient | None, str] | None = None  # None: on this machine
         self._open: _Connection | None = None
+        self._calm = 0  # pushes in a row that met nobody
+        self._options: tuple[str, ...] = ()  # of the last one
 
     def wrote(self, oid: Oid, kind: str, data: bytes) -> None:
         self._written[oid] = (kind, data)
 
     def connect(self, options: "tuple[str, ...]" = ()) -> None:
+        if self._open is not None and self._open.options == options and self._open.wake():
+            return
         self.hang_up()
         if self.atomic:
             try:
@@ -63,6 +70,23 @@ class Wire(Far):
             self._open.hang_up()
             self._open = None
 
+    def rest(self) -> None:
+        if self._calm < _CALM or not self._stays:
+            self.hang_up()
+            return
+        self.connect(self._options)
+        if self._open is not None:
+            self._open.sleep(self._stays)
+
+    def settle(self) -> None:
+        """Wait until nothing of the last request is under way, and what stays connected is."""
+        waiting = self._open.thread if self._open is not None else None
+        for thread in enumerate_threads():
+            if thread.name == _NAME and thread is not waiting:
+                thread.join()
+        if self._open is not None:
+            self._open.told.wait()
+
     def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
         known = all(m.new is None or m.new == m.expected or m.new in self._written for m in moves)
         if not (self.atomic and known and all(len(m.new or m.expected or "") == 40 for m in moves)):
@@ -74,10 +98,13 @@ class Wire(Far):
         wanted = {self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}
         objects = [ShaFile.from_raw_string(_TYPES[kind], data) for kind, data in self._written.values()]
         report = connection.push(wanted, objects, self._seconds)
+        self._calm = self._calm if report.kind == LANDED else 0
+        self._options = options
         if report.kind == LOST and ahead and not connection.sent:
             # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.
             connection = self._connection(options)
             report = connection.push(wanted, objects, self._seconds) if connection is not None else report
+        self._calm += report.kind == LANDED
         if report.kind in (UNKNOWN, SILENT, UNREACHABLE):
             self._client = None
         if report.kind == SILENT:
@@ -151,20 +178,24 @@ class _Connection:
         self._wanted: dict[bytes, Move] = {}
         self._objects: list[ShaFile] = []
         self._heard: list[bytes] = []
-        self._lock = Lock()
-        self._ready, self._over = Event(), Event()
-        self.sent = self._left = False
+        self._lock = Condition()
+        self._over = Event()
+        self.told = Event()  # where the refs are there, or that it cannot be told
+        self._asleep: float | None = None  # so many seconds it waits for a request
+        self._ready = self.sent = self._left = False
         self._report: Report | None = None
         # A dulwich that has no such part is as good: the answer comes with the end of the push.
         self._tail = getattr(client, "_handle_receive_pack_tail", None)
         if self._tail is not None:
             client._handle_receive_pack_tail = self._finish  # type: ignore[method-assign]
-        Thread(target=self._run, args=(path.encode("utf-8", "surrogateescape"),), daemon=True).start()
+        self.thread = Thread(target=self._run, args=(path.encode("utf-8", "surrogateescape"),), daemon=True, name=_NAME)
+        self.thread.start()
 
     def push(self, wanted: "dict[bytes, Move]", objects: "list[ShaFile]", seconds: float) -> Report:
         """What came of it. If that is not known in time, it sends nothing from then on that it has not begun to send."""
-        self._wanted, self._objects = wanted, objects
-        self._ready.set()
+        with self._lock:
+            self._wanted, self._objects, self._ready = wanted, objects, True
+            self._lock.notify()
         self._over.wait(seconds)
         with self._lock:
             self._left = True
@@ -174,7 +205,20 @@ class _Connection:
     def hang_up(self) -> None:
         with self._lock:
             self._left = True
-        self._ready.set()
+            self._lock.notify()
+
+    def sleep(self, seconds: float) -> None:
+        """Nobody needs it now; after so many seconds it ends."""
+        with self._lock:
+            self._asleep = seconds
+            self._lock.notify()
+
+    def wake(self) -> bool:
+        """It is needed; False: it has ended."""
+        with self._lock:
+            self._asleep = None
+            self._lock.notify()
+            return not self._left and self._report is None
 
     def _run(self, path: bytes) -> None:
         options = [option.encode() for option in self.options] or None
@@ -211,6 +255,7 @@ class _Connection:
         with self._lock:
             self._report = self._report or report
         self._over.set()
+        self.told.set()
 
     def _read(self, status: "dict[bytes, str | None] | None") -> Report:
         reasons = [str(reason) for reason in (status or {}).values() if reason is not None]
@@ -219,8 +264,11 @@ class _Connection:
 
     def _update(self, there: "dict[Any, Any]") -> "dict[Any, Any]":
         """What to move, now that it is known where everything is."""
-        self._ready.wait()
+        self.told.set()
         with self._lock:
+            while not self._ready and not self._left:
+                if not self._lock.wait(self._asleep) and self._asleep is not None:
+                    self._left = True  # nobody came
             if self._left:
                 raise _HungUp
         for ref, m in self._wanted.items():

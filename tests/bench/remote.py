@@ -17,9 +17,9 @@ from tests.server.servers import Served, serving
 KINDS = ("file", "git", "ssh", "http")
 
 # A process that lives long, as one agent: a line "take <path>" or "release <path>" for each request, or "loop <seconds>";
-# "settle -" ends when nothing of the last request is under way any more, as a `git push` does.
+# "settle -" ends when nothing of the last request is under way any more, as a `git push` does, and what stays connected is.
 _WORKER = """
-import sys, threading, time
+import sys, time
 sys.path.insert(0, {root!r})
 from gitcoord.app import claims, sessions
 from gitcoord.core.asking import Take
@@ -51,8 +51,7 @@ for line in sys.stdin:
                 failed = error.message.replace(chr(10), " ")
         print(done, failed, flush=True)
     elif verb == "settle":
-        for thread in threading.enumerate()[1:]:
-            thread.join()
+        ctx.store.far.settle()
         print("settled", flush=True)
     elif verb == "beat":
         for actor in actors:

@@ -287,6 +287,7 @@ def test_reader_is_killed(stage: Stage, victim: str) -> None:
     if not SOAK and stage.name != "expire":
         pytest.skip("only in a soak run")
     points = _sample(stage.profile(victim), every=False)
+    assert points, f"git {victim} was not asked"
     for turn, point in enumerate(points if SOAK else points[::3]):
         stage.mirror.restore()
         done = stage.play([], victim=victim, point=point)

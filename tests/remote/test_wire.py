@@ -1,6 +1,7 @@
 """A process that lives long swaps in one connection of its own, without a git push for each claim."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -167,3 +168,93 @@ def receiving(pid: int) -> list[str]:
     lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     found = [Path(f"/proc/{child}/cmdline") for text in lists for child in text.split()]
     return [line for path in found if path.exists() and "receive-pack" in (line := path.read_text())]
+
+
+# --- staying connected ----------------------------------------------------------------------------------------------
+
+
+class Door:
+    """A PATH on which each `git receive-pack` is noted, and none is let in any more while the door is shut."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.log, self.bar = fleet.place / "door.log", fleet.place / "shut"
+        shim = fleet.place / "door"
+        shim.mkdir()
+        real = subprocess.run(["sh", "-c", "command -v git"], capture_output=True, text=True, check=True).stdout.strip()
+        self.log.touch()
+        (shim / "git").write_text(
+            f'#!/bin/sh\ncase " $* " in *" receive-pack "*|*" push "*)\n'
+            f'  [ ! -e {self.bar} ] || {{ echo fatal: unable to access it >&2; exit 128; }}; echo $$ >>{self.log} ;; esac\nexec {real} "$@"\n'
+        )
+        (shim / "git").chmod(0o755)
+        self.env = {"PATH": f"{shim}:{fleet.env['PATH']}"}
+
+    def shut(self, yes: bool = True) -> None:
+        self.bar.touch() if yes else self.bar.unlink()
+
+    def entered(self) -> list[int]:
+        return [int(word) for word in self.log.read_text().split()]
+
+    def inside(self) -> list[int]:
+        return [pid for pid in self.entered() if Path(f"/proc/{pid}").exists()]
+
+
+def calm(client: Client, door: Door) -> None:
+    """So many landed without meeting anybody that it stays connected."""
+    for name in ("a", "b"):
+        assert client.ask("take", name) == "ok"
+    wait_until("it is connected for the next one", lambda: len(door.entered()) == 3 and len(door.inside()) == 1)
+
+
+def test_it_stays_connected(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    door = Door(fleet)
+    with Client(one, "alice", door.env) as alice:
+        calm(alice, door)
+        door.shut()
+        assert alice.ask("take", "c") == "ok", "through the connection that was open"
+        assert alice.ask("take", "d").startswith("unreachable ")
+        door.shut(False)
+        assert alice.ask("take", "d") == "ok"
+    wait_until("all have gone", lambda: not door.inside())
+    fleet.assert_sound()
+
+
+def test_what_it_saw_meanwhile_may_be_old(fleet: Fleet) -> None:
+    """Others have landed: it asks again, and does not stay connected while they are about."""
+    one, two = fleet.joined()
+    door = Door(fleet)
+    with Client(one, "alice", door.env) as alice:
+        calm(alice, door)
+        assert two.claim("c", agent="bob").code == 0
+        assert alice.ask("take", "c").startswith("held ")
+        assert alice.ask("take", "d") == "ok"
+        wait_until("nobody waits for the next one", lambda: not door.inside())
+    fleet.assert_sound()
+
+
+@pytest.mark.parametrize("seconds", ["0", "1"])
+def test_for_how_long(fleet: Fleet, seconds: str) -> None:
+    one, _ = fleet.joined()
+    one.git("config", "gitcoord.stayConnected", seconds)
+    door = Door(fleet)
+    with Client(one, "alice", door.env) as alice:
+        for name in ("a", "b"):
+            assert alice.ask("take", name) == "ok"
+        came = 2 if seconds == "0" else 3
+        wait_until("all have come and gone", lambda: len(door.entered()) >= came and not door.inside())
+        assert len(door.entered()) == came
+        assert alice.ask("take", "c") == "ok"
+    fleet.assert_sound()
+
+
+def test_one_that_was_cut_meanwhile(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    door = Door(fleet)
+    with Client(one, "alice", door.env) as alice:
+        calm(alice, door)
+        for pid in door.inside():
+            os.kill(pid, signal.SIGKILL)
+        assert alice.ask("take", "c") == "ok"
+    assert len(fleet.events("claim")) == 3
+    fleet.assert_sound()
