@@ -272,6 +272,17 @@ def test_the_same_failing_command_again_and_again() -> None:
     assert spiral.judge(rule, fed(*[(TEST, False)] * 9), TEST) is None
 
 
+def test_a_command_that_writes_is_a_change_but_not_of_itself() -> None:
+    rule = validator("spiral")
+    sed = event("Bash", command="sed -i s/x/y/ a", writes=("a",))
+    assert spiral.judge(rule, fed(*[(TEST, True)] * 4, (sed, False)), TEST) is None
+    noisy = event("Bash", command="make test > log", writes=("log",))
+    found = tally.Tally("c1", 100)
+    for _ in range(4):  # which files it names is not told when it is over
+        found = tally.ended(tally.began(found, noisy), noisy._replace(writes=(), failed=True))
+    assert spiral.judge(rule, found, noisy) is not None
+
+
 def test_what_is_remembered_is_bounded_and_of_one_session() -> None:
     many = fed(*[(EDIT._replace(input={"n": n}), False) for n in range(200)])
     assert len(many.edits) == tally.KEPT and many.calls == 200

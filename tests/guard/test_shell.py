@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from gitcoord.core.shell import words
 from gitcoord.core.shell.braces import braces
+from gitcoord.core.shell.commands.dispatch import FAMILY
+from gitcoord.core.shell.commands.table import TABLE
 from gitcoord.core.shell.effects import KINDS, UNKNOWN, Effect
 from gitcoord.core.shell.glob import escape, matches
 from gitcoord.core.shell.state import NOT_KNOWN, State, Value, value_of
@@ -261,6 +263,15 @@ def test_what_explodes_stays_bounded(command: str) -> None:
     assert len(effects) <= 1001
     assert all(len(effect.word) <= 210 for effect in effects)
     assert "could not be followed" not in _details(command)
+
+
+@pytest.mark.parametrize(
+    "form", ["{0}", "{0} -x", "{0} -f", "{0} --", "{0} ''", "{0} | {0}", "sudo {0}", "find . -exec {0} ;"]
+)
+def test_a_command_with_nothing_to_do(form: str) -> None:
+    """A program that is called without what it needs does nothing; that is no reason not to follow it."""
+    for name in [*FAMILY, *TABLE]:
+        assert "could not be followed" not in _details(form.format(name)), name
 
 
 def test_a_long_row_is_no_deep_one() -> None:

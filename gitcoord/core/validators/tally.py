@@ -27,8 +27,11 @@ class Tally(NamedTuple):
 
 
 def fingerprint(event: "ToolEvent") -> str:
-    """What makes two deeds the same: their files and all that was said to them, whatever the tool calls the action."""
-    text = "\0".join([event.command, *event.writes, argument(event)])
+    """What makes two deeds the same: their files and all that was said to them, whatever the tool calls the action.
+
+    Of a command only itself: which files it names is looked up before it runs, and not again when it is over.
+    """
+    text = "\0".join([event.command, *(() if event.command else event.writes), argument(event)])
     data = text.encode("utf-8", "surrogatepass")
     return f"{crc32(data):08x}{len(data):x}"
 
@@ -95,12 +98,15 @@ def _plus(rows: "tuple[tuple[str, int], ...]", key: str) -> "tuple[tuple[str, in
 
 
 def began(tally: Tally, event: "ToolEvent") -> Tally:
-    """One more deed. An edit that was not made before is a change: what failed before it may work now."""
+    """One more deed. A change makes that what failed before it may work now: an edit that was not made before, or a command that
+    writes, unless it is itself what fails."""
     tally = _counted(tally, event)
     tally = tally._replace(calls=tally.calls + 1, bytes=tally.bytes + len(argument(event).encode("utf-8", "replace")))
-    if not event.writes or event.command:
+    if not event.writes:
         return tally
     key = fingerprint(event)
+    if event.command:
+        return tally if times(tally.failures, key) else tally._replace(failures=())
     fresh = not times(tally.edits, key)
     return tally._replace(edits=_plus(tally.edits, key), failures=() if fresh else tally.failures)
 
