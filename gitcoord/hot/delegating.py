@@ -5,6 +5,7 @@ conversation: with the directory of a single command, a conversation that is kno
 """
 
 from gitcoord.app.delegations import hear
+from gitcoord.core import delegations
 from gitcoord.core.delegations import Delegation, acted, alone, began, called, delegated, ended, line
 from gitcoord.core.toolevents import AFTER, BEFORE, PROMPT, START, SUBAGENT_STOP
 from gitcoord.hot.host import Host
@@ -23,7 +24,7 @@ def placed(event: "ToolEvent") -> "ToolEvent":
     scratch = _scratch(event.root)
     if not scratch or not event.conversation:
         return event
-    known = hear(scratch, event.tool, lambda known: _heard(known, event))
+    known = hear(scratch, event.tool, delegations, lambda known: _heard(known, event))
     top, ids = line(known, event.conversation)
     if event.subagent:
         ids = (*ids, called(known, event.conversation, event.subagent))
@@ -34,7 +35,7 @@ def refused(event: "ToolEvent") -> None:
     """The action was denied: what it would have handed on, nobody will take. `event` is as the tool sent it."""
     scratch = _scratch(event.root) if event.phase == BEFORE and event.action == _TASK else ""
     if scratch:
-        hear(scratch, event.tool, lambda known: ended(known, event.id))
+        hear(scratch, event.tool, delegations, lambda known: ended(known, event.id))
 
 
 def _heard(known: "Known", event: "ToolEvent") -> "Known":

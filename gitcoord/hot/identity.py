@@ -144,9 +144,9 @@ def _conversation(ctx: "Context", environ: "Environ") -> "Actor | None":
 def _placed(ctx: "Context", tool: str, conversation: str) -> Actor:
     """Whoever a conversation is of which it may be known whose subagent it is: the same as for the guard."""
     from gitcoord.app.delegations import known
-    from gitcoord.core.delegations import line
+    from gitcoord.core import delegations
 
-    top, ids = line(known(ctx.repo.scratch, tool), conversation)
+    top, ids = delegations.line(known(ctx.repo.scratch, tool, delegations), conversation)
     return down(_of(tool, top), tool, top, ids)
 
 
