@@ -262,8 +262,21 @@ def _modules(top: Path, verb: str, event: str = _EVENT) -> list[str]:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> "dict[str, list[str]]":
-    """Each verb once, one after the other, in a repository with one file and no settings."""
+    """Each verb once, one after the other."""
     top = tmp_path_factory.mktemp("loaded")
+    _project(top)
+    found = {}
+    for verb in ("take", "check", "list", "guard", "release"):
+        before = git(top, "for-each-ref", "refs/gitcoord/sessions")
+        found[verb] = _modules(top, verb)
+        # Looking beats too, where a new slot has just begun: the next look within it is what is meant.
+        if verb in ("check", "list", "guard") and git(top, "for-each-ref", "refs/gitcoord/sessions") != before:
+            found[verb] = _modules(top, verb)
+    return found
+
+
+def _project(top: Path) -> None:
+    """A repository with one file and no settings."""
     git(top, "init", "-q", "-b", "main")
     (top / "src").write_text("x\n")
     git(top, "add", "-A")
@@ -274,14 +287,6 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> "dict[str, list[str]]":
         "init(open_repository(environ(), writing=True), Actor('init'), sync='main')"
     )
     subprocess.run([sys.executable, "-I", "-S", "-c", init], cwd=top, check=True)
-    found = {}
-    for verb in ("take", "check", "list", "guard", "release"):
-        before = git(top, "for-each-ref", "refs/gitcoord/sessions")
-        found[verb] = _modules(top, verb)
-        # Looking beats too, where a new slot has just begun: the next look within it is what is meant.
-        if verb in ("check", "list", "guard") and git(top, "for-each-ref", "refs/gitcoord/sessions") != before:
-            found[verb] = _modules(top, verb)
-    return found
 
 
 @pytest.mark.parametrize("verb", WORDS)
@@ -304,3 +309,15 @@ def test_a_prompt_costs_no_look_at_the_ledger(tmp_path: Path) -> None:
     there = set(_modules(tmp_path, "guard", event % tmp_path))
     assert "gitcoord.core.delegations" in there
     assert not there & {"gitcoord.app.ledger", "gitcoord.app.context", "gitcoord.hot.guarding", "gitcoord.hot.identity"}
+
+
+def test_only_gemini_looks_for_subagents_in_a_conversation(tmp_path: Path) -> None:
+    """And not as Cursor's are found. What any other tool loads is in the table above."""
+    _project(tmp_path)
+    event = (
+        '{"hook_event_name":"AfterTool","timestamp":"2026-10-01T00:00:00Z","session_id":"c","cwd":"%s",'
+        '"tool_name":"read_file","tool_input":{"file_path":"x"}}'
+    )
+    there = set(_modules(tmp_path, "guard", event % tmp_path))
+    assert "gitcoord.core.subagents" in there
+    assert not there & {"gitcoord.core.delegations", "gitcoord.hot.delegating", "gitcoord.app.handoff"}

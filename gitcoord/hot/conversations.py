@@ -66,13 +66,29 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     return Answer()
 
 
+def returns(ctx: "Context", env: "Environ", event: "ToolEvent") -> str:
+    """A subagent is over and cannot be sent back. What it leaves uncommitted is its parent's, who is told."""
+    from gitcoord.app.endings import give_back, pass_up
+    from gitcoord.app.sessions import stop
+
+    actor = actor_of(ctx, env, event)
+    left = give_back(ctx, actor)
+    parent = of_event(ctx, env, event.tool, event.conversation)
+    passed = bool(left.dirty) and pass_up(ctx, actor, parent, left.dirty)
+    stop(ctx, actor, keep=True)
+    return f"gitcoord: {actor.agent} left uncommitted work, which is yours now: {_names(left.dirty)}" if passed else ""
+
+
+def _names(paths: "tuple[str, ...]") -> str:
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return printable(", ".join(paths[:_SHOWN])) + more
+
+
 def _undone(left: "Left") -> "list[tuple[str, tuple[str, ...]]]":
     found: list[tuple[str, tuple[str, ...]]] = []
     if left.dirty:
-        more = f" and {len(left.dirty) - _SHOWN} more" if len(left.dirty) > _SHOWN else ""
-        names = printable(", ".join(left.dirty[:_SHOWN])) + more
         hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
-        found.append((f"you would leave uncommitted work that others cannot go on with: {names}", hints))
+        found.append((f"you would leave uncommitted work that others cannot go on with: {_names(left.dirty)}", hints))
     if left.tasks:
         tasks = ", ".join(left.tasks)
         hints = (

@@ -40,6 +40,7 @@ _LAST_SECONDS = 1  # to find out what an error means here
 _LARGEST = 16 << 20
 _ENDS = (STOP, SUBAGENT_STOP)
 _APART = "cursor"  # its subagents act in conversations of their own
+_WITHIN = "gemini"  # its subagents act in their parent's
 
 
 def main(words: "list[str]") -> int:
@@ -180,12 +181,19 @@ def _answer(stage: Stage, event: "ToolEvent") -> Answer:
         from gitcoord.hot.delegating import placed, refused
 
         event = placed(said)
+    nested = watched and said.tool == _WITHIN and bool(said.conversation)
+    if nested:
+        from gitcoord.hot import nesting
+
+        event = nesting.placed(stage, said, home)
     if event.phase in (BEFORE, AFTER):
         from gitcoord.hot.guarding import after, before
 
         answer = (before if event.phase == BEFORE else after)(stage, event, home if watched else None)
         if said.tool == _APART and answer.decision != ALLOW:
             refused(said)
+        if nested and said.action == nesting.CALL:
+            return nesting.told(stage, said, home, answer)
         return answer
     if not watched or event.phase == PROMPT:
         return Answer()

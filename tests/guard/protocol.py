@@ -75,6 +75,21 @@ class Speaker(NamedTuple):
         """'subagentStart' or 'subagentStop', which the parent's conversation tells."""
         return {**self._base(event), "parent_conversation_id": self.conversation, "subagent_id": id}
 
+    # --- what only Gemini CLI says
+
+    def calls(self, agent: str = "generalist", *, after: bool = False, at: str = "") -> Event:
+        """It calls a subagent, which then acts in this same conversation; `after`: that one is over."""
+        base = self._base("AfterTool" if after else "BeforeTool")
+        done = {"tool_response": {"llmContent": [{"text": "Done."}]}} if after else {}
+        arguments = {"agent_name": agent, "prompt": "Look."}
+        return {
+            **base,
+            "tool_name": "invoke_agent",
+            "tool_input": arguments,
+            **done,
+            **({"timestamp": at} if at else {}),
+        }
+
     # --- the tools' own forms
 
     def _action(self, which: int, arguments: Event, *, after: bool) -> Event:
