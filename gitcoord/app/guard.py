@@ -12,7 +12,7 @@ from gitcoord.core.claims import WRITE, Item, covers_item, describe, folds_case,
 from gitcoord.core.guarding import AUTO, UNTOLD, Finding, answer_to, approved
 from gitcoord.core.judge import Change, Step, is_family, judge, path_word
 from gitcoord.core.policy import ENFORCE, MONITOR
-from gitcoord.core.sessions import admit_or_none, silence
+from gitcoord.core.sessions import admit_or_none, dead_above, silence
 from gitcoord.core.state import View
 from gitcoord.core.toolevents import ALLOW, DENY
 from gitcoord.errors import Refused
@@ -123,7 +123,12 @@ class Judging:
         """What stands against the writes; a free shared path is claimed on the way, where the settings say so."""
         if not self._files and not self._around:
             return []
-        refusal = settle(self.ctx, self.snapshot, self.view, lambda s, v: admit_or_none(s, self.actor, v))
+        refusal = settle(
+            self.ctx,
+            self.snapshot,
+            self.view,
+            lambda s, v: admit_or_none(s, self.actor, v) or dead_above(s, v, self.actor),
+        )
         if refusal is not None:
             return [Finding(DENY, refusal.message, refusal.code, hints=refusal.hints)]
         verdicts = settle(self.ctx, self.snapshot, self.view, lambda state, view: self._judged(state, view))

@@ -186,6 +186,17 @@ def dead(state: "State", view: "View", agent: str) -> "Refusal | None":
     return None
 
 
+def dead_above(state: "State", view: "View", actor: Actor) -> "Refusal | None":
+    """The refusal for a subagent below one that was killed: it is the same tool at work, and its own name opens again at once."""
+    name = actor.parent
+    while name:
+        refusal = dead(state, view, name)
+        if refusal is not None:
+            return refusal
+        name = name.rpartition(".")[0]
+    return None
+
+
 def admit_or_none(state: "State", actor: Actor, view: "View") -> "Refusal | None":
     """Only the refusal of `admit`."""
     answer = admit(state, actor, view)

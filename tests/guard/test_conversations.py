@@ -173,6 +173,34 @@ def test_siblings_stand_in_each_others_way(project: Project) -> None:
     assert project.held()["shared/b"] == "claude-c1"
 
 
+@pytest.mark.parametrize("tool", ["claude", "gemini", "cursor"])
+def test_nobody_who_was_killed_goes_on_in_its_subagents(project: Project, tool: str) -> None:
+    parent = project.speaker(tool=tool)
+    child = {
+        "claude": project.speaker(subagent="ag-1"),
+        "gemini": parent,
+        "cursor": project.speaker("c2", "cursor"),
+    }[tool]
+    project.send(parent.start())
+    if tool != "claude":
+        project.send(parent.calls() if tool == "gemini" else parent.task("d1"))
+    assert project.write(child, "shared/a") == "allow" and f"{tool}-c1." in project.held()["shared/a"]
+    project.world.coord("kill", f"{tool}-c1", "--reason", "astray", agent="bob")
+    for path in ("shared/a", "shared/b", "free/x"):
+        assert f"'{tool}-c1' was killed" in project.denial(child, path)
+
+
+def test_nobody_goes_on_in_the_subagents_of_its_subagents(project: Project) -> None:
+    parent, child, grandchild = (project.speaker(name, "cursor") for name in ("c1", "c2", "c3"))
+    project.send(parent.start())
+    for who, id, next in ((parent, "d1", child), (child, "d2", grandchild)):
+        project.send(who.task(id))
+        assert project.write(next, "free/x") == "allow"
+        project.send(next.write("free/x", after=True))
+    project.world.coord("kill", "cursor-c1", "--reason", "astray", agent="bob")
+    assert "'cursor-c1' was killed" in project.denial(grandchild, "free/x")
+
+
 def test_a_subagent_begins_and_ends(project: Project) -> None:
     project.send(project.speaker().start())
     who = project.speaker(subagent="ag-1")
