@@ -110,7 +110,7 @@ def whose_write(record: "Record", agent: str, family: str) -> str:
 
 
 def _is_of(family: str, name: str) -> bool:
-    return bool(family) and (name == family or name.startswith(f"{family}."))
+    return name == family or name.startswith(f"{family}.")
 
 
 def _is_under_way(row: "Record", now: int) -> bool:

@@ -38,9 +38,7 @@ class ToolEvent(NamedTuple):
     final: bool = False  # stop: the conversation is over, not only a turn of it; nothing can be asked any more
     above: tuple[str, ...] = ()  # the subagents between the agent and `subagent`, the outermost first
     root: str = ""  # the directory that the tool was opened in, where that must be told apart from `cwd`
-    lone: bool = (
-        False  # of the agent and its subagents one acts at a time: what another of them began is over, or this one's
-    )
+    lone: bool = False  # of the agent and its subagents one acts at a time: what another of them began is over
 
 
 class Answer(NamedTuple):

@@ -5,6 +5,7 @@ Only for Gemini CLI. It cannot be made to send a subagent back to work, so what 
 
 from gitcoord.app.delegations import hear, known
 from gitcoord.core import subagents
+from gitcoord.core.judge import is_family
 from gitcoord.core.subagents import Run, Runs, acting, called, ended, id_of
 from gitcoord.core.toolevents import ALLOW, BEFORE, START, STOP
 from gitcoord.errors import GitcoordError
@@ -56,10 +57,16 @@ def _begin(stage: "Stage", event: "ToolEvent", home: "Place", agent: str) -> Non
     if not id:
         return
     ctx = stage.open(home.top)
+    actor = actor_of(ctx, stage.env, event._replace(subagent=id))
     try:
-        start(ctx, actor_of(ctx, stage.env, event._replace(subagent=id)))
+        fits = is_family(
+            actor.parent, actor.agent
+        )  # below a very long name none does: what it claims would bind its parent
+        if fits:
+            start(ctx, actor)
     except GitcoordError:
-        # Its name is another's, or nobody may begin anything. The agent itself may still go on.
+        fits = False  # its name is another's at this moment, or nobody may begin anything
+    if not fits:
         hear(_scratch(home), _key(event), subagents, lambda runs: ended(runs, agent))
 
 

@@ -148,5 +148,8 @@ def test_a_write_is_over_for_whoever_of_them_began_it() -> None:
     begin_write(record, "p2", Look("1:1:1", "x"), NOW + PENDING)
     assert whose_write(record, "p", "p") == whose_write(record, "p.b2", "p") == "p.a1"
     assert whose_write(record, "p", "") == "p" and whose_write(record, "q", "q") == "q"
+    end_write(record, "p.a1", look, NOW, failed=True)
+    assert whose_write(record, "p", "p") == "p"
+    begin_write(record, "p.a1", look, NOW)
     begin_write(record, "p", look, NOW, "p")
     assert whose_write(record, "p", "p") == "p" and whose_write(record, "p.a1", "p") == "p.a1"

@@ -123,6 +123,14 @@ def test_a_name_that_another_conversation_has_is_not_taken_from_it(project: Proj
     assert project.held() == {"shared/a": "alice", "shared/b": "alice.generalist1"}
 
 
+def test_below_a_very_long_name_there_is_no_room(project: Project, who: Speaker) -> None:
+    """It would be shortened, and then nothing tells whose family it is."""
+    long = {"GITCOORD_AGENT": "a" * 60}
+    project.send(who.calls(), long)
+    project.send(who.write("shared/a"), long)
+    assert project.held() == {"shared/a": "a" * 60}
+
+
 # --- what it leaves ---------------------------------------------------------------------------------------------------
 
 
@@ -283,6 +291,7 @@ def test_where_gitcoord_is_not_set_up(tmp_path: Path) -> None:
     project = Project(tmp_path, init=False)
     who = project.speaker(tool="gemini")
     assert project.send(who.calls()) == project.send(who.calls(after=True)) == project.send(who.stop()) == (b"", b"", 0)
+    assert not (project.top / ".git/gitcoord").exists()
 
 
 # --- what Gemini CLI really said ----------------------------------------------------------------------------------------
