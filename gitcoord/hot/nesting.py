@@ -5,7 +5,6 @@ Only for Gemini CLI. It cannot be made to send a subagent back to work, so what 
 
 from gitcoord.app.delegations import hear, known
 from gitcoord.core import subagents
-from gitcoord.core.judge import is_family
 from gitcoord.core.subagents import Run, Runs, acting, called, ended, id_of
 from gitcoord.core.toolevents import ALLOW, BEFORE, START, STOP
 from gitcoord.errors import GitcoordError
@@ -40,8 +39,7 @@ def told(stage: "Stage", event: "ToolEvent", home: "Place", answer: "Answer") ->
     name = event.input.get("agent_name")
     agent = name if isinstance(name, str) else ""
     if event.phase != BEFORE:
-        words = _over(stage, event, home, lambda runs: ended(runs, agent))
-        return answer._replace(context="\n".join(filter(None, [answer.context, *words])))
+        return answer._replace(context=_over(stage, event, home, lambda runs: ended(runs, agent)))
     if answer.decision == ALLOW:
         _begin(stage, event, home, agent)
     return answer
@@ -49,6 +47,7 @@ def told(stage: "Stage", event: "ToolEvent", home: "Place", answer: "Answer") ->
 
 def _begin(stage: "Stage", event: "ToolEvent", home: "Place", agent: str) -> None:
     from gitcoord.app.sessions import start
+    from gitcoord.core.judge import is_family
     from gitcoord.hot.conversations import actor_of
 
     now = Host().wall()
@@ -59,9 +58,8 @@ def _begin(stage: "Stage", event: "ToolEvent", home: "Place", agent: str) -> Non
     ctx = stage.open(home.top)
     actor = actor_of(ctx, stage.env, event._replace(subagent=id))
     try:
-        fits = is_family(
-            actor.parent, actor.agent
-        )  # below a very long name none does: what it claims would bind its parent
+        # Below a very long name none is told from a stranger's: what it claims would bind its parent.
+        fits = is_family(actor.parent, actor.agent)
         if fits:
             start(ctx, actor)
     except GitcoordError:
@@ -70,7 +68,7 @@ def _begin(stage: "Stage", event: "ToolEvent", home: "Place", agent: str) -> Non
         hear(_scratch(home), _key(event), subagents, lambda runs: ended(runs, agent))
 
 
-def _over(stage: "Stage", event: "ToolEvent", home: "Place", step: "Callable[[Runs], Runs]") -> "list[str]":
+def _over(stage: "Stage", event: "ToolEvent", home: "Place", step: "Callable[[Runs], Runs]") -> str:
     """What there is to tell of those that are over after this step."""
     from gitcoord.hot.conversations import returns
 
@@ -88,7 +86,7 @@ def _over(stage: "Stage", event: "ToolEvent", home: "Place", step: "Callable[[Ru
             words.append(returns(stage.open(home.top), stage.env, event._replace(subagent=id_of(run))))
         except GitcoordError:
             continue  # what it holds stays until its ttl: its parent may write there all the same
-    return words
+    return "\n".join(words)
 
 
 def _scratch(home: "Place") -> str:

@@ -69,6 +69,7 @@ def test_it_is_refused_what_others_hold(project: Project, who: Speaker) -> None:
 def test_when_it_is_over_the_parent_acts_again(project: Project, who: Speaker) -> None:
     calls(project, who)
     project.write(who, "shared/a")
+    project.claim("free", agent=CHILD)
     assert over(project, who) == ""
     assert project.held() == {} and agents(project) == {PARENT: "open", CHILD: "ended"}
     project.write(who, "shared/b")
@@ -99,6 +100,14 @@ def test_two_at_once_act_as_the_agent_itself(project: Project, who: Speaker) -> 
     assert agents(project) == {PARENT: "open", CHILD: "ended", "gemini-c1.reviewer2": "ended"}
 
 
+def test_the_end_of_one_is_not_that_of_the_other(project: Project, who: Speaker) -> None:
+    calls(project, who)
+    project.write(who, "shared/a")
+    calls(project, who, "reviewer")
+    over(project, who, "reviewer")
+    assert project.held() == {"shared/a": CHILD} and agents(project) == {PARENT: "open", CHILD: "open"}
+
+
 def test_another_conversation_is_nobodys_subagent(project: Project, who: Speaker) -> None:
     calls(project, who)
     project.write(project.speaker("c2", "gemini"), "shared/a")
@@ -121,6 +130,15 @@ def test_a_name_that_another_conversation_has_is_not_taken_from_it(project: Proj
     assert understood("gemini", project.send(other.write("shared/a"), alice)) == "allow"
     project.send(who.write("shared/b"), alice)
     assert project.held() == {"shared/a": "alice", "shared/b": "alice.generalist1"}
+
+
+def test_where_no_conversation_is_told_there_are_no_subagents(project: Project) -> None:
+    """Two that tell none would be taken for one."""
+    project.world.git("config", "gitcoord.agent", "carol")
+    who = project.speaker("", "gemini")
+    calls(project, who)
+    project.write(who, "shared/a")
+    assert project.held() == {"shared/a": "carol"}
 
 
 def test_below_a_very_long_name_there_is_no_room(project: Project, who: Speaker) -> None:
@@ -235,6 +253,14 @@ def test_no_subagent_outlives_a_turn(project: Project, who: Speaker, how: str) -
     assert agents(project)["gemini-c1.generalist2"] == "open"
 
 
+def test_one_that_was_killed_is_over_for_its_parent(project: Project, who: Speaker) -> None:
+    calls(project, who)
+    project.world.coord("kill", CHILD, "--reason", "astray", agent="bob")
+    assert f"'{CHILD}' was killed" in project.denial(who, "free/x")
+    assert project.send(who.calls(after=True)) == (b"", b"", 0)
+    assert project.write(who, "free/x") == "allow"
+
+
 def test_after_an_hour_it_is_over(project: Project, who: Speaker) -> None:
     calls(project, who)
     known = json.loads(notes(project).read_text())
@@ -251,6 +277,15 @@ def test_one_whose_call_was_denied_never_was(tmp_path: Path) -> None:
     project.send(who.read("free/x"))
     assert understood("gemini", project.send(who.calls(at="2026-10-01T00:00:01Z"))) == "deny"
     assert CHILD not in agents(project) and not (project.top / ".git/gitcoord/guard/delegations").exists()
+
+
+def test_the_call_of_a_second_one_is_the_parents_own(tmp_path: Path) -> None:
+    """It counts against the parent's budget."""
+    project = Project(tmp_path, config='[guard]\n\tautoclaim = true\n[validator "budget"]\n\tcalls = 1\n')
+    who = project.speaker(tool="gemini")
+    calls(project, who)
+    assert understood("gemini", project.send(who.calls("reviewer", at="2026-10-01T00:00:01Z"))) == "deny"
+    assert understood("gemini", project.send({**who.read("free/x"), "timestamp": "2026-10-01T00:00:02Z"})) == "allow"
 
 
 def test_one_whose_call_could_not_be_judged_and_passed_acts_as_the_agent_itself(tmp_path: Path) -> None:
