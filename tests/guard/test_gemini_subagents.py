@@ -158,11 +158,15 @@ def test_what_it_committed_is_given_back_and_the_rest_is_its_parents(project: Pr
     project.write(who, "shared/b")
     project.world.commit({"shared/b": "committed\n"})
     changes(project, who, "shared/a")
+    project.claim("free", agent=CHILD)
     assert over(project, who) == f"gitcoord: {CHILD} left uncommitted work, which is yours now: shared/a"
     assert project.held() == {"shared/a": PARENT} and agents(project)[CHILD] == "ended"
-    assert [subject.split(" (h")[0].replace(" h7", "") for subject in project.world.events()[-3:]] == [
-        f"hand over to {PARENT} by {CHILD}", f"accept from {CHILD} by {PARENT}", f"stop session 1 of {CHILD}: stopped",
-    ]  # fmt: skip
+    assert project.world.events()[-4:] == [
+        f"hand over to {PARENT} by {CHILD} (h8)",
+        f"accept h8 from {CHILD} by {PARENT}",
+        f"release free by {CHILD}",
+        f"stop session 1 of {CHILD}: stopped",
+    ]
     said = project.send(who.stop())
     assert "uncommitted work that others cannot go on with: shared/a" in reason("gemini", said)
 
