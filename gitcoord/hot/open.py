@@ -4,7 +4,7 @@ import posix
 
 import gitcoord
 from gitcoord.errors import GitcoordError
-from gitcoord.store.files import list_files, owner
+from gitcoord.store.files import list_files
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.process import heed_children
 from gitcoord.store.repo import discover
@@ -106,9 +106,7 @@ def _decides_elsewhere(settings: "Settings") -> bool:
 
 def _loose(repo: "Repo", settings: "Settings") -> "Loose | None":
     """Read without git only what git would read: not another user's repository, nor another ref format than files."""
-    me = posix.geteuid()
-    places = (repo.git_dir, repo.common_dir, repo.worktree or repo.git_dir)
-    if settings.get("extensions.refstorage", "files").lower() != "files" or any(owner(p) != me for p in places):
+    if settings.get("extensions.refstorage", "files").lower() != "files" or not repo.is_ours:
         return None
     from gitcoord.store.loose import Loose
 

@@ -8,7 +8,7 @@ import posix
 
 from gitcoord.errors import UsageError
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import same_file
+from gitcoord.store.files import owner, same_file
 from gitcoord.store.process import clean_environ, run
 
 TYPE_CHECKING = False
@@ -31,6 +31,12 @@ class Repo(NamedTuple):
     def scratch(self) -> str:
         """Local notes: nothing that matters if deleted."""
         return self.common_dir + "/gitcoord"
+
+    @property
+    def is_ours(self) -> bool:
+        """Is it this user's own? Of any other one only git may say whether to trust what lies there."""
+        me = posix.geteuid()
+        return all(owner(path) == me for path in (self.git_dir, self.common_dir, self.worktree or self.git_dir))
 
     @property
     def objects(self) -> str:

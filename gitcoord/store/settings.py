@@ -8,7 +8,7 @@ single settings from the environment, or files that include others, git is asked
 import posix
 
 from gitcoord.errors import StoreError
-from gitcoord.store.files import read_file, write_file
+from gitcoord.store.files import owner, read_file, write_file
 from gitcoord.store.process import Child
 
 TYPE_CHECKING = False
@@ -66,7 +66,8 @@ class SettingsReader:
         # One memory for each work tree: they may have settings of their own.
         tree = "" if repo.git_dir == repo.common_dir else "-" + repo.git_dir.rpartition("/")[2]
         self._file = f"{repo.scratch}/settings{tree}"
-        self._remembers = _only_tells_where(environ)
+        # Whoever else may write here could make up what git would never believe.
+        self._remembers = repo.is_ours and _only_tells_where(environ)
         head, _, listed = (read_file(self._file, 1 << 20) if self._remembers else b"").partition(b"\0")
         rows = [row.partition(" ") for row in head.decode("utf-8", "surrogateescape").split("\n") if row]
         marked = {place: mark for mark, _, place in rows}
@@ -81,7 +82,7 @@ class SettingsReader:
 
     def _is_current(self, marked: "dict[str, str]") -> bool:
         written = _mark(self._file).partition(":")[0]
-        if not marked or not written.isdecimal():
+        if not marked or not written.isdecimal() or owner(self._file) != posix.geteuid():
             return False
         for place in self._places:
             mark = marked.get(place)

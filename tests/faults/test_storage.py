@@ -168,7 +168,7 @@ def _few_files(limit: int) -> None:
 def test_no_file_descriptors(world: World, words: list[str]) -> None:
     agent = "bob" if words == ["other"] else "alice"
     tried = set()
-    for limit in range(3, 24, 1 if SOAK else 3):
+    for limit in range(3, 24) if SOAK else (*range(3, 9), *range(9, 24, 3)):
         if not _python_starts(limit):
             continue  # not our error to tell
         world.claim("src/app.py", agent="alice")
@@ -179,7 +179,8 @@ def test_no_file_descriptors(world: World, words: list[str]) -> None:
         if done.code == 4:
             assert done.err.startswith("error:"), (limit, done)
             assert _state(world) == before, (limit, done)
-    assert tried == {0, 4}, tried
+    # What is listed here is read without git: no more is needed than Python itself has.
+    assert tried == ({0} if words == ["list"] else {0, 4}), tried
     world.assert_works()
 
 

@@ -30,8 +30,15 @@ def at_terminal(place: Place, *words: str, answer: str = "", agent: str = "") ->
 
 
 def everything(place: Place) -> dict[str, tuple[str, int, bytes]]:
-    """All files but git's objects, logs and refs, and what git writes at every turn."""
-    passing = (".git/objects/", ".git/logs/", ".git/refs/", ".git/index", ".git/COMMIT_EDITMSG")
+    """All files but git's objects, logs and refs, what git writes at every turn, and what is remembered of its settings."""
+    passing = (
+        ".git/objects/",
+        ".git/logs/",
+        ".git/refs/",
+        ".git/index",
+        ".git/COMMIT_EDITMSG",
+        ".git/gitcoord/settings",
+    )
     return {name: row for name, row in picture(place.top).items() if not name.startswith(passing)}
 
 

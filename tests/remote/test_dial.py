@@ -300,3 +300,14 @@ def test_a_claim_that_is_killed_takes_its_connection_with_it(ssh: Ssh) -> None:
     wait_until("its connection has ended", lambda: not ssh.running())
     ssh.does(_THROUGH)
     assert take(one, "a").code == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to another user")
+def test_a_repository_of_another_owner_starts_nothing(ssh: Ssh) -> None:
+    """What is remembered there may be made up, and names a program to run."""
+    one, _ = ssh.fleet.machines
+    assert take(one, "a").code == 0 and ssh.calls() == ["gitcoord git-receive-pack"]
+    for path in (one.repo, *one.repo.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    found = take(one, "b")
+    assert found.code in (2, 4) and "safe.directory" in str(found) and ssh.calls() == []

@@ -142,7 +142,7 @@ def test_no_git_is_started_for_what_lies_loose(top: Path, monkeypatch: pytest.Mo
 def test_another_users_repository_is_read_by_git_alone(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """git refuses it unless it is named in safe.directory; reading without git would not ask."""
     monkeypatch.chdir(top)
-    monkeypatch.setattr("gitcoord.hot.open.owner", lambda path: 12345)
+    monkeypatch.setattr("gitcoord.store.repo.owner", lambda path: 12345)
     store = open_repository({b"PATH": b"/usr/bin:/bin", b"HOME": b"/"}, writing=False).store
     assert isinstance(store, PlumbingStore) and store._loose is None
 

@@ -153,6 +153,21 @@ def test_a_relative_path_is_never_remembered(
     assert len(asked) == 2
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+@pytest.mark.parametrize("what", ["the memory", "the repository"])
+def test_what_another_may_have_made_up(
+    repo: Repo, asked: list[list[str]], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    age(Path(repo.common_dir, "config"))
+    read(repo, "gitcoord.agent", monkeypatch)
+    memory = Path(repo.scratch, "settings")
+    memory.write_bytes(memory.read_bytes() + b"\0gitcoord.agent\nmallory")
+    assert read(repo, "gitcoord.agent", monkeypatch) == "mallory", "it was believed until now"
+    os.chown(memory if what == "the memory" else repo.common_dir, 65534, 65534)
+    asked.clear()
+    assert read(repo, "gitcoord.agent", monkeypatch) == "" and len(asked) == 1
+
+
 def test_secrets_are_not_written_down(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     git(Path(repo.worktree), "config", "http.extraHeader", "Authorization: secret-word")
     age(Path(repo.common_dir, "config"))
