@@ -23,6 +23,7 @@ from gitcoord.store.far import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, 
 from gitcoord.store.process import OURS, Child, clean_environ, run
 
 SILENT = "silent"
+_AFTER = 0.01  # seconds after an answer: whoever waits for it has it by then
 _CALM = 2  # so many pushes in a row met nobody: the next one will not, either
 _NAME = "gitcoord-push"
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
@@ -46,14 +47,20 @@ class Wire(Far):
         self._open: _Connection | None = None
         self._calm = 0  # pushes in a row that met nobody
         self._options: tuple[str, ...] = ()  # of the last one
+        self._resting: Thread | None = None  # connects for the next one
+        self._soon = Event()
 
     def wrote(self, oid: Oid, kind: str, data: bytes) -> None:
         self._written[oid] = (kind, data)
 
     def connect(self, options: "tuple[str, ...]" = ()) -> None:
+        self._rested()
         if self._open is not None and self._open.options == options and self._open.wake():
             return
         self.hang_up()
+        self._dial(options)
+
+    def _dial(self, options: "tuple[str, ...]") -> None:
         if self.atomic:
             try:
                 client, path = self._address()
@@ -66,20 +73,36 @@ class Wire(Far):
             self._open = _Connection(own, path, options)
 
     def hang_up(self) -> None:
+        self._rested()
         if self._open is not None:
             self._open.hang_up()
             self._open = None
 
     def rest(self) -> None:
+        self.hang_up()
         if self._calm < _CALM or not self._stays:
-            self.hang_up()
             return
-        self.connect(self._options)
-        if self._open is not None:
-            self._open.sleep(self._stays)
+
+        def ahead() -> None:
+            self._soon.wait(_AFTER)
+            self._dial(self._options)
+            if self._open is not None:
+                self._open.sleep(self._stays)
+
+        self._soon.clear()
+        self._resting = Thread(target=ahead, daemon=True)
+        self._resting.start()
+
+    def _rested(self) -> None:
+        """What was begun when the last request was done with is finished, before anybody goes on."""
+        if self._resting is not None:
+            self._soon.set()
+            self._resting.join()
+            self._resting = None
 
     def settle(self) -> None:
         """Wait until nothing of the last request is under way, and what stays connected is."""
+        self._rested()
         waiting = self._open.thread if self._open is not None else None
         for thread in enumerate_threads():
             if thread.name == _NAME and thread is not waiting:
@@ -91,6 +114,7 @@ class Wire(Far):
         known = all(m.new is None or m.new == m.expected or m.new in self._written for m in moves)
         if not (self.atomic and known and all(len(m.new or m.expected or "") == 40 for m in moves)):
             return super()._push(moves, options)
+        self._rested()
         ahead = self._open is not None and self._open.options == options
         connection = self._connection(options)
         if connection is None:
