@@ -14,8 +14,11 @@ else:
         __slots__ = ()
         _fields = ()
         _defaults = {}
+        _getter = _tuplegetter
 
         def __init_subclass__(cls):
+            if "_fields" in cls.__dict__:
+                return  # written out in the bundle
             fields = tuple(cls.__annotations__)
             cls._fields = fields
             own = cls.__dict__

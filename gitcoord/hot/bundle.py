@@ -7,18 +7,20 @@ of another Python, the same modules are imported in the ordinary way.
 """
 
 import argparse
-import ast
 import marshal
 import os
 import sys
+from collections.abc import Iterator
 from importlib.util import MAGIC_NUMBER, find_spec
 from pathlib import Path
-from types import CodeType
 from typing import Any
+
+from gitcoord.hot.lean import Source
 
 LEFT_OUT = (
     "gitcoord/adapters",
     "gitcoord/hot/bundle.py",
+    "gitcoord/hot/lean.py",
     "gitcoord/store/memory.py",
     "gitcoord/store/libgit2.py",
     "gitcoord/store/wire.py",
@@ -85,7 +87,9 @@ GROUPS = {
 }
 
 # Runs inside the command, before anything else of gitcoord. Modules of a group are made without the import system, whose
-# search costs more than most of these modules.
+# search costs more than most of these modules; what they import of each other is handed to them, since a statement that finds
+# its module there already still raises and drops two errors within Python. The table of all modules is read only where one
+# is asked for that no group has.
 BOOT = """
 import sys
 from _frozen_importlib import ModuleSpec
@@ -100,10 +104,16 @@ def place(name):
     return [root + "/" + name.replace(".", "/")]
 
 class Bundle:
+    table = None
+
     def find_spec(self, name, path=None, target=None):
-        found = modules.get(name)
-        if found is None:
+        if not name.startswith("gitcoord"):
             return self.find_extension(name)
+        if self.table is None:
+            self.table = part(modules)
+        found = self.table.get(name)
+        if found is None:
+            return None
         spec = ModuleSpec(name, self, is_package=found[0])
         if found[0]:
             spec.submodule_search_locations = place(name)
@@ -121,21 +131,28 @@ class Bundle:
         return None
 
     def exec_module(self, module):
-        exec(part(modules[module.__spec__.name][1]), module.__dict__)
+        exec(part(self.table[module.__spec__.name][1]), module.__dict__)
 
 def preload(group):
     make, known = type(sys), sys.modules
-    for name, is_package, code in part(groups[group]):
+    for name, is_package, links, code in part(groups[group]):
         if name in known:
             continue
         known[name] = module = make(name)
+        names = module.__dict__
+        names["__spec__"] = ready
         if is_package:
-            module.__path__ = place(name)
+            names["__path__"] = place(name)
         parent, _, child = name.rpartition(".")
         if parent:
-            setattr(known[parent], child, module)
-        exec(code, module.__dict__)
+            known[parent].__dict__[child] = module
+        for source, wanted in links:
+            there = known[source].__dict__
+            for one in wanted:
+                names[one] = there[one]
+        exec(code, names)
 
+ready = ModuleSpec("gitcoord", None)
 sys.meta_path.insert(0, Bundle())
 preload("start")
 sys.modules["gitcoord"].preload = preload
@@ -164,43 +181,9 @@ entry()
 """
 
 
-def _lean(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Without what only checkers read: annotations of functions and `if TYPE_CHECKING` blocks."""
-    kept: list[ast.stmt] = []
-    for node in body:
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            kept += _lean(node.orelse)
-            continue
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-            given = node.args
-            for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
-                if arg is not None:
-                    arg.annotation = None
-        # Functions lie in statements only: the expressions, most of a tree, need no look.
-        for inner in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            for name in ("body", "orelse", "finalbody"):
-                if getattr(inner, name, None):
-                    setattr(inner, name, _lean(getattr(inner, name)))
-        kept.append(node)
-    return kept or [ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)]
-
-
 def build(root: Path) -> bytes:
     """The bundle's bytes: Python's magic number, boot code and index (all in the first `HEAD` bytes), then the parts."""
-    codes: dict[str, tuple[bool, CodeType]] = {}
-    needs: dict[str, list[str]] = {}
-    for path in sorted((root / "gitcoord").rglob("*.py")):
-        file = path.relative_to(root).as_posix()
-        if file.startswith(LEFT_OUT):
-            continue
-        tree = ast.parse(path.read_text(), file)
-        tree.body = _lean(tree.body)
-        names = file.removesuffix(".py").split("/")
-        is_package = names[-1] == "__init__"
-        name = ".".join(names[:-1] if is_package else names)
-        codes[name] = is_package, _bare(compile(tree, str(path), "exec", dont_inherit=True, optimize=2))
-        needs[name] = _imports(tree)
+    sources = {source.name: source for source in _sources(root)}
     parts: list[bytes] = []
 
     def add(value: Any) -> tuple[int, int]:
@@ -208,18 +191,36 @@ def build(root: Path) -> bytes:
         parts.append(marshal.dumps(value))
         return sum(map(len, parts[:-1])), len(parts[-1])
 
-    first = _order(GROUPS["start"], needs)
-    groups = {"start": add([(name, *codes[name]) for name in first])}
+    def linked(names: list[str], there: list[str]) -> tuple[int, int]:
+        """The modules of a group, to be made after those that are there."""
+        rows, there = [], [*there]
+        for name in names:
+            links, code = sources[name].linked(there, sources)
+            rows.append((name, sources[name].is_package, links, code))
+            there.append(name)
+        return add(rows)
+
+    first = _order(GROUPS["start"], sources)
+    groups = {"start": linked(first, [])}
     for group, leaders in GROUPS.items():
         if group != "start":
-            there = {*first, *(_order(GROUPS["taking"], needs) if group == "remote" else ())}
-            groups[group] = add([(name, *codes[name]) for name in _order(leaders, needs) if name not in there])
-    modules = {name: (is_package, add(code)) for name, (is_package, code) in codes.items()}
+            there = [*first, *(_order(GROUPS["taking"], sources) if group == "remote" else ())]
+            groups[group] = linked([name for name in _order(leaders, sources) if name not in there], there)
+    modules = add({name: (source.is_package, add(source.whole())) for name, source in sources.items()})
     boot = compile(BOOT, "<gitcoord>", "exec", dont_inherit=True, optimize=2)
     index = {"modules": modules, "groups": groups, "extensions": _extensions()}
     head = MAGIC_NUMBER.ljust(16, b"\0") + marshal.dumps((boot, index))
     assert len(head) <= HEAD, "the index outgrew its place"
     return head.ljust(HEAD, b"\0") + b"".join(parts)
+
+
+def _sources(root: Path) -> Iterator[Source]:
+    for path in sorted((root / "gitcoord").rglob("*.py")):
+        file = path.relative_to(root).as_posix()
+        if not file.startswith(LEFT_OUT):
+            names = file.removesuffix(".py").split("/")
+            is_package = names[-1] == "__init__"
+            yield Source(".".join(names[:-1] if is_package else names), str(path), path.read_text(), is_package)
 
 
 def _extensions() -> dict[str, str]:
@@ -228,31 +229,16 @@ def _extensions() -> dict[str, str]:
     return {name: spec.origin for name, spec in found if spec and spec.origin and spec.has_location}
 
 
-def _bare(code: CodeType) -> CodeType:
-    """Without line numbers, a third of the size."""
-    consts = tuple(_bare(const) if isinstance(const, CodeType) else const for const in code.co_consts)
-    return code.replace(co_linetable=b"", co_consts=consts)
-
-
-def _imports(tree: ast.Module) -> list[str]:
-    """The modules that a module's top level imports from gitcoord (or names that may be modules)."""
-    found = []
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("gitcoord"):
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return found
-
-
-def _order(leaders: list[str], needs: dict[str, list[str]]) -> list[str]:
+def _order(leaders: list[str], sources: dict[str, Source]) -> list[str]:
     """Leaders and all they need, each after what it needs."""
     order: list[str] = []
 
     def visit(name: str) -> None:
-        if name not in needs or name in order:
+        if name not in sources or name in order:
             return
         if "." in name:
             visit(name.rpartition(".")[0])
-        for needed in needs[name]:
+        for needed in sources[name].needs:
             # What a package imports from below itself is found when its own code runs.
             if needed != name and not needed.startswith(name + "."):
                 visit(needed)
