@@ -154,7 +154,7 @@ def test_only_adapters_and_hot_print() -> None:
     assert not wrong
 
 
-HEAVY_FILES = ("adapters/", "store/memory.py", "store/libgit2.py", "store/wire.py", "hot/bundle.py")
+HEAVY_FILES = ("adapters/", "store/memory.py", "store/libgit2.py", "store/wire.py", "hot/bundle.py", "hot/lean.py")
 HEAVY = {
     "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "__future__", "functools",
     "contextlib", "argparse", "typer", "rich", "pygit2", "dulwich", "shutil", "tempfile", "datetime", "random", "signal", "hashlib", "threading",
@@ -202,7 +202,7 @@ WRITING = """
 fcntl
 gitcoord.app.claims gitcoord.app.heal gitcoord.app.refusals gitcoord.app.step gitcoord.app.transact gitcoord.app.trees
 gitcoord.core.kinds.start gitcoord.hot.changing
-gitcoord.store.locks gitcoord.store.queue
+gitcoord.store.locks gitcoord.store.queue gitcoord.store.redo
 """
 LOADED = {
     "check": EVERY

@@ -36,6 +36,7 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
     """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
     done: list[str] = []
     with ctx.queue():
+        ctx.store.mend(own=True)
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         _restore_ledger(ctx, actor, done)

@@ -42,7 +42,7 @@ _EVERY = [
 ]
 _CHANGING = [
     *_EVERY, "gitcoord.hot.changing", "gitcoord.app.claims", "gitcoord.store.locks", "gitcoord.store.objects",
-    "gitcoord.store.queue",
+    "gitcoord.store.queue", "gitcoord.store.redo",
 ]  # fmt: skip
 GROUPS = {
     "start": ["gitcoord.hot.main"],

@@ -93,7 +93,9 @@ def _written_out(body: list[ast.stmt]) -> list[ast.stmt]:
     fields = [node for node in body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
     names = [ast.unparse(node.target) for node in fields]
     lines = [f"_fields = {tuple(names)!r}", *(f"{name} = NamedTuple._getter({n}, '')" for n, name in enumerate(names))]
-    defaults = ", ".join(f"{n!r}: {ast.unparse(node.value)}" for n, node in zip(names, fields) if node.value is not None)
+    defaults = ", ".join(
+        f"{n!r}: {ast.unparse(node.value)}" for n, node in zip(names, fields) if node.value is not None
+    )
     lines.append(f"_defaults = {{{defaults}}}")
     return [*ast.parse("\n".join(lines)).body, *(node for node in body if node not in fields)]
 

@@ -75,8 +75,10 @@ class Opening:
         def write_parts() -> "tuple[LooseObjects, LockNotes]":
             from gitcoord.store.locks import LockNotes
             from gitcoord.store.objects import LooseObjects
+            from gitcoord.store.redo import Redo
 
-            objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared)
+            log = Redo(f"{repo.scratch}/redo", host.boot)
+            objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared, log=log)
             return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
         self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)

@@ -1,4 +1,4 @@
-"""Loose objects: git's own format, put in place by rename, durable before any ref leads to them."""
+"""Loose objects: git's own format, put in place by rename, safe from a power cut before any ref leads to them."""
 
 import posix
 from zlib import adler32, compress, decompress
@@ -6,21 +6,20 @@ from zlib import error as ZlibError
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid
-from gitcoord.store.files import read_up_to
+from gitcoord.store.files import flush_file, read_up_to, read_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
     from gitcoord.store.interface import Object
+    from gitcoord.store.redo import Redo
 
 
 _TRIES = 100
 _LIMIT = 1 << 20
-_MOST_OPEN = 128
 _BLOCK = 4000
-_ADVISE = getattr(posix, "posix_fadvise", None)  # macOS has none
 
 
 def hasher(oid_length: int) -> "Callable[[bytes], Any]":
@@ -55,86 +54,110 @@ class Scales:
 
 
 class LooseObjects:
-    """Writes below one `objects` directory. Files are pending, under git's name for temporary objects, until `flush`."""
+    """Writes below one `objects` directory. Objects are pending until `publish`, and a power cut may take them until `settle`.
 
-    def __init__(self, directory: str, oid_length: int, *, durable: bool, shared: bool) -> None:
+    With a redo log all of them are written down there before the first is put in its place; then the order in which that is
+    done does not matter. Without one each object comes after what it refers to.
+    """
+
+    def __init__(
+        self, directory: str, oid_length: int, *, durable: bool, shared: bool, log: "Redo | None" = None
+    ) -> None:
         self._directory = directory
         self._hash = hasher(oid_length)
         self._durable = durable
         self._shared = shared
-        self._open: list[int] = []  # files that may not be on the disk yet
-        self._pending: list[tuple[str, str]] = []  # under which name, and which they will have
-        self._published: list[str] = []  # in their places since the last `settle`
-        self._written: set[Oid] = set()
+        self._log = log if durable else None
+        self._logged = False
+        self._unsettled: dict[Oid, bytes] = {}  # all that the next transaction rests on, as their files hold it
+        self._pending: dict[Oid, bytes] = {}  # of these, what is not in its place yet
         self._count = 0
 
     def write(self, kind: str, data: bytes) -> Oid:
         full = framed(kind, data)
-        oid: Oid = self._hash(full).hexdigest()
-        if oid in self._written:
-            return oid
-        folder = f"{self._directory}/{oid[:2]}"
-        final = f"{folder}/{oid[2:]}"
-        if not self._is_there(final, full):
-            self._write_new(folder, final, _packed(full))
-        self._written.add(oid)
+        oid = self._oid(full)
+        if oid not in self._unsettled:
+            self._unsettled[oid] = packed = _packed(full)
+            if not self._is_there(oid, full):
+                self._pending[oid] = packed
         return oid
 
-    def _is_there(self, final: str, full: bytes) -> bool:
-        """Where it is there and whole, keep it from being pruned as old.
+    def _oid(self, full: bytes) -> Oid:
+        oid: Oid = self._hash(full).hexdigest()
+        return oid
 
-        A power cut leaves damaged files, and another writer's may not have reached the disk yet: it is read, and flushed again.
-        """
-        fd = -1
+    def _place(self, oid: Oid) -> str:
+        return f"{self._directory}/{oid[:2]}/{oid[2:]}"
+
+    def _is_there(self, oid: Oid, full: bytes) -> bool:
+        """Where it is there and whole, keep it from being pruned as old. A power cut leaves damaged files, so it is read."""
+        path, fd = self._place(oid), -1
         try:
-            fd = posix.open(final, posix.O_RDONLY | posix.O_CLOEXEC)
+            fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
             if not _holds(fd, full):
-                posix.close(fd)
                 return False
-            posix.utime(final)
-            self._begin(fd)
+            posix.utime(path)
+            return True
         except FileNotFoundError:  # or pruned just now
-            if fd >= 0:
-                posix.close(fd)
             return False
         except OSError as error:
-            raise StoreError(f"cannot keep {final}: {error.strerror}") from None
-        return True
-
-    def _write_new(self, folder: str, final: str, packed: bytes) -> None:
-        self._count += 1
-        temporary = f"{folder}/tmp_obj_{posix.getpid()}_{self._count}"
-        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
-        try:
-            fd = self._create(folder, temporary, flags)
-            self._pending.append((temporary, final))
-            view = memoryview(packed)
-            while view:
-                view = view[posix.write(fd, view) :]
-            self._begin(fd)
-        except OSError as error:
-            self.abandon()
-            raise StoreError(f"cannot write an object in {folder}: {error.strerror}") from None
-
-    def _begin(self, fd: int) -> None:
-        """Let the disk begin with this file now, so that `settle` has less to wait for."""
-        self._open.append(fd)
-        if self._durable and _ADVISE is not None:
-            _ADVISE(fd, 0, 0, posix.POSIX_FADV_DONTNEED)
-        if not self._durable or len(self._open) >= _MOST_OPEN:
-            self._drain()
-
-    def _drain(self) -> None:
-        fds, self._open = self._open, []
-        try:
-            for fd in fds if self._durable else ():
-                posix.fsync(fd)
+            raise StoreError(f"cannot keep {path}: {error.strerror}") from None
         finally:
-            for fd in fds:
+            if fd >= 0:
                 posix.close(fd)
 
-    def _create(self, folder: str, temporary: str, flags: int) -> int:
+    def flush(self) -> None:
+        """What is pending becomes readable for all, and durable."""
+        self.log()
+        self.publish()
+        self.settle()
+
+    def log(self) -> bool:
+        """Write all that is pending into the redo log; False where there is none."""
+        if self._log is None or not self._unsettled:
+            return False
+        try:
+            if self._log.of_other_boots():
+                self.mend()
+            self._logged = self._log.append(self._unsettled.items())
+        except OSError as error:
+            self._forget()
+            raise StoreError(f"cannot write the redo log: {error.strerror}") from None
+        return self._logged
+
+    def publish(self, first: "Collection[Oid] | None" = None) -> None:
+        """Put what is pending in its place; of it only `first` where that is given.
+
+        Readable, but not yet durable: no ref may lead to it before `settle`.
+        """
+        for oid in [oid for oid in self._pending if first is None or oid in first]:
+            try:
+                self._write_file(oid, self._pending[oid])
+            except OSError as error:
+                self._forget()
+                raise StoreError(f"cannot write an object in {self._directory}: {error.strerror}") from None
+            del self._pending[oid]
+
+    def _write_file(self, oid: Oid, packed: bytes) -> None:
+        self._count += 1
+        folder = f"{self._directory}/{oid[:2]}"
+        temporary = f"{folder}/tmp_obj_{posix.getpid()}_{self._count}"  # git's name for what it may remove later
+        fd = self._create(folder, temporary)
+        try:
+            try:
+                view = memoryview(packed)
+                while view:
+                    view = view[posix.write(fd, view) :]
+            finally:
+                posix.close(fd)
+            posix.rename(temporary, self._place(oid))
+        except OSError:
+            _remove(temporary)
+            raise
+
+    def _create(self, folder: str, temporary: str) -> int:
         """A new file; its directory is made on the way, again and again if `git gc` removes it as empty in between."""
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
         for _ in range(_TRIES):
             try:
                 return posix.open(temporary, flags, 0o444)
@@ -150,48 +173,49 @@ class LooseObjects:
         except FileExistsError:
             pass
 
-    def flush(self) -> None:
-        """What is pending becomes readable for all, and durable."""
-        self.publish()
-        self.settle()
-
-    def publish(self) -> None:
-        """Put what is pending in its place, each object after what it refers to.
-
-        Readable, but not yet durable: no ref may lead to it before `settle`.
-        """
-        try:
-            for temporary, final in self._pending:
-                posix.rename(temporary, final)
-        except OSError as error:
-            self.abandon()
-            raise StoreError(f"cannot store an object: {error.strerror}") from None
-        self._published += [final for _, final in self._pending]
-        self._pending.clear()
-        self._written.clear()
-
     def settle(self) -> None:
-        """Wait until all that was published is on the disk. Harmless to repeat."""
-        published, self._published = self._published, []
-        try:
-            self._drain()
-        except OSError as error:
-            for final in published:  # or the next writer would take it for safe
-                _remove(final)
-            raise StoreError(f"cannot store an object: {error.strerror}") from None
+        """Wait until all that was published is safe from a power cut. Harmless to repeat."""
+        if self._durable and self._unsettled:
+            try:
+                if not (self._logged and self._log is not None and self._log.settle()):
+                    for oid in self._unsettled:
+                        flush_file(self._place(oid))
+            except OSError as error:
+                self._forget()
+                raise StoreError(f"cannot store an object: {error.strerror}") from None
+        self._forget()
 
-    def abandon(self) -> None:
-        """Remove what is pending, after a failure."""
-        for fd in self._open:
-            posix.close(fd)
-        for temporary, _ in self._pending:
-            _remove(temporary)  # in place already, or git prunes tmp_obj_* by itself
-        self._open.clear()
-        self._pending.clear()
-        self._written.clear()
+    def _forget(self) -> None:
+        """All is done, or nothing came of it: what is in its place already is in nobody's way, and may be another's too."""
+        self._unsettled, self._pending, self._logged = {}, {}, False
+
+    def outgrown(self) -> list[str]:
+        """Logs that are full, to be removed after the whole file system has been flushed."""
+        return self._log.set_aside() if self._log is not None else []
+
+    def mend(self, *, own: bool = False) -> bool:
+        """Put back what logs of other boots have, and remove those; or what every log has. True if there was one."""
+        if self._log is None:
+            return False
+        from gitcoord.store.restore import records
+
+        logs = self._log.every() if own else self._log.of_other_boots()
+        try:
+            found = [record for path in logs for record in records(read_whole(path), self._oid)]
+            for oid, full, packed in found:
+                if not self._is_there(oid, full):
+                    self._write_file(oid, packed)
+            if not own:
+                for oid, _, _ in found:
+                    flush_file(self._place(oid))
+                for path in logs:
+                    _remove(path)
+        except OSError as error:
+            raise StoreError(f"what a power cut took cannot be put back: {error.strerror}") from None
+        return bool(logs)
 
     def discard(self, oid: Oid) -> None:
-        _remove(f"{self._directory}/{oid[:2]}/{oid[2:]}")  # or it is packed, or gone already
+        _remove(self._place(oid))  # or it is packed, or gone already
 
 
 def _remove(path: str) -> None:

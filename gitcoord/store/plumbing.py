@@ -7,10 +7,10 @@
 import posix
 
 from gitcoord.errors import StoreError
-from gitcoord.names import Oid, RefName
-from gitcoord.store.files import fingerprint, flush_file, free_name, is_directory, make_directory
+from gitcoord.names import Oid, RefName, is_oid, shell_word
+from gitcoord.store.files import fingerprint, flush_file, free_name, is_directory, list_files, make_directory
 from gitcoord.store.interface import Create, Delete, Object, SwapFailed, Update, Verify
-from gitcoord.store.process import Child, run
+from gitcoord.store.process import Child, detach, run
 
 UNSURE = "?"
 
@@ -29,7 +29,11 @@ _FEW = 64
 _COPIES = 8
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
 # git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
-_QUIET = ["git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false"]
+# Nor does git look whether there is a branch called like an id, for a warning that nobody would see.
+_QUIET = [
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
+    "-c", "core.warnAmbiguousRefs=false",
+]  # fmt: skip
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
 # Copies of what a remote has are kept as git keeps what it fetches.
 _WRITTEN_OUT = ["-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only"]
@@ -107,6 +111,33 @@ class PlumbingStore:
     # --- reading
 
     def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+        trouble, found = None, []
+        try:
+            found = self._found(names, ahead)
+        except StoreError as error:
+            trouble = error
+        if (trouble is not None or self._misses(names, found)) and self.mend():
+            return self._found(names, ahead)
+        if trouble is not None:
+            raise trouble
+        return found
+
+    def _misses(self, names: "Sequence[str]", found: "Sequence[Object | None]") -> bool:
+        """Is an object not there that something leads to? A ref that is not there is no such thing."""
+        lacking = [name for name, obj in zip(names, found) if obj is None]
+        return any(is_oid(name) or self._loose and self._loose.ref(name) not in (None, UNSURE) for name in lacking)
+
+    def mend(self, *, own: bool = False) -> bool:
+        if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
+            return False
+        try:
+            mended = self._write_parts()[0].mend(own=own)
+        except StoreError:
+            return False  # not ours to write: what is missing stays missing
+        self.refresh()
+        return mended
+
+    def _found(self, names: "Sequence[str]", ahead: "Sequence[str]") -> "list[Object | None]":
         if self._loose is None or len(names) > _FEW:
             return self._read(names)
         oids = self._loose.ids(names)
@@ -216,15 +247,14 @@ class PlumbingStore:
 
     def flush(self) -> None:
         if self._objects is not None:
-            self._publish(self._objects)
-            self._objects.settle()
+            self._add_copies(self._objects)
+            self._objects.flush()
 
-    def _publish(self, objects: "LooseObjects") -> None:
+    def _add_copies(self, objects: "LooseObjects") -> None:
         # What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
         for found in self._packed_blobs[:_COPIES]:
             objects.write("blob", found.data)
         self._packed_blobs.clear()
-        objects.publish()
 
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)
@@ -239,11 +269,15 @@ class PlumbingStore:
             note = notes.note(child.pid, refs, deletes=any(isinstance(op, Delete) for op in operations))
         except OSError as error:
             raise StoreError(f"cannot note whose locks these will be: {error.strerror}") from None
-        self._publish(objects)
+        self._add_copies(objects)
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare"]
-        child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
         try:
-            objects.settle()  # git takes its locks meanwhile
+            # git looks only at what the refs will lead to: with all of it in the log, the rest is put in place while git
+            # takes its locks.
+            objects.publish({getattr(op, "new", "") for op in operations} if objects.log() else None)
+            child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+            objects.publish()
+            objects.settle()
         except StoreError:
             self._update = None
             child.close()  # without the word to commit it changes nothing
@@ -267,6 +301,14 @@ class PlumbingStore:
                 flush_file(f"{self._repo.common_dir}/{refs[0]}")
             except OSError as error:
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
+            self._drop(objects.outgrown())
+
+    def _drop(self, logs: "list[str]") -> None:
+        """Remove redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""
+        if logs:
+            words = " ".join(shell_word(log) for log in logs)
+            where = shell_word(self._repo.objects)
+            detach(f"{{ sync -f {where} || sync; }} && rm -f {words}", self._repo.env, b"")
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         todo, moved = list(names), []

@@ -83,6 +83,9 @@ class PackStore:
     def refresh(self) -> None:
         """Nothing is remembered about refs."""
 
+    def mend(self, *, own: bool = False) -> bool:
+        return False
+
     def set_aside_broken(self, names: Sequence[str]) -> list[str]:
         return []
 

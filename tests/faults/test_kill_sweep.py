@@ -249,6 +249,7 @@ def _judge(stage: Stage, done: Done, where: str, turn: int) -> None:
     assert seen["clean"], f"{where}: {seen['differences']}"
     assert world.seqs() == list(range(1, seen["seq"] + 1)), where
     assert [c["path"] for c in seen["claims"]].count("src/app.py") <= 1, f"{where}: two hold it: {seen['claims']}"
+    world.git("fsck", "--strict", "--no-dangling")
 
 
 @pytest.fixture(params=list(SCENES))

@@ -201,13 +201,14 @@ def test_everything_lost_while_nobody_held_anything(world: World, tidied: bool) 
 
 
 def test_nothing_is_left_at_all(world: World) -> None:
-    """Not even an object: said plainly, and never a new beginning by itself."""
+    """Not even an object, nor the redo log: said plainly, and never a new beginning by itself."""
     assert world.claim("release", "--all", agent="alice").code == 0
     delete_both(world)
     for name in world.refs():
         if name.startswith("refs/gitcoord/"):
             world.git("update-ref", "-d", name)
     tidy(world)
+    shutil.rmtree(world.git_dir / "gitcoord/redo")
     assert world.coord("init").code == 4
     assert world.claim("fresh", agent="carol").code == 4
     done = world.fsck(repair=True)

@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from hashlib import sha1
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gitcoord.core.sessions import decode_beat, encode_beat
+from gitcoord.store.restore import records
 from tests.support import CLAIM, COORD, ROOT
 
 GIT = shutil.which("git") or "git"
@@ -146,6 +148,11 @@ class World:
 
     def object_file(self, oid: str) -> Path:
         return self.git_dir / "objects" / oid[:2] / oid[2:]
+
+    def logged(self, data: bytes | None = None) -> list[str]:
+        """The objects that the redo logs have, or such bytes of one."""
+        logs = [log.read_bytes() for log in self.git_dir.glob("gitcoord/redo/*")] if data is None else [data]
+        return [record.oid for log in logs for record in records(log, lambda full: sha1(full).hexdigest())]
 
     # --- what must hold
 

@@ -102,8 +102,6 @@ class Project:
         self.git_dir = self.repo / ".git"
         self.env = scratch_env(place)
         subprocess.run(["git", "init", "-q", "-b", "main", str(self.repo)], env=self.env, check=True)
-        # Losing power is another test's business; fsync would only make these fewer.
-        self.git("config", "gitcoord.fsync", "false")
         self.commit({"a": "a\n", "src/app.py": "app\n", "src/db.py": "db\n"})
         done = self.coord("init")
         assert done.code == 0, done

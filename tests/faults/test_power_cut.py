@@ -1,0 +1,132 @@
+"""A power cut takes what the disk had not written yet: any of the last objects, in any way. The redo log has them."""
+
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.faults.test_storage import DAMAGES
+from tests.faults.world import LEDGER, World, make_world
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = make_world(tmp_path / "repo")
+    assert world.claim("src/app.py", agent="alice").code == 0
+    assert world.claim("docs", "lib/a.py", agent="bob").code == 0
+    assert world.claim("release", "docs", agent="bob").code == 0
+    return world
+
+
+def _log(world: World) -> Path:
+    (log,) = world.git_dir.glob("gitcoord/redo/*")
+    return log
+
+
+def _reboot(world: World) -> Path:
+    """The log is one of an earlier boot now."""
+    log = _log(world)
+    return log.rename(log.with_name("11111111-2222-3333-4444-555555555555"))
+
+
+def _objects(world: World) -> list[Path]:
+    return [world.object_file(oid) for oid in world.logged()]
+
+
+def _sound(world: World) -> None:
+    world.git("fsck", "--strict")
+    world.assert_sound()
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "flipped"])
+@pytest.mark.parametrize("first", ["writer", "reader", "guard"])
+def test_everything_comes_back_by_itself(world: World, damage: str, first: str) -> None:
+    lost = [path for path in _objects(world) if path.exists()]
+    assert len(lost) > 15
+    log = _reboot(world)
+    for path in lost:
+        DAMAGES[damage](path)
+    if first == "writer":
+        assert world.claim("src/app.py", agent="carol").code == 1
+        assert world.claim("lib/b.py", agent="carol").code == 0
+    elif first == "reader":
+        held = world.claim("list", "--json", agent="carol").json["claims"]
+        assert {(c["path"], c["agent"]) for c in held} == {("src/app.py", "alice"), ("lib/a.py", "bob")}
+    else:
+        assert world.claim("check", "src/app.py", agent="alice").code == 0
+        assert world.claim("check", "src/app.py", agent="bob").code == 1
+    assert not log.exists()
+    _sound(world)
+
+
+def test_one_object_that_nobody_reads_comes_back_too(world: World) -> None:
+    """An old tree that only the history has: the first writer after the boot puts back all that the log has."""
+    old = world.object_file(world.rev(f"{LEDGER}~1^{{tree}}"))
+    _reboot(world)
+    old.unlink()
+    assert world.claim("other", agent="carol").code == 0
+    _sound(world)
+
+
+@pytest.mark.parametrize("keep", [0.3, 0.6, 0.9])
+def test_what_is_left_of_a_torn_log_counts(world: World, keep: float) -> None:
+    log = _reboot(world)
+    data = log.read_bytes()
+    cut = int(len(data) * keep)
+    left = data[:cut] + b"\0" * 300 + data[cut + 50 :]
+    log.write_bytes(left)
+    whole = set(world.logged(left))
+    for oid in whole:
+        world.object_file(oid).unlink(missing_ok=True)
+    assert 1 < len(whole) < len(set(world.logged(data)))
+    assert world.claim("other", agent="carol").code == 0
+    _sound(world)
+
+
+def test_made_up_records_are_none(world: World) -> None:
+    head = world.rev(LEDGER)
+    content = zlib.compress(b"blob 5\0wrong")
+    log = _reboot(world)
+    log.write_bytes(
+        b"object %s %d\n%s\n" % (head.encode(), len(content), content) + b"object ../../x 3\nabc\nobject 12 -1\n"
+    )
+    world.object_file(head).unlink()
+    done = world.claim("other", agent="carol")
+    assert done.code == 4, done
+    assert not world.object_file(head).exists()
+
+
+def test_within_a_boot_a_missing_object_is_an_error_that_repair_mends(world: World) -> None:
+    """No power was cut, so something else is wrong: it is told, and the log is there for whoever asks for a repair."""
+    world.object_file(world.rev(LEDGER)).unlink()
+    assert world.claim("other", agent="carol").code == 4
+    assert world.claim("check", "src/app.py", agent="bob").code == 4
+    assert world.fsck(repair=True).code == 0
+    assert world.claim("src/app.py", agent="bob").code == 1
+    _sound(world)
+
+
+def test_a_ledger_whose_every_ref_and_object_is_gone(world: World) -> None:
+    for name in world.refs():
+        if "gitcoord" in name or "claims" in name:
+            world.git("update-ref", "-d", name)
+    world.git("reflog", "expire", "--expire=now", "--all")
+    world.git("gc", "-q", "--prune=now")
+    assert world.claim("other", agent="carol").code == 4
+    assert world.fsck(repair=True).code == 0
+    assert world.claim("src/app.py", agent="bob").code == 1
+    _sound(world)
+
+
+def test_a_log_that_cannot_be_written_grants_nothing(world: World) -> None:
+    log = _log(world)
+    log.unlink()
+    log.mkdir()
+    before = world.refs()
+    done = world.claim("other", agent="carol")
+    assert done.code == 4 and "redo log" in done.err, done
+    assert world.refs() == before
+    log.rmdir()
+    world.assert_works()

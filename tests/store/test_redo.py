@@ -1,0 +1,170 @@
+"""The redo log: one flush for all, or one for each; full logs go once everything is on the disk."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from hashlib import sha1
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitcoord.app.claims import release, take
+from gitcoord.app.init import init
+from gitcoord.core.asking import Take
+from gitcoord.core.claims import Item
+from gitcoord.core.sessions import Actor
+from gitcoord.errors import StoreError
+from gitcoord.hot.open import environ, open_repository
+from gitcoord.store import objects as objects_module
+from gitcoord.store import redo as redo_module
+from gitcoord.store.objects import LooseObjects
+from gitcoord.store.plumbing import PlumbingStore
+from gitcoord.store.redo import Redo
+from gitcoord.store.restore import records
+from tests.race.support import wait_until
+from tests.support import GitRepo, git
+
+BOOT = "aaaaaaaa-1111"
+
+
+def _record(content: bytes) -> tuple[str, bytes]:
+    full = b"blob %d\0%s" % (len(content), content)
+    return sha1(full).hexdigest(), zlib.compress(full)
+
+
+def _bytes(record: tuple[str, bytes]) -> bytes:
+    return b"object %s %d\n%s\n" % (record[0].encode(), len(record[1]), record[1])
+
+
+def _found(data: bytes) -> list[str]:
+    return [record.oid for record in records(data, lambda full: sha1(full).hexdigest())]
+
+
+@given(st.lists(st.tuples(st.one_of(st.integers(0, 99), st.binary(max_size=60)), st.binary(max_size=80)), max_size=8))
+def test_every_whole_record_is_found_whatever_was_torn(rows: list[tuple[int | bytes, bytes]]) -> None:
+    """Before each whole record stands the beginning of one that was torn (so many hundredths of it), or anything."""
+    data, whole = b"", []
+    for before, content in rows:
+        torn = _bytes(_record(b"torn" + content * 3))
+        data += (torn[: len(torn) * before // 100] if isinstance(before, int) else before) + _bytes(_record(content))
+        whole.append(_record(content)[0])
+    assert _found(data) == whole
+
+
+def _objects(place: Path, log: Redo | None) -> LooseObjects:
+    (place / "objects").mkdir(exist_ok=True)
+    return LooseObjects(str(place / "objects"), 40, durable=True, shared=False, log=log)
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Each object that is flushed by itself."""
+    seen: list[str] = []
+    monkeypatch.setattr(objects_module, "flush_file", seen.append)
+    return seen
+
+
+def test_one_flush_for_all(tmp_path: Path, flushed: list[str]) -> None:
+    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    oids = [objects.write("blob", b"%d" % n) for n in range(5)]
+    objects.flush()
+    assert not flushed
+    assert _found((tmp_path / "redo" / BOOT).read_bytes()) == oids
+
+
+@pytest.mark.parametrize("boot", ["unknown", "unknown/4026531834"])
+def test_where_boots_cannot_be_told_apart_there_is_no_log(tmp_path: Path, flushed: list[str], boot: str) -> None:
+    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), boot))
+    objects.write("blob", b"x")
+    objects.flush()
+    assert len(flushed) == 1 and not (tmp_path / "redo").exists()
+
+
+def test_much_at_once_is_not_written_twice(tmp_path: Path, flushed: list[str]) -> None:
+    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    for n in range(3):
+        objects.write("blob", os.urandom(500_000) + b"%d" % n)
+    objects.flush()
+    assert len(flushed) == 3
+
+
+def test_a_log_that_was_moved_away_meanwhile_vouches_for_nothing(tmp_path: Path, flushed: list[str]) -> None:
+    """Whoever flushes what it holds may have been through already."""
+    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    objects.write("blob", b"x")
+    assert objects.log()
+    objects.publish()
+    (tmp_path / "redo" / BOOT).rename(tmp_path / "redo" / f"{BOOT}.full")
+    objects.settle()
+    assert len(flushed) == 1
+    objects.write("blob", b"y")
+    objects.flush()
+    assert len(flushed) == 1 and (tmp_path / "redo" / BOOT).exists()
+
+
+def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def refusing(path: str, flags: int, mode: int = 0o777) -> int:
+        if "/redo/" in path:
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, mode)
+
+    monkeypatch.setattr("gitcoord.store.redo.posix.open", refusing)
+    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    objects.write("blob", b"x")
+    objects.flush()
+    assert len(flushed) == 1
+
+
+def test_half_a_batch_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    oid = objects.write("blob", b"x")
+    monkeypatch.setattr("gitcoord.store.redo.posix.write", lambda fd, data: len(data) - 1)
+    with pytest.raises(StoreError, match="No space left"):
+        objects.flush()
+    assert not (tmp_path / "objects" / oid[:2]).exists()
+
+
+def test_full_logs_are_removed_once_all_is_on_the_disk(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = Path(git_repo.workspace)
+    git(top, "commit", "-q", "--allow-empty", "-m", "one")
+    git(top, "config", "gitcoord.fsync", "true")
+    monkeypatch.chdir(top)
+    monkeypatch.setattr(redo_module, "_FULL", 4096)
+    ctx = open_repository(environ(), writing=True)
+    init(ctx, Actor("setup"), sync="main")
+    ctx.store.close()
+    logs = top / ".git/gitcoord/redo"
+    told: list[list[str]] = []
+    ctx = open_repository(environ(), writing=True)
+    really = PlumbingStore._drop
+
+    def dropping(self: PlumbingStore, found: list[str]) -> None:
+        told.append(found)
+        really(self, found)
+
+    monkeypatch.setattr(PlumbingStore, "_drop", dropping)
+    for _ in range(6):
+        take(ctx, Take(Actor("alice"), (Item("path", "x"),)))
+        release(ctx, Actor("alice"), (Item("path", "x"),), dirty=True)
+    ctx.store.close()
+    assert sum(map(bool, told)) >= 2
+    wait_until("full logs are gone", lambda: not [log for log in logs.iterdir() if "." in log.name])
+    git(top, "fsck", "--strict")
+
+
+def test_only_what_its_name_says_is_put_back(tmp_path: Path, flushed: list[str]) -> None:
+    good, bad = _record(b"good"), (_record(b"bad")[0], _record(b"worse")[1])
+    log = tmp_path / "redo" / "another-boot"
+    log.parent.mkdir()
+    log.write_bytes(
+        _bytes(bad) + _bytes(good) + _bytes((good[0], b"no zlib")) + b"object ../../x 3\nabc\nobject 12 -1\n"
+    )
+    objects = _objects(tmp_path, Redo(str(log.parent), BOOT))
+    assert objects.mend() and not objects.mend()
+    assert [path.name for path in (tmp_path / "objects").glob("*/*")] == [good[0][2:]]
+    assert flushed == [str(tmp_path / "objects" / good[0][:2] / good[0][2:])] and not log.exists()
