@@ -25,21 +25,6 @@ def read_file(path: str, limit: int = 65536) -> bytes:
         posix.close(fd)
 
 
-def read_whole(path: str) -> bytes:
-    """A file's bytes, however many; empty where there is none. OSError."""
-    try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-    except FileNotFoundError:
-        return b""
-    parts = []
-    try:
-        while part := posix.read(fd, 1 << 20):
-            parts.append(part)
-    finally:
-        posix.close(fd)
-    return b"".join(parts)
-
-
 def read_regular(path: str, limit: int) -> bytes:
     """The beginning of a file; empty for what is none, or cannot be read. A pipe would keep its reader waiting."""
     try:

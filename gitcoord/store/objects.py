@@ -6,7 +6,7 @@ from zlib import error as ZlibError
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid
-from gitcoord.store.files import flush_file, read_up_to, read_whole
+from gitcoord.store.files import flush_file, read_up_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,18 +197,18 @@ class LooseObjects:
         """Put back what logs of other boots have, and remove those; or what every log has. True if there was one."""
         if self._log is None:
             return False
-        from gitcoord.store.restore import records
+        from gitcoord.store.restore import read_logs
 
-        logs = self._log.every() if own else self._log.of_other_boots()
+        logs = read_logs(self._log.every() if own else self._log.of_other_boots(), self._oid)
         try:
-            found = [record for path in logs for record in records(read_whole(path), self._oid)]
-            for oid, full, packed in found:
-                if not self._is_there(oid, full):
-                    self._write_file(oid, packed)
+            for _, found in logs:
+                for oid, full, packed in found:
+                    if not self._is_there(oid, full):
+                        self._write_file(oid, packed)
             if not own:
-                for oid, _, _ in found:
-                    flush_file(self._place(oid))
-                for path in logs:
+                for path, found in logs:
+                    for oid, _, _ in found:
+                        flush_file(self._place(oid))
                     _remove(path)
         except OSError as error:
             raise StoreError(f"what a power cut took cannot be put back: {error.strerror}") from None

@@ -272,9 +272,11 @@ class PlumbingStore:
         self._add_copies(objects)
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare"]
         try:
-            # git looks only at what the refs will lead to: with all of it in the log, the rest is put in place while git
-            # takes its locks.
-            objects.publish({getattr(op, "new", "") for op in operations} if objects.log() else None)
+            if objects.log():
+                # git looks only at what the refs will lead to: the rest is put in place while it takes its locks.
+                objects.publish({getattr(operation, "new", "") for operation in operations})
+            else:
+                objects.publish()
             child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
             objects.publish()
             objects.settle()
@@ -301,14 +303,18 @@ class PlumbingStore:
                 flush_file(f"{self._repo.common_dir}/{refs[0]}")
             except OSError as error:
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
-            self._drop(objects.outgrown())
+            self._drop_logs(objects)
 
-    def _drop(self, logs: "list[str]") -> None:
-        """Remove redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""
-        if logs:
-            words = " ".join(shell_word(log) for log in logs)
-            where = shell_word(self._repo.objects)
-            detach(f"{{ sync -f {where} || sync; }} && rm -f {words}", self._repo.env, b"")
+    def _drop_logs(self, objects: "LooseObjects") -> None:
+        """Remove full redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""
+        try:
+            logs = objects.outgrown()
+            if logs:
+                words = " ".join(shell_word(log) for log in logs)
+                where = shell_word(self._repo.objects)
+                detach(f"{{ sync -f {where} || sync; }} && rm -f {words}", self._repo.env, b"")
+        except (OSError, StoreError):
+            pass  # the next one that is full takes them along
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         todo, moved = list(names), []

@@ -1,5 +1,6 @@
 """Reading redo logs: what a power cut took of the loose objects, or a killed writer left half done, is put back from them."""
 
+import posix
 from zlib import decompress, error
 
 from gitcoord.names import Oid
@@ -17,6 +18,31 @@ class Record(NamedTuple):
     oid: Oid
     full: bytes
     packed: bytes  # as its file holds it
+
+
+def read_logs(paths: list[str], oid_of: "Callable[[bytes], Oid]") -> "list[tuple[str, list[Record]]]":
+    """The logs that can be read, each with its objects. Another user's may not be ours to read: that user will."""
+    logs = []
+    for path in paths:
+        data = _content(path)
+        if data is not None:
+            logs.append((path, list(records(data, oid_of))))
+    return logs
+
+
+def _content(path: str) -> "bytes | None":
+    """None for what cannot be read, or is no file: a pipe would keep its reader waiting."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        found = posix.fstat(fd)
+        return posix.read(fd, found.st_size) if found.st_mode & 0o170000 == 0o100000 else None
+    except OSError:
+        return None
+    finally:
+        posix.close(fd)
 
 
 def records(data: bytes, oid_of: "Callable[[bytes], Oid]") -> "Iterator[Record]":

@@ -21,7 +21,6 @@ from gitcoord.hot.open import environ, open_repository
 from gitcoord.store import objects as objects_module
 from gitcoord.store import redo as redo_module
 from gitcoord.store.objects import LooseObjects
-from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.redo import Redo
 from gitcoord.store.restore import records
 from tests.race.support import wait_until
@@ -141,13 +140,13 @@ def test_full_logs_are_removed_once_all_is_on_the_disk(git_repo: GitRepo, monkey
     logs = top / ".git/gitcoord/redo"
     told: list[list[str]] = []
     ctx = open_repository(environ(), writing=True)
-    really = PlumbingStore._drop
+    really = LooseObjects.outgrown
 
-    def dropping(self: PlumbingStore, found: list[str]) -> None:
-        told.append(found)
-        really(self, found)
+    def noting(self: LooseObjects) -> list[str]:
+        told.append(really(self))
+        return told[-1]
 
-    monkeypatch.setattr(PlumbingStore, "_drop", dropping)
+    monkeypatch.setattr(LooseObjects, "outgrown", noting)
     for _ in range(6):
         take(ctx, Take(Actor("alice"), (Item("path", "x"),)))
         release(ctx, Actor("alice"), (Item("path", "x"),), dirty=True)
@@ -168,3 +167,21 @@ def test_only_what_its_name_says_is_put_back(tmp_path: Path, flushed: list[str])
     assert objects.mend() and not objects.mend()
     assert [path.name for path in (tmp_path / "objects").glob("*/*")] == [good[0][2:]]
     assert flushed == [str(tmp_path / "objects" / good[0][:2] / good[0][2:])] and not log.exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "unreadable"])
+def test_what_is_no_log_of_ours_stays(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe of that name would keep its reader waiting; what cannot be read is left for whoever can."""
+    place = tmp_path / "redo"
+    place.mkdir()
+    if kind == "pipe":
+        os.mkfifo(place / "another-boot")
+    elif kind == "directory":
+        (place / "another-boot").mkdir()
+    else:
+        (place / "another-boot").write_bytes(_bytes(_record(b"x")))
+        refused = PermissionError(13, "Permission denied")
+        monkeypatch.setattr("gitcoord.store.restore.posix.fstat", lambda fd: (_ for _ in ()).throw(refused))
+    objects = _objects(tmp_path, Redo(str(place), BOOT))
+    assert not objects.mend()
+    assert (place / "another-boot").exists()
