@@ -1,0 +1,122 @@
+"""The bundle: made of the sources, and the same as them in every name and every field."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitcoord.hot.bundle import GROUPS, HEAD, SHIM, build
+from gitcoord.hot.lean import Source
+from tests.support import ROOT
+
+# Prints every module of gitcoord that is loaded: its names, and the fields and defaults of its named tuples.
+_DUMP = """
+import json, sys
+found = {}
+for name, module in sorted(sys.modules.items()):
+    if name.split(".")[0] == "gitcoord":
+        names = vars(module)
+        tuples = {
+            key: [list(value._fields), {k: repr(v) for k, v in value._defaults.items()}, [getattr(value, f).__class__.__name__ for f in value._fields]]
+            for key, value in names.items() if isinstance(value, type) and hasattr(value, "_fields")
+        }
+        found[name] = [sorted(key for key in names if key[:2] != "__"), tuples]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As install.sh makes it: the file, and beside it the command without its last step."""
+    place = tmp_path_factory.mktemp("bundle")
+    (place / "bundle").write_bytes(build(ROOT))
+    shim = SHIM.format(bundle=str(place / "bundle"), root=str(ROOT), start=HEAD, python="", program="main")
+    (place / "shim").write_text(shim.rpartition("entry()")[0])
+    return place
+
+
+def _run(program: str) -> Any:
+    done = subprocess.run([sys.executable, "-IS", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _loaded(bundle: Path, *groups: str) -> dict[str, Any]:
+    calls = "".join(f"gitcoord.preload({group!r})\n" for group in groups)
+    found: dict[str, Any] = _run((bundle / "shim").read_text() + calls + _DUMP)
+    return found
+
+
+@pytest.mark.parametrize("group", [group for group in GROUPS if group not in ("start", "remote")])
+def test_a_group_is_what_its_sources_are(bundle: Path, group: str) -> None:
+    ours = _loaded(bundle, group)
+    names = sorted(ours)
+    theirs = _run(
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfor name in {names!r}:\n    __import__(name)\n" + _DUMP
+    )
+    assert len(names) > 20
+    for name in names:
+        # What a package has loaded below itself is among its names; so is what only the bundle adds to the first of them.
+        below = {other.removeprefix(f"{name}.") for other in (*ours, *theirs) if other.startswith(f"{name}.")}
+        extra = below | {"preload", "python", "TYPE_CHECKING"}
+        assert set(ours[name][0]) - extra == set(theirs[name][0]) - extra, name
+        assert ours[name][1] == theirs[name][1], name
+
+
+def test_a_group_on_top_of_another(bundle: Path) -> None:
+    assert "gitcoord.app.remote" in _loaded(bundle, "taking", "remote")
+    assert "gitcoord.core.shell.run" in _loaded(bundle, "guard", "shell")
+
+
+def test_what_no_group_has_is_found_one_by_one(bundle: Path) -> None:
+    program = (bundle / "shim").read_text() + (
+        "import json, sys\n"
+        "before = sys.meta_path[0].table is None\n"
+        "from gitcoord.app.why import why\n"
+        "print(json.dumps([before, sys.meta_path[0].table is not None, why.__module__]))\n"
+    )
+    assert _run(program) == [True, True, "gitcoord.app.why"]
+
+
+def _source(text: str) -> Source:
+    return Source("gitcoord.x", "x.py", text, False)
+
+
+def _names(code: Any) -> dict[str, Any]:
+    names: dict[str, Any] = {"print": None}
+    exec(code, names)
+    return names
+
+
+def test_only_imports_of_what_is_there_are_followed_ahead() -> None:
+    source = _source(
+        "from gitcoord.a import one, two\n"
+        "from gitcoord.a import three as drei\n"
+        "from gitcoord.later import four\n"
+        "from gitcoord import a, later\n"
+        "from posix import getpid\n"
+        "def f():\n    from gitcoord.a import five\n"
+    )
+    assert source.needs[:3] == ["gitcoord.a", "gitcoord.a.one", "gitcoord.a.two"]
+    modules = {"gitcoord", "gitcoord.a", "gitcoord.later"}
+    links, code = source.linked(["gitcoord", "gitcoord.a"], modules)
+    assert links == (("gitcoord.a", ("one", "two")),)
+    assert {"three", "four", "later", "getpid"} <= set(code.co_names) and "two" not in code.co_names
+    assert "two" in source.whole().co_names
+
+
+def test_annotations_go_and_values_stay() -> None:
+    names = _names(
+        _source(
+            "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    import nowhere\nelse:\n    b = 2\n"
+            "a: no.such.name = 1\nc: nothing\n"
+            "class C:\n    x: no.such = 3\n    y: nothing\n    def m(self, a: no.such) -> no.such:\n        z: no.such = a\n        return z\n"
+        ).whole()
+    )
+    assert (names["a"], names["b"], names["C"].x, names["C"]().m(5)) == (1, 2, 3, 5)
+    assert "c" not in names and not hasattr(names["C"], "y") and "__annotations__" not in names
