@@ -22,13 +22,14 @@ class Source:
         self._path = path
         self._tree = ast.parse(text, path)
         self._tree.body = _lean(self._tree.body)
+        self._codes: dict[tuple[int, ...], CodeType] = {}
         self.needs = [needed for node in self._imports() for needed in _needed(node)]
 
     def _imports(self) -> list[ast.ImportFrom]:
         return [node for node in self._tree.body if _is_ours(node)]
 
     def whole(self) -> CodeType:
-        return self._compiled(self._tree.body)
+        return self._without([])
 
     def linked(self, there: Sequence[str], modules: Container[str]) -> tuple[Links, CodeType]:
         """What is to be handed over from modules that are there, and the code without those imports."""
@@ -40,11 +41,16 @@ class Source:
 
         taken = [node for node in self._imports() if is_there(node)]
         links = tuple((str(node.module), tuple(alias.name for alias in node.names)) for node in taken)
-        return links, self._compiled([node for node in self._tree.body if node not in taken])
+        return links, self._without(taken)
 
-    def _compiled(self, body: list[ast.stmt]) -> CodeType:
-        tree = ast.Module(body or [_nothing()], type_ignores=[])
-        return _bare(compile(tree, self._path, "exec", dont_inherit=True, optimize=2))
+    def _without(self, taken: Sequence[ast.stmt]) -> CodeType:
+        """The code without these statements. Most groups leave out the same ones."""
+        key = tuple(map(id, taken))
+        if key not in self._codes:
+            body = [node for node in self._tree.body if node not in taken]
+            tree = ast.Module(body or [_nothing()], type_ignores=[])
+            self._codes[key] = _bare(compile(tree, self._path, "exec", dont_inherit=True, optimize=2))
+        return self._codes[key]
 
 
 def _is_ours(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
