@@ -196,7 +196,7 @@ gitcoord.core.kinds gitcoord.core.kinds.claim
 gitcoord.hot gitcoord.hot.host gitcoord.hot.identity gitcoord.hot.main gitcoord.hot.open gitcoord.hot.options
 gitcoord.hot.paths gitcoord.hot.render gitcoord.hot.verbs
 gitcoord.store gitcoord.store.files gitcoord.store.interface gitcoord.store.loose gitcoord.store.objects
-gitcoord.store.plumbing gitcoord.store.process gitcoord.store.repo gitcoord.store.settings gitcoord.store.tree
+gitcoord.store.plumbing gitcoord.store.process gitcoord.store.reading gitcoord.store.repo gitcoord.store.settings gitcoord.store.tree
 """
 WRITING = """
 fcntl

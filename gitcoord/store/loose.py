@@ -11,7 +11,7 @@ from gitcoord.names import is_oid
 from gitcoord.store.files import fingerprint, read_up_to
 from gitcoord.store.interface import Object
 from gitcoord.store.objects import framed, hasher
-from gitcoord.store.plumbing import UNSURE
+from gitcoord.store.reading import UNSURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pytest
 from gitcoord.hot.open import open_repository
 from gitcoord.store.interface import Create, Object
 from gitcoord.store.loose import Loose
-from gitcoord.store.plumbing import UNSURE, PlumbingStore
+from gitcoord.store.plumbing import PlumbingStore
+from gitcoord.store.reading import UNSURE
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 REF = "refs/claims/path/a/@x"
