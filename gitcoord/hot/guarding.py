@@ -79,13 +79,17 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
 
 def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     """What was written is noted as this agent's own doing."""
+    if event.failed is None and event.transcript:
+        from gitcoord.hot.rollout import told
+
+        event = told(event)
     deeds = _deeds(stage, event, home)
     for top in _tops(deeds, home):
         ctx = stage.open(top)
         actor = actor_of(ctx, stage.env, event)
         for place in deeds.writes:
             if place.top == top and not place.inner:
-                end(ctx, actor.agent, _absolute(place), failed=event.failed, family=_family(actor, event))
+                end(ctx, actor.agent, _absolute(place), failed=bool(event.failed), family=_family(actor, event))
         if home is not None and top == home.top:
             _counted(ctx, actor, event)
     return Answer()
