@@ -23,7 +23,7 @@ from gitcoord.hot import tools
 FILES = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
 # With other models Copilot edits by patches, and Codex has subagents; and the end of a conversation. Of Cursor there are pieces of
 # many, and each of its subagents is one, too.
-CONVERSATIONS = {"copilot": 2, "codex": 4, "cursor": 13}
+CONVERSATIONS = {"copilot": 2, "codex": 4, "gemini": 2, "cursor": 13}
 _FLAT = (
     "beforeShellExecution",
     "afterShellExecution",
