@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -255,3 +256,44 @@ def test_places_outside_the_repository(tmp_path: Path) -> None:
 def test_no_read_is_judged_where_no_attribute_says_so(tmp_path: Path) -> None:
     project = Project(tmp_path, attributes=ATTRIBUTES.replace("gitcoord-read", "other-read"))
     assert understood("claude", project.send(project.speaker().read("secret/key"))) == "allow"
+
+
+# --- a tool that runs the hooks of another's settings -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments", "code"),
+    [
+        ("exec", {"command": "rm shared/a", "shell_id": "main"}, 2),
+        ("exec", {"command": "cat secret/x"}, 2),
+        ("exec", {"command": "ls"}, 0),
+        ("exec", {}, 2),
+        ("edit", {"file_path": "shared/a", "old_string": "a", "new_string": "b"}, 2),
+        ("write", {"file_path": "shared/a", "content": "b"}, 2),
+        ("write", {"file_path": "shared/b", "content": "b"}, 0),
+        ("read", {"file_path": "secret/x"}, 2),
+        ("read", {"file_path": "asked/x"}, 2),
+        ("grep", {"pattern": "x", "glob_pattern": "secret/**"}, 2),
+        ("todo_write", {"todos": []}, 0),
+    ],
+)
+def test_devins_own_agent_in_claude_codes_hooks(
+    project: Project, action: str, arguments: dict[str, Any], code: int
+) -> None:
+    """It has other words for its actions, tells no directory, and takes the exit code for a denial."""
+    project.claim("shared/a", agent="bob")
+    (project.top / "secret").mkdir()
+    event = {"hook_event_name": "PreToolUse", "session_id": "bramble-scorpion", "prompt_id": "p1", "tool_name": action}
+    said = project.send({**event, "tool_input": arguments, "tool_use_id": "t1"})
+    assert (said.code, said.out) == (code, b"") and bool(said.err) == (code == 2)
+
+
+def test_a_command_of_devins_own_agent_that_failed(tmp_path: Path) -> None:
+    project = Project(tmp_path, config='[validator "spiral"]\n\tfailures = 2\n')
+    codes = []
+    for number in range(3):
+        call = {"session_id": "s", "tool_name": "exec", "tool_input": {"command": "make"}, "tool_use_id": f"t{number}"}
+        codes.append(project.send({**call, "hook_event_name": "PreToolUse"}).code)
+        result = {"success": False, "output": "", "error": "exit 2"}
+        project.send({**call, "hook_event_name": "PostToolUse", "tool_response": result})
+    assert codes == [0, 0, 2]

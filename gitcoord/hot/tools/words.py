@@ -46,7 +46,7 @@ _ALSO: "Table" = {
 # An action in no table that names a file and carries text for it writes that file, whatever it is called.
 _GUESSED = (WRITE, "file_path", "filePath", "notebook_path", "target_file")
 _TEXTS = ("content", "contents", "new_string", "new_str", "newString", "new_source", "file_text", "edits")
-_PATTERNS = ("glob", "include", "include_pattern")  # how searches name the files that they look into
+_PATTERNS = ("glob", "include", "include_pattern", "glob_pattern")  # how searches name the files that they look into
 _MANY = ("edits", "replacements", "files")  # lists whose entries may name a file each
 _HEADS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
 
