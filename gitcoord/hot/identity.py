@@ -46,7 +46,7 @@ def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
     actor = named(ctx, environ) or _conversation(ctx, environ)
     if actor is not None:
-        return actor if environ.get(b"GITCOORD_AGENT") else _in_shell(ctx, environ, actor)
+        return _in_shell(ctx, environ, actor)
     tree = ctx.settings.get("gitcoord.agent")
     if tree:
         return Actor(check_agent(tree))

@@ -44,14 +44,13 @@ def _item(line: bytes) -> "dict[str, object]":
 
 
 def _tail(path: str) -> bytes:
-    """The end of a plain file; nothing of anything else."""
+    """The end of a file; nothing of what has none: a pipe, a directory."""
     try:
         fd = posix.open(path, _FLAGS)
     except (OSError, ValueError):
         return b""
     try:
-        status = posix.fstat(fd)
-        return posix.pread(fd, _TAIL, max(0, status.st_size - _TAIL)) if status.st_mode & 0o170000 == 0o100000 else b""
+        return posix.pread(fd, _TAIL, max(0, posix.fstat(fd).st_size - _TAIL))
     except OSError:
         return b""
     finally:

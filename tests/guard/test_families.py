@@ -164,6 +164,7 @@ def test_a_subagent_whose_shell_tells_nothing_is_told_what_to_say(project: Proje
         f"{own} GITCOORD_SESSION=3 git claim shared/a",
         f"{own} git claim shared/a; GITCOORD_AGENT=bob git claim shared/b",
         f"{own} ; cat secret/x",
+        f"{own} sh script",
         f"{own} git show HEAD:secret/x",
         f"{own} git commit --no-verify -m x",
     ):

@@ -122,6 +122,16 @@ def test_ways_around(project: Project) -> None:
     assert project.write(who, ".claude/settings.json") == "allow"
 
 
+@pytest.mark.parametrize(
+    "name", [".devin/hooks.json", ".devin/hooks.v1.json", ".devin/config.local.json", ".codeium/hooks.json"]
+)
+def test_settings_that_could_call_the_guard(project: Project, name: str) -> None:
+    """Setup writes none of these, a person may."""
+    (project.top / name).parent.mkdir()
+    (project.top / name).write_text('{"hooks": "git coord guard"}')
+    assert "[bypass]" in project.denial(project.speaker(), name)
+
+
 def test_halted_and_killed(project: Project) -> None:
     who = project.speaker()
     project.write(who, "shared/a")
