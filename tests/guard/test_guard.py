@@ -86,14 +86,18 @@ def test_a_directory_that_the_tool_spells_in_its_own_way(project: Project) -> No
     assert understood("claude", said) == "deny"
 
 
-def test_servers_of_files(project: Project) -> None:
+def test_servers_of_files_and_shells(project: Project) -> None:
     project.claim("shared/a", agent="bob")
 
-    def verdict(name: str, **args: str) -> str:
+    def verdict(name: str, **args: object) -> str:
         event = {**project.speaker().write("x"), "tool_name": f"mcp__fs__{name}", "tool_input": args}
         return understood("claude", project.send(event))
 
     assert verdict("delete_file", path="shared/a") == "deny"
+    assert verdict("execute_command", command="rm shared/a") == "deny"
+    assert verdict("start_process", command="rm a", cwd="shared") == "deny"
+    assert verdict("run_command", command="cat shared/a") == verdict("run_command", cwd="shared") == "allow"
+    assert verdict("run_command", command=7) == "deny"
     assert verdict("copy_file", source="free/x", destination="shared/a") == "deny"
     assert verdict("copy_file", id="f7", folder="x") == "allow"  # of some other service
     assert verdict("create_directory", path="shared") == "allow"
