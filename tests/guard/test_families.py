@@ -7,6 +7,8 @@ import pytest
 
 from gitcoord.core.judge import is_family
 from gitcoord.core.sessions import Actor
+from gitcoord.core.shell import bypass
+from gitcoord.hot import identity
 from gitcoord.hot.identity import below, down
 from gitcoord.names import check_agent
 from tests.guard.protocol import Speaker, context, understood
@@ -173,3 +175,8 @@ def test_a_subagent_whose_shell_tells_nothing_is_told_what_to_say(project: Proje
     assert project.held() == {"shared/a": "claude-c1.ag1"}
     assert "claude-c1.ag1 holds it" in project.denial(project.speaker(subagent="ag-2"), "shared/a")
     assert "GITCOORD_AGENT" not in context(project.send(project.speaker("c2").start()))
+
+
+def test_what_tells_whose_a_shell_is_is_not_to_be_changed() -> None:
+    known = {variable.decode() for _, _, ids in identity._TOOLS for variable in ids}
+    assert known == set(bypass._WHO)
