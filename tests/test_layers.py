@@ -311,6 +311,17 @@ def test_a_prompt_costs_no_look_at_the_ledger(tmp_path: Path) -> None:
     assert not there & {"gitcoord.app.ledger", "gitcoord.app.context", "gitcoord.hot.guarding", "gitcoord.hot.identity"}
 
 
+def test_only_after_a_command_of_codex_its_record_is_looked_into(tmp_path: Path) -> None:
+    _project(tmp_path)
+    event = (
+        '{"hook_event_name":"%s","session_id":"c","cwd":"%s","turn_id":"1","tool_use_id":"t","transcript_path":"/x",'
+        '"tool_name":"Bash","tool_input":{"command":"true"},"tool_response":""}'
+    )
+    for name, looks in (("PreToolUse", False), ("PostToolUse", True)):
+        there = set(_modules(tmp_path, "guard", event % (name, tmp_path)))
+        assert "gitcoord.hot.tools.codex" in there and ("gitcoord.hot.rollout" in there) == looks
+
+
 def test_only_gemini_looks_for_subagents_in_a_conversation(tmp_path: Path) -> None:
     """And not as Cursor's are found. What any other tool loads is in the table above."""
     _project(tmp_path)

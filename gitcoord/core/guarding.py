@@ -20,7 +20,8 @@ AUTO = "auto: "  # what the reason of a claim begins with that the guard took
 _SETTINGS = (
     ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".codex/config.toml",
     ".gemini/settings.json", ".cursor/hooks.json", ".windsurf/hooks.json", ".codeium/windsurf/hooks.json",
-    ".devin/hooks.json",
+    ".devin/hooks.json", ".devin/hooks.v1.json", ".devin/config.json", ".devin/config.local.json",
+    ".config/devin/config.json", ".codeium/hooks.json",
 )  # fmt: skip
 _SETTINGS_BELOW = (
     ".github/hooks/",

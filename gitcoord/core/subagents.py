@@ -40,6 +40,11 @@ class Runs(NamedTuple):
 EMPTY = Runs()
 
 
+def note_of(tool: str, conversation: str) -> str:
+    """What the note about a conversation's subagents is called."""
+    return f"{tool} {conversation}"
+
+
 def called(runs: Runs, agent: str, now: int) -> Runs:
     """The parent calls this agent, or a subagent does: as far as is known none can, and it would be one more at once."""
     number = runs.last + 1

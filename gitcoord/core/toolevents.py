@@ -29,7 +29,7 @@ class ToolEvent(NamedTuple):
     writes: tuple[str, ...] = ()  # files that it would write, make, move (both names) or delete
     reads: tuple[str, ...] = ()  # files that it would read
     command: str = ""  # a shell command; '' where it is none
-    failed: bool = False  # after: the action did not succeed
+    failed: "bool | None" = False  # after: the action did not succeed; None: the event does not tell
     spent: int = 0  # tokens, where the tool tells
     input: "Record" = {}  # the action's own arguments, for validators; never changed
     name: str = ""  # the tool's own word for the event: its answer may have to repeat it
@@ -38,6 +38,7 @@ class ToolEvent(NamedTuple):
     final: bool = False  # stop: the conversation is over, not only a turn of it; nothing can be asked any more
     above: tuple[str, ...] = ()  # the subagents between the agent and `subagent`, the outermost first
     root: str = ""  # the directory that the tool was opened in, where that must be told apart from `cwd`
+    transcript: str = ""  # the file in which the tool keeps the conversation, where its events leave things out
     lone: bool = False  # of the agent and its subagents one acts at a time: what another of them began is over
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gitcoord.store.process import Environ
 
 _SHOWN = 8
+_TELLING = ("codex", "cursor")  # the environment of a subagent's shell tells whose it is
 
 
 def actor_of(ctx: "Context", env: "Environ", event: "ToolEvent") -> "Actor":
@@ -41,6 +42,8 @@ def begins(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     lines = told(Call(ctx, Screen(env), env), result, brief=True)
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
+    if actor.parent and event.tool not in _TELLING:
+        who += f" In a shell say so: GITCOORD_AGENT={actor.agent} git claim ..."
     return Answer(context="\n".join([who, *lines]))
 
 
@@ -50,6 +53,8 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     from gitcoord.app.sessions import stop
 
     actor = actor_of(ctx, env, event)
+    if event.phase == SUBAGENT_STOP and actor == actor_of(ctx, env, _above(event)):
+        return Answer()  # it had no name of its own, and whoever it acted as goes on
     if not event.final:
         left = give_back(ctx, actor)
         words = _unsaid(ctx, actor, event.conversation) or _undone(left)
@@ -64,6 +69,11 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     if event.phase != SUBAGENT_STOP and not event.subagent:
         forget_tool(ctx, actor)
     return Answer()
+
+
+def _above(event: "ToolEvent") -> "ToolEvent":
+    """The same of whoever called the subagent."""
+    return event._replace(subagent=event.above[-1] if event.above else "", above=event.above[:-1])
 
 
 def returns(ctx: "Context", env: "Environ", event: "ToolEvent") -> str:

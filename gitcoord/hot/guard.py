@@ -185,6 +185,8 @@ def _answer(stage: Stage, event: "ToolEvent") -> Answer:
     if nested:
         from gitcoord.hot import nesting
 
+        if said.phase == PROMPT:
+            return Answer(context=nesting.broken_off(stage, said, home))
         event = nesting.placed(stage, said, home)
     if event.phase in (BEFORE, AFTER):
         from gitcoord.hot.guarding import after, before

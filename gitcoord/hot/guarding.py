@@ -79,13 +79,17 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
 
 def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     """What was written is noted as this agent's own doing."""
+    if event.failed is None and event.transcript:
+        from gitcoord.hot.rollout import told
+
+        event = told(event)
     deeds = _deeds(stage, event, home)
     for top in _tops(deeds, home):
         ctx = stage.open(top)
         actor = actor_of(ctx, stage.env, event)
         for place in deeds.writes:
             if place.top == top and not place.inner:
-                end(ctx, actor.agent, _absolute(place), failed=event.failed, family=_family(actor, event))
+                end(ctx, actor.agent, _absolute(place), failed=bool(event.failed), family=_family(actor, event))
         if home is not None and top == home.top:
             _counted(ctx, actor, event)
     return Answer()
@@ -104,7 +108,7 @@ def _deeds(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Deeds:
     gone: list[str] = []
     bypasses, unknown = [], []
     if event.command and home is not None:
-        for effect in _effects(stage, event.command, cwd):
+        for effect in _effects(stage, _said(stage, event, home), cwd):
             if effect.kind in ("write", "delete"):
                 writes.append(effect.path)
                 gone += [effect.path] if effect.kind == "delete" else []
@@ -119,6 +123,17 @@ def _deeds(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Deeds:
     # Of a link only itself is gone.
     left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in gone))
     return Deeds(*where, tuple(bypasses), tuple(unknown), left)
+
+
+def _said(stage: "Stage", event: "ToolEvent", home: "Place") -> str:
+    """The command without the agent's own name before it, and only in this form.
+
+    Some tools' shells do not tell which subagent's they are. To say another's name, or that of the parent, is a way around.
+    """
+    if not event.command.startswith("GITCOORD_AGENT="):
+        return event.command
+    own = f"GITCOORD_AGENT={actor_of(stage.open(home.top), stage.env, event).agent} "
+    return event.command[len(own) :] if event.command.startswith(f"{own}git ") else event.command
 
 
 def _named(stage: "Stage", event: "ToolEvent", words: "tuple[str, ...]", cwd: str) -> "list[str]":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # An agent tool, what shows that it is there, and where it names its conversation.
 _TOOLS = (
     ("claude", (b"CLAUDECODE", b"CLAUDE_CODE_ENTRYPOINT"), (b"CLAUDE_CODE_SESSION_ID",)),
-    ("codex", (b"CODEX_SANDBOX", b"CODEX_SANDBOX_NETWORK_DISABLED"), (b"CODEX_THREAD_ID",)),
+    ("codex", (b"CODEX_SANDBOX", b"CODEX_SANDBOX_NETWORK_DISABLED"), (b"CODEX_SESSION_ID", b"CODEX_THREAD_ID")),
     ("gemini", (b"GEMINI_CLI",), (b"GEMINI_SESSION_ID",)),
     ("cursor", (b"CURSOR_AGENT",), (b"CURSOR_CONVERSATION_ID", b"CURSOR_TRACE_ID")),
     ("copilot", (b"COPILOT_CLI", b"COPILOT_AGENT"), (b"COPILOT_SESSION_ID",)),
@@ -29,6 +29,8 @@ _TOOLS = (
     ("windsurf", (b"WINDSURF_AGENT",), (b"WINDSURF_TRAJECTORY_ID",)),
 )
 _WORD = "abcdefghijklmnopqrstuvwxyz0123456789"
+_LONGEST = 64  # letters of a name
+_LEAST = 4  # letters of an id: fewer would make two subagents one too often
 # Tools of which one process may host several conversations at a time.
 _HOSTS = ("cursor", "windsurf", "opencode", "copilot")
 # What stands between an agent tool and its hook, and ends with it.
@@ -44,7 +46,7 @@ def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
     actor = named(ctx, environ) or _conversation(ctx, environ)
     if actor is not None:
-        return actor
+        return _in_shell(ctx, environ, actor)
     tree = ctx.settings.get("gitcoord.agent")
     if tree:
         return Actor(check_agent(tree))
@@ -109,14 +111,21 @@ def of_event(ctx: "Context", environ: "Environ", tool: str, conversation: str) -
 
 
 def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
-    """The subagent's own name, below its parent's."""
+    """The subagent's own name, below its parent's: the parent's whole name is its beginning, by which families are told.
+
+    So a long name leaves less for the id, and one that leaves next to nothing is the subagent's too: it acts as its parent.
+    """
     word = "".join(c for c in subagent.lower() if c in _WORD)[-12:] or "x"
-    name = f"{parent.agent}.{word if word != 'lock' else 'lock0'}"
-    if len(name) > 64:
+    word = word if word != "lock" else "lock0"
+    room = _LONGEST - len(parent.agent) - 1
+    if room < _LEAST:
+        return parent
+    if len(word) > room:
         from zlib import crc32
 
-        name = f"{parent.agent[:48].rstrip('.')}.{crc32(name.encode()):08x}"
-    return Actor(check_agent(name), printable(f"{tool}:{conversation[:90]}:{subagent[:90]}"), parent=parent.agent)
+        word = f"{crc32(f'{parent.agent}.{subagent}'.encode('utf-8', 'replace')):08x}"[:room]
+    instance = printable(f"{tool}:{conversation[:90]}:{subagent[:90]}")
+    return Actor(check_agent(f"{parent.agent}.{word}"), instance, parent=parent.agent)
 
 
 def down(actor: Actor, tool: str, conversation: str, subagents: "tuple[str, ...]") -> Actor:
@@ -148,6 +157,22 @@ def _placed(ctx: "Context", tool: str, conversation: str) -> Actor:
 
     top, ids = delegations.line(known(ctx.repo.scratch, tool, delegations), conversation)
     return down(_of(tool, top), tool, top, ids)
+
+
+def _in_shell(ctx: "Context", environ: "Environ", actor: Actor) -> Actor:
+    """Whose shell this is, where a conversation's subagents can be told from the agent itself: as the guard calls them."""
+    tool, _, conversation = actor.instance.partition(":")
+    subagent = ""
+    if tool == "codex" and conversation == _text(environ, b"CODEX_SESSION_ID"):
+        thread = _text(environ, b"CODEX_THREAD_ID")
+        subagent = thread if thread != conversation else ""
+    elif tool == "gemini":
+        from gitcoord.app.delegations import known
+        from gitcoord.core import subagents
+
+        runs = known(ctx.repo.scratch, subagents.note_of(tool, conversation), subagents)
+        subagent = subagents.acting(runs, ctx.host.wall())
+    return below(actor, tool, conversation, subagent) if subagent else actor
 
 
 def _of(tool: str, conversation: str) -> Actor:

@@ -5,7 +5,7 @@ Only for Gemini CLI. It cannot be made to send a subagent back to work, so what 
 
 from gitcoord.app.delegations import hear, known
 from gitcoord.core import subagents
-from gitcoord.core.subagents import Run, Runs, acting, called, ended, id_of
+from gitcoord.core.subagents import Run, Runs, acting, called, ended, id_of, note_of
 from gitcoord.core.toolevents import ALLOW, BEFORE, START, STOP
 from gitcoord.errors import GitcoordError
 from gitcoord.hot.host import Host
@@ -22,13 +22,18 @@ CALL = "invoke_agent"  # the action by which a conversation calls a subagent
 
 
 def placed(stage: "Stage", event: "ToolEvent", home: "Place") -> "ToolEvent":
-    """The event as one of whoever acts. No subagent outlives a turn: one that was broken off is over before that is judged."""
-    runs = known(_scratch(home), _key(event), subagents)
+    """The event as one of whoever acts. One that was broken off is over before the end of a turn, or a new start, is judged."""
     if event.phase in (START, STOP):
-        if runs.open:
-            _over(stage, event, home, lambda runs: runs._replace(open=()))
+        broken_off(stage, event, home)
         return event
+    runs = known(_scratch(home), _key(event), subagents)
     return event._replace(subagent="" if event.action == CALL else acting(runs, Host().wall()), lone=True)
+
+
+def broken_off(stage: "Stage", event: "ToolEvent", home: "Place") -> str:
+    """No subagent outlives a turn. What there is to tell of those whose end was not told."""
+    runs = known(_scratch(home), _key(event), subagents)
+    return _over(stage, event, home, lambda runs: runs._replace(open=())) if runs.open else ""
 
 
 def told(stage: "Stage", event: "ToolEvent", home: "Place", answer: "Answer") -> "Answer":
@@ -94,4 +99,4 @@ def _scratch(home: "Place") -> str:
 
 
 def _key(event: "ToolEvent") -> str:
-    return f"{event.tool} {event.conversation}"
+    return note_of(event.tool, event.conversation)

@@ -61,10 +61,13 @@ class Speaker(NamedTuple):
             return self._base("sessionEnd" if self.tool == "cursor" else "SessionEnd")
         return self._base(names[self.tool])
 
-    # --- what only Cursor says
-
     def prompt(self) -> Event:
+        """A person speaks."""
+        if self.tool == "gemini":
+            return {**self._base("BeforeAgent"), "prompt": "go"}
         return {**self._base("beforeSubmitPrompt"), "prompt": "go", "attachments": []}
+
+    # --- what only Cursor says
 
     def task(self, id: str, *, resume: str = "", after: bool = False) -> Event:
         arguments = {"description": "look", "prompt": "Look.", **({"resume": resume} if resume else {})}

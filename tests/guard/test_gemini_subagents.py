@@ -242,13 +242,15 @@ def test_what_it_changed_its_parent_has_not_seen(project: Project, who: Speaker)
 # --- how it ends ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["stop", "final", "start"])
+@pytest.mark.parametrize("how", ["stop", "final", "start", "prompt"])
 def test_no_subagent_outlives_a_turn(project: Project, who: Speaker, how: str) -> None:
     """Broken off, its end is never told."""
     calls(project, who)
     changes(project, who, "shared/a")
-    said = project.send({"stop": who.stop(), "final": who.stop(final=True), "start": who.start()}[how])
+    ends = {"stop": who.stop(), "final": who.stop(final=True), "start": who.start(), "prompt": who.prompt()}
+    said = project.send(ends[how])
     assert said.code == 0 and project.held() == {"shared/a": PARENT}
+    assert ("which is yours now: shared/a" in context(said)) == (how == "prompt")  # a person waits for no other word
     assert ("shared/a" in reason("gemini", said)) == (how == "stop")  # the turn's end asks about it at once
     assert agents(project)[CHILD] == "ended"
     project.write(who, "shared/b")
@@ -340,7 +342,7 @@ def test_a_recorded_conversation(project: Project) -> None:
     (path,) = (path for path in FILES if path.stem == "gemini")
     text = json.dumps([row["said"] for row in _rows(path)[1]]).replace("/home/ana/shop", str(project.top))
     parent = "gemini-5fcdbd88ed7a"
-    events = json.loads(text)
+    events = [event for event in json.loads(text) if event["session_id"].endswith("5fcdbd88ed7a")]
     called = [at for at, event in enumerate(events) if event.get("tool_name") == "invoke_agent"]
     for event in events[: called[0] + 1]:
         assert project.send(event).code == 0
@@ -356,8 +358,39 @@ def test_a_recorded_conversation(project: Project) -> None:
 def test_a_call_names_nobody_but_the_agent_that_is_called() -> None:
     """Should Gemini CLI come to tell who acts, or which call is over, we want to know: docs/guard.md says what follows from it."""
     (path,) = (path for path in FILES if path.stem == "gemini")
-    called = [row["said"] for row in _rows(path)[1] if row["said"].get("tool_name") == "invoke_agent"]
+    called = [row["said"] for row in _rows(path)[1] if row["said"].get("tool_name") == "invoke_agent"][:2]
     assert [event["hook_event_name"] for event in called] == ["BeforeTool", "AfterTool"]
     base = {"session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "tool_name", "tool_input"}
     assert [set(event) for event in called] == [base, base | {"tool_response"}]
     assert all(set(event["tool_input"]) == {"agent_name", "prompt"} for event in called)
+
+
+def test_a_recorded_turn_that_was_broken_off(project: Project) -> None:
+    """With Esc, while its subagent was at work: neither that one's end nor the turn's is told, only what the person says next."""
+    (path,) = (path for path in FILES if path.stem == "gemini")
+    text = json.dumps([row["said"] for row in _rows(path)[1]]).replace("/home/ana/shop", str(project.top))
+    events = [event for event in json.loads(text) if event["session_id"].endswith("315c6ce9b368")]
+    names = [event.get("tool_name") or event["hook_event_name"] for event in events]
+    begun, spoken = names.index("invoke_agent"), names.index("BeforeAgent", names.index("invoke_agent"))
+    assert names[begun:spoken] == ["invoke_agent", "write_file", "write_file"]  # before and after a write of its own
+    parent = "gemini-315c6ce9b368"
+    for event in events[:spoken]:
+        assert project.send(event).code == 0
+        if event["hook_event_name"] == "BeforeTool" and event["tool_name"] == "write_file":
+            (project.top / event["tool_input"]["file_path"]).write_text(event["tool_input"]["content"])
+    assert project.held() == {"shared/left": f"{parent}.generalist1"}
+    assert "which is yours now: shared/left" in context(project.send(events[spoken]))
+    assert project.send(events[spoken + 1]).code == 0
+    assert project.held() == {"shared/left": parent, "shared/mine": parent}
+
+
+def test_a_prompt_is_never_held_up(project: Project, who: Speaker) -> None:
+    calls(project, who)
+    (project.top / ".git/gitcoord/guard/delegations").chmod(0)
+    try:
+        assert project.send(who.prompt()) == (b"", b"", 0)
+    finally:
+        (project.top / ".git/gitcoord/guard/delegations").chmod(0o755)
+    project.world.coord("halt", "--reason", "stop", agent="bob")
+    said = project.send(who.prompt())
+    assert said.code == 0 and b"decision" not in said.out

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,14 +86,18 @@ def test_a_directory_that_the_tool_spells_in_its_own_way(project: Project) -> No
     assert understood("claude", said) == "deny"
 
 
-def test_servers_of_files(project: Project) -> None:
+def test_servers_of_files_and_shells(project: Project) -> None:
     project.claim("shared/a", agent="bob")
 
-    def verdict(name: str, **args: str) -> str:
+    def verdict(name: str, **args: object) -> str:
         event = {**project.speaker().write("x"), "tool_name": f"mcp__fs__{name}", "tool_input": args}
         return understood("claude", project.send(event))
 
     assert verdict("delete_file", path="shared/a") == "deny"
+    assert verdict("execute_command", command="rm shared/a") == "deny"
+    assert verdict("start_process", command="rm a", cwd="shared") == "deny"
+    assert verdict("run_command", command="cat shared/a") == verdict("run_command", cwd="shared") == "allow"
+    assert verdict("run_command", command=7) == "deny"
     assert verdict("copy_file", source="free/x", destination="shared/a") == "deny"
     assert verdict("copy_file", id="f7", folder="x") == "allow"  # of some other service
     assert verdict("create_directory", path="shared") == "allow"
@@ -119,6 +124,16 @@ def test_ways_around(project: Project) -> None:
     assert understood("claude", project.send(who.write(".gitattributes"))) == "ask"
     settings.write_text("{}")
     assert project.write(who, ".claude/settings.json") == "allow"
+
+
+@pytest.mark.parametrize(
+    "name", [".devin/hooks.json", ".devin/hooks.v1.json", ".devin/config.local.json", ".codeium/hooks.json"]
+)
+def test_settings_that_could_call_the_guard(project: Project, name: str) -> None:
+    """Setup writes none of these, a person may."""
+    (project.top / name).parent.mkdir()
+    (project.top / name).write_text('{"hooks": "git coord guard"}')
+    assert "[bypass]" in project.denial(project.speaker(), name)
 
 
 def test_halted_and_killed(project: Project) -> None:
@@ -255,3 +270,44 @@ def test_places_outside_the_repository(tmp_path: Path) -> None:
 def test_no_read_is_judged_where_no_attribute_says_so(tmp_path: Path) -> None:
     project = Project(tmp_path, attributes=ATTRIBUTES.replace("gitcoord-read", "other-read"))
     assert understood("claude", project.send(project.speaker().read("secret/key"))) == "allow"
+
+
+# --- a tool that runs the hooks of another's settings -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments", "code"),
+    [
+        ("exec", {"command": "rm shared/a", "shell_id": "main"}, 2),
+        ("exec", {"command": "cat secret/x"}, 2),
+        ("exec", {"command": "ls"}, 0),
+        ("exec", {}, 2),
+        ("edit", {"file_path": "shared/a", "old_string": "a", "new_string": "b"}, 2),
+        ("write", {"file_path": "shared/a", "content": "b"}, 2),
+        ("write", {"file_path": "shared/b", "content": "b"}, 0),
+        ("read", {"file_path": "secret/x"}, 2),
+        ("read", {"file_path": "asked/x"}, 2),
+        ("grep", {"pattern": "x", "glob_pattern": "secret/**"}, 2),
+        ("todo_write", {"todos": []}, 0),
+    ],
+)
+def test_devins_own_agent_in_claude_codes_hooks(
+    project: Project, action: str, arguments: dict[str, Any], code: int
+) -> None:
+    """It has other words for its actions, tells no directory, and takes the exit code for a denial."""
+    project.claim("shared/a", agent="bob")
+    (project.top / "secret").mkdir()
+    event = {"hook_event_name": "PreToolUse", "session_id": "bramble-scorpion", "prompt_id": "p1", "tool_name": action}
+    said = project.send({**event, "tool_input": arguments, "tool_use_id": "t1"})
+    assert (said.code, said.out) == (code, b"") and bool(said.err) == (code == 2)
+
+
+def test_a_command_of_devins_own_agent_that_failed(tmp_path: Path) -> None:
+    project = Project(tmp_path, config='[validator "spiral"]\n\tfailures = 2\n')
+    codes = []
+    for number in range(3):
+        call = {"session_id": "s", "tool_name": "exec", "tool_input": {"command": "make"}, "tool_use_id": f"t{number}"}
+        codes.append(project.send({**call, "hook_event_name": "PreToolUse"}).code)
+        result = {"success": False, "output": "", "error": "exit 2"}
+        project.send({**call, "hook_event_name": "PostToolUse", "tool_response": result})
+    assert codes == [0, 0, 2]

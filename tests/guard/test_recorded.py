@@ -23,14 +23,14 @@ from gitcoord.hot import tools
 FILES = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
 # With other models Copilot edits by patches, and Codex has subagents; and the end of a conversation. Of Cursor there are pieces of
 # many, and each of its subagents is one, too.
-CONVERSATIONS = {"copilot": 2, "codex": 3, "cursor": 13}
+CONVERSATIONS = {"copilot": 2, "codex": 4, "gemini": 2, "cursor": 13}
 _FLAT = (
     "beforeShellExecution",
     "afterShellExecution",
     "beforeReadFile",
     "afterFileEdit",
 )  # setup does not ask for these
-_LEFT_OUT = ("input", "cwd", "id", "root")
+_LEFT_OUT = ("input", "cwd", "id", "root", "transcript")
 
 
 def _rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

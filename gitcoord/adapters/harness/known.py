@@ -57,7 +57,7 @@ _CODEX = _groups(
     SessionEnd={"timeout": 3},  # it gives no more, and warns of more
 )
 _GEMINI = _groups(
-    ("SessionStart", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
+    ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
     {"name": "gitcoord", "type": "command", "command": COMMAND, "timeout": LIMIT * 1000},
 )
 _CURSOR = _flat(

@@ -9,6 +9,11 @@ _GIT = (
     "GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_EXEC_PATH",
     "GIT_TEMPLATE_DIR", "GIT_REPLACE_REF_BASE", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 )  # fmt: skip
+# By which gitcoord knows an agent tool's conversation, or its subagent, in a shell (hot/identity.py).
+_WHO = (
+    "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID", "CURSOR_CONVERSATION_ID",
+    "CURSOR_TRACE_ID", "COPILOT_SESSION_ID", "OPENCODE_SESSION_ID", "WINDSURF_TRAJECTORY_ID",
+)  # fmt: skip
 # Hook managers' switches.
 _MANAGERS = (
     "HUSKY", "HUSKY_SKIP_HOOKS", "HUSKY_SKIP_INSTALL", "SKIP", "PRE_COMMIT_ALLOW_NO_CONFIG", "LEFTHOOK", "LEFTHOOK_EXCLUDE",
@@ -23,7 +28,7 @@ LEDGER = "gitcoord"
 def variable(run: "Run", name: str, shown: str) -> None:
     """A variable that is set (or unset) for what follows."""
     word = f"{name}={shown}" if shown else name
-    if name.startswith("GITCOORD_"):
+    if name.startswith("GITCOORD_") or name in _WHO:
         run.bypass(word, "changes as whom gitcoord sees this agent, or how it works")
     elif name in _GIT or name.startswith("GIT_CONFIG"):
         run.bypass(word, "sends git to other settings or files than the hooks watch")

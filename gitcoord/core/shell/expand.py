@@ -3,7 +3,7 @@
 A word becomes one or more choices, each a list of arguments. What cannot be told stays an argument that is not known.
 """
 
-from gitcoord.core.shell import glob
+from gitcoord.core.shell import bypass, glob
 from gitcoord.core.shell.braces import braces
 from gitcoord.core.shell.paths import join
 from gitcoord.core.shell.state import MAX_CHOICES, NOT_KNOWN, Arg, Value
@@ -171,6 +171,8 @@ def variable(run: "Run", part: Part) -> Value:
     op = part.op.lstrip(":")
     if not op or op == "@":
         return held
+    if op == "=":
+        bypass.variable(run, part.text, part.value)
     if op in ("#", "##", "%", "%%"):
         if not held.choices or not _SPECIAL.isdisjoint(part.value.replace("*", "").replace("?", "")):
             return NOT_KNOWN

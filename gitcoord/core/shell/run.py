@@ -65,6 +65,7 @@ class Run(Found):
                 expand(self, word)
 
     def loop_over(self, node: "Node") -> None:
+        bypass.variable(self, node.name, "")
         for choice in expand_all(self, node.words):
             if len(choice) > MAX_LOOP or not all(arg.known for arg in choice):
                 below = tuple(one for arg in choice if not arg.known for one in arg.below)

@@ -112,12 +112,12 @@ def began(tally: Tally, event: "ToolEvent") -> Tally:
 
 
 def ended(tally: Tally, event: "ToolEvent") -> Tally:
-    """How it came out."""
+    """How it came out. Where that is not known, nothing is counted, and nothing forgiven."""
     if is_counted(tally, event):
         return tally
     tally = _counted(tally, event)
     tally = tally._replace(tokens=tally.tokens + max(0, event.spent))
-    if not event.command:
+    if not event.command or event.failed is None:
         return tally
     key = fingerprint(event)
     if event.failed:

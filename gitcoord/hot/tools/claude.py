@@ -2,6 +2,9 @@
 
 Allowing is silence: a printed 'allow' would skip the questions that the tool itself would ask the person. A hook that crashes or
 takes too long allows the action, unless its settings say `onFailure: block`.
+
+Devin's own agent runs the hooks of Claude Code's settings too, with other words for its actions (published recordings of its version
+3000.6): they are judged as well, and denied by the exit code, the one form that both are known to take.
 """
 
 from gitcoord.core.toolevents import (
@@ -18,7 +21,7 @@ from gitcoord.core.toolevents import (
     ToolEvent,
 )
 from gitcoord.hot.tools import words
-from gitcoord.hot.tools.words import READ, SEARCH, SHELL, WRITE
+from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,9 +58,21 @@ ACTIONS: "words.Table" = {
     "Monitor": (SHELL, "command"),
 }
 
+_DEVIN: "words.Table" = {
+    "exec": (SHELL, "command"),
+    "write": (WRITE, "file_path"),
+    "edit": (WRITE, "file_path"),
+    "notebook_edit": (WRITE, "notebook_path"),
+    "apply_patch": (PATCH, "patch", "input", "command"),
+    "read": (READ, "file_path"),
+    "notebook_read": (READ, "notebook_path"),
+    "grep": (SEARCH, "path"),
+    "glob": (SEARCH, "path"),
+}
+
 
 def read(data: "Record") -> ToolEvent:
-    return read_as(NAME, ACTIONS, data)
+    return read_as(NAME, {**ACTIONS, **_DEVIN}, data)
 
 
 def read_as(tool: str, actions: "words.Table", data: "Record") -> ToolEvent:
@@ -82,6 +97,8 @@ def read_as(tool: str, actions: "words.Table", data: "Record") -> ToolEvent:
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
+    if event.phase == BEFORE and event.action in _DEVIN and answer.decision != ALLOW:
+        return words.blocked(answer.reason)
     return answer_as(event, answer, ask=True)
 
 

@@ -1,10 +1,12 @@
-"""Codex CLI: speaks as Claude Code does, with a reader of answers that is strict. Sampled of version 0.166.
+"""Codex CLI: speaks as Claude Code does, with a reader of answers that is strict. Sampled of version 0.169.
 
 An answer with a key that it does not know, 'ask', a bare 'allow' or a denial without a reason is thrown away, and the action goes
 on: so only what it knows is said. Hooks of a project do not run before the person has trusted them, and again after each change.
+
+Of a command that is over it tells what was printed, which may be anything, and not how it ended: `hot/rollout.py` looks that up.
 """
 
-from gitcoord.core.toolevents import Answer, Reply, ToolEvent
+from gitcoord.core.toolevents import AFTER, Answer, Reply, ToolEvent
 from gitcoord.hot.tools import claude, words
 from gitcoord.hot.tools.words import PATCH, READ, SHELL
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 NAME = "codex"
-SAMPLED = "0.166"
+SAMPLED = "0.169"
 
 ACTIONS: "words.Table" = {
     **claude.ACTIONS,
@@ -30,7 +32,10 @@ fail = claude.fail
 
 
 def read(data: "Record") -> ToolEvent:
-    return claude.read_as(NAME, ACTIONS, data)
+    event = claude.read_as(NAME, ACTIONS, data)
+    if event.phase != AFTER or not event.command or isinstance(data.get("tool_response"), dict):
+        return event
+    return event._replace(failed=None, transcript=words.text(data, "transcript_path"))
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:

@@ -55,7 +55,9 @@ def read(data: "Record") -> ToolEvent:
         name=name,
         id=words.text(data, "timestamp"),
     )
-    return words.acting(event, ACTIONS, action, args, failed=words.unlucky(info))
+    event = words.acting(event, ACTIONS, action, args, failed=words.unlucky(info))
+    # Neither how a command ended is told nor what it printed.
+    return event._replace(failed=None) if phase == AFTER and event.command and not event.failed else event
 
 
 def answer(event: ToolEvent, answer: "Answer") -> Reply:

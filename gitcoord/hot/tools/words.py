@@ -34,7 +34,8 @@ _SERVED: "Table" = {
     "read_media_file": (READ, "path"),
     "read_multiple_files": (READ, "paths"),
 }
-# Such names mean other things elsewhere, so they count only where a path is given.
+_RUN = (SHELL, "command", "cwd", "workdir", "working_dir", "working_directory")
+# Such names mean other things elsewhere, so they count only where a path, or a command, is given.
 _ALSO: "Table" = {
     "create_file": (WRITE, "path", "file_path"),
     "append_file": (WRITE, "path", "file_path"),
@@ -42,11 +43,12 @@ _ALSO: "Table" = {
     "remove_file": (WRITE, "path", "file_path"),
     "delete_directory": (WRITE, "path"),
     "copy_file": (WRITE, "destination"),
+    **dict.fromkeys(("execute_command", "run_command", "run_shell_command", "shell_exec", "start_process"), _RUN),
 }
 # An action in no table that names a file and carries text for it writes that file, whatever it is called.
 _GUESSED = (WRITE, "file_path", "filePath", "notebook_path", "target_file")
 _TEXTS = ("content", "contents", "new_string", "new_str", "newString", "new_source", "file_text", "edits")
-_PATTERNS = ("glob", "include", "include_pattern")  # how searches name the files that they look into
+_PATTERNS = ("glob", "include", "include_pattern", "glob_pattern")  # how searches name the files that they look into
 _MANY = ("edits", "replacements", "files")  # lists whose entries may name a file each
 _HEADS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
 
@@ -114,7 +116,8 @@ def _served(name: str, args: "Record") -> "tuple[str, ...] | None":
         if mark in name:
             last = name.rpartition(mark)[2]
             also = _ALSO.get(last, ())
-            return _SERVED.get(last) or (also if any(key in args for key in also[1:]) else None)
+            asked = also[1:2] if also[:1] == (SHELL,) else also[1:]
+            return _SERVED.get(last) or (also if any(key in args for key in asked) else None)
     return None
 
 
