@@ -7,7 +7,7 @@ on its own, with one JSON object on its input; what becomes of it changes nothin
 from gitcoord.core.codec import dumps
 from gitcoord.names import shown
 from gitcoord.store.files import append_file, read_file, write_file
-from gitcoord.store.process import detach
+from gitcoord.store.lasting import detach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from gitcoord.names import CLAIMS, LEDGER, SESSIONS, TIP, printable, quote
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import BRANCH_SESSIONS, FAILED, HOST, LANDED, LOST, Far, Move
 from gitcoord.store.interface import Create, Delete
-from gitcoord.store.process import run, run_bounded
+from gitcoord.store.lasting import run_bounded
+from gitcoord.store.process import run
 from gitcoord.store.remote import RemoteStore
 from gitcoord.store.settings import Settings
 

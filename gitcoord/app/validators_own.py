@@ -6,7 +6,7 @@ from gitcoord.core.policy import ENFORCE
 from gitcoord.core.policy import WARN as WARN_STAGE
 from gitcoord.core.validators import PASS, UNKNOWN, WARN
 from gitcoord.core.validators.own import judge, question
-from gitcoord.store.process import run_shell
+from gitcoord.store.lasting import run_shell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

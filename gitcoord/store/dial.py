@@ -7,7 +7,8 @@ import posix
 
 from gitcoord.errors import StoreError
 from gitcoord.store.files import exists
-from gitcoord.store.process import OURS, Child, watched
+from gitcoord.store.lasting import watched
+from gitcoord.store.process import OURS, Child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

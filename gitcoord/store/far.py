@@ -6,7 +6,7 @@ into few answers, because each asks for something else: try again, give up, look
 
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
-from gitcoord.store.process import run_bounded
+from gitcoord.store.lasting import run_bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName, shell_word
 from gitcoord.store.files import flush_file, free_name, is_directory, list_files, make_directory
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify
-from gitcoord.store.process import Child, detach
+from gitcoord.store.process import Child
 from gitcoord.store.reading import PlumbingReader
 
 TYPE_CHECKING = False
@@ -160,6 +160,8 @@ class PlumbingStore(PlumbingReader):
         try:
             logs = objects.outgrown()
             if logs:
+                from gitcoord.store.lasting import detach  # once in some hundred transactions
+
                 words = " ".join(shell_word(log) for log in logs)
                 where = shell_word(self._repo.objects)
                 detach(f"{{ sync -f {where} || sync; }} && rm -f {words}", self._repo.env, b"")

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from gitcoord.store.process import Child, run_shell
+from gitcoord.store.lasting import run_shell
+from gitcoord.store.process import Child
 
 ENV = dict(os.environb)
 
