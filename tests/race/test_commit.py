@@ -91,7 +91,8 @@ def test_plain_git_beside_them(project: Project) -> None:
     """Somebody stages everything, and commits files of its own in the plain way: nothing of that gets in, nor is lost."""
     (project.repo / "work").mkdir()
     start = project.git("rev-parse", "HEAD").strip()
-    plain = "echo $$ >plain; git add plain; git commit -q -m plain-$$ -- plain"
+    # Not the process number alone: in a long run it comes round again.
+    plain = "echo $$ >plain; git add plain; git commit -q -m plain-$$-$(date +%s%N) -- plain"
     race(project, "git add -A", plain, count=soak(2, 30))
     assert_all_there(project, start, soak(2, 30))
     others = {subject: files for subject, files in commits(project, start).items() if subject[0] != "w"}
