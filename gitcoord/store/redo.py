@@ -91,14 +91,18 @@ class Redo:
 
     def take_others(self) -> list[str]:
         """The logs of other boots, none of them where whoever wrote it would look for it, unless we may not move it."""
+        stuck = set()
         for path in self.of_other_boots():
-            if "." not in path.rpartition("/")[2]:
+            if _is_current(path):
                 try:
                     if posix.lstat(path).st_mode & 0o170000 == 0o100000 and posix.access(path, posix.R_OK):
                         posix.rename(path, _aside(path))
+                except FileNotFoundError:
+                    pass  # another took it: it is there under another name, or all of it is back
                 except OSError:
-                    pass
-        return self.of_other_boots()
+                    stuck.add(path)
+        # One that is new meanwhile has a living writer.
+        return [path for path in self.of_other_boots() if path in stuck or not _is_current(path)]
 
     def every(self) -> list[str]:
         return [f"{self._directory}/{name}" for name in list_files(self._directory)]
@@ -107,6 +111,10 @@ class Redo:
         if self._fd >= 0:
             posix.close(self._fd)
             self._fd = -1
+
+
+def _is_current(path: str) -> bool:
+    return "." not in path.rpartition("/")[2]
 
 
 def _aside(path: str) -> str:
