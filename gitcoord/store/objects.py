@@ -67,7 +67,7 @@ class LooseObjects:
         self._hash = hasher(oid_length)
         self._durable = durable
         self._shared = shared
-        self._log = log if durable else None
+        self._log = log
         self._logged = False
         self._unsettled: dict[Oid, bytes] = {}  # all that the next transaction rests on, as their files hold it
         self._pending: dict[Oid, bytes] = {}  # of these, what is not in its place yet
@@ -90,21 +90,28 @@ class LooseObjects:
         return f"{self._directory}/{oid[:2]}/{oid[2:]}"
 
     def _is_there(self, oid: Oid, full: bytes) -> bool:
-        """Where it is there and whole, keep it from being pruned as old. A power cut leaves damaged files, so it is read."""
-        path, fd = self._place(oid), -1
+        """Where it is there and whole, keep it from being pruned as old: another user's is written again, as git does."""
+        path = self._place(oid)
         try:
-            fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-            if not _holds(fd, full):
+            if not self._is_whole(oid, full):
                 return False
             posix.utime(path)
             return True
-        except FileNotFoundError:  # or pruned just now
+        except (FileNotFoundError, PermissionError):  # pruned just now, or another user's
             return False
         except OSError as error:
             raise StoreError(f"cannot keep {path}: {error.strerror}") from None
+
+    def _is_whole(self, oid: Oid, full: bytes) -> bool:
+        """A power cut leaves damaged files, so it is read. OSError."""
+        try:
+            fd = posix.open(self._place(oid), posix.O_RDONLY | posix.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            return _holds(fd, full)
         finally:
-            if fd >= 0:
-                posix.close(fd)
+            posix.close(fd)
 
     def flush(self) -> None:
         """What is pending becomes readable for all, and durable."""
@@ -114,7 +121,7 @@ class LooseObjects:
 
     def log(self) -> bool:
         """Write all that is pending into the redo log; False where there is none."""
-        if self._log is None or not self._unsettled:
+        if self._log is None or not self._durable or not self._unsettled:
             return False
         try:
             if self._log.of_other_boots():
@@ -191,28 +198,39 @@ class LooseObjects:
 
     def outgrown(self) -> list[str]:
         """Logs that are full, to be removed after the whole file system has been flushed."""
-        return self._log.set_aside() if self._log is not None else []
+        return self._log.set_aside() if self._log is not None and self._durable else []
 
     def mend(self, *, own: bool = False) -> bool:
-        """Put back what logs of other boots have, and remove those; or what every log has. True if there was one."""
+        """Put back what logs of other boots have, and remove those; or what every log has. True if there was one.
+
+        Another boot may be another machine's or container's, which writes just now: its log is moved away before it is read, so
+        that whoever appends to it afterwards knows that it vouches for nothing.
+        """
         if self._log is None:
             return False
         from gitcoord.store.restore import read_logs
 
-        logs = read_logs(self._log.every() if own else self._log.of_other_boots(), self._oid)
+        paths = self._log.every() if own else self._log.take_others()
+        logs = read_logs(paths, self._oid)
         try:
-            for _, found in logs:
-                for oid, full, packed in found:
-                    if not self._is_there(oid, full):
-                        self._write_file(oid, packed)
-            if not own:
-                for path, found in logs:
+            for path, found in logs:
+                try:
+                    for oid, full, packed in found:
+                        if not self._is_whole(oid, full):
+                            self._write_file(oid, packed)
                     for oid, _, _ in found:
                         flush_file(self._place(oid))
+                except PermissionError:
+                    continue  # what is another user's is put back by that user: the log stays
+                if not own:
                     _remove(path)
         except OSError as error:
             raise StoreError(f"what a power cut took cannot be put back: {error.strerror}") from None
         return bool(logs)
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
 
     def discard(self, oid: Oid) -> None:
         _remove(self._place(oid))  # or it is packed, or gone already

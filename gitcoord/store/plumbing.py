@@ -197,6 +197,8 @@ class PlumbingStore(PlumbingReader):
                 child.close()
         self._cat = self._update = None
         self._spent.clear()
+        if self._objects is not None:
+            self._objects.close()
 
 
 def _line(operation: "Operation", oid_length: int) -> str:

@@ -12,10 +12,13 @@ UNSURE = "?"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     from gitcoord.store.loose import Loose
     from gitcoord.store.repo import Repo
+
+    T = TypeVar("T")
 
 _CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
 _FEW = 64
@@ -55,18 +58,22 @@ class PlumbingReader:
             self._cat = None
 
     def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+        return self._mended(names, lambda: self._found(names, ahead))
+
+    def _mended(self, names: "Sequence[str]", ask: "Callable[[], list[T | None]]") -> "list[T | None]":
+        """The answer; where something is missing, that after what a power cut took was put back."""
         trouble, found = None, []
         try:
-            found = self._found(names, ahead)
+            found = ask()
         except StoreError as error:
             trouble = error
         if (trouble is not None or self._misses(names, found)) and self.mend():
-            return self._found(names, ahead)
+            return ask()
         if trouble is not None:
             raise trouble
         return found
 
-    def _misses(self, names: "Sequence[str]", found: "Sequence[Object | None]") -> bool:
+    def _misses(self, names: "Sequence[str]", found: "Sequence[object]") -> bool:
         """Is an object not there that something leads to? A ref that is not there is no such thing."""
         lacking = [name for name, obj in zip(names, found) if obj is None]
         return any(is_oid(name) or self._loose and self._loose.ref(name) not in (None, UNSURE) for name in lacking)
@@ -104,7 +111,7 @@ class PlumbingReader:
             oids = self._loose.ids(names)
             if oids is not None and all(oid is None or self._loose.object(oid) is not None for oid in oids):
                 return oids
-        return self._resolve(names)
+        return self._mended(names, lambda: self._resolve(names))
 
     def _resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
         found = [self._header(child)[0] for child in self._asked("info", names)]

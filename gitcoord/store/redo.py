@@ -72,10 +72,10 @@ class Redo:
 
     def set_aside(self) -> list[str]:
         """Where the log is full, end it. Gives the files to remove once all that was written so far is on the disk."""
-        if self._fd < 0 or posix.fstat(self._fd).st_size < _FULL:
+        if not self._is_in_place() or posix.fstat(self._fd).st_size < _FULL:
             return []
         try:
-            posix.rename(self._path, f"{self._path}.{posix.getpid()}-{posix.fstat(self._fd).st_ino}")
+            posix.rename(self._path, _aside(self._path))
         except FileNotFoundError:
             return []  # another was quicker
         return [
@@ -83,7 +83,26 @@ class Redo:
         ]
 
     def of_other_boots(self) -> list[str]:
-        return [f"{self._directory}/{name}" for name in list_files(self._directory) if not name.startswith(self._boot)]
+        return [
+            f"{self._directory}/{name}"
+            for name in list_files(self._directory)
+            if name != self._boot and not name.startswith(f"{self._boot}.")
+        ]
+
+    def take_others(self) -> list[str]:
+        """The logs of other boots, none of them where whoever wrote it would look for it, unless we may not move it."""
+        stuck = set()
+        for path in self.of_other_boots():
+            if _is_current(path):
+                try:
+                    if posix.lstat(path).st_mode & 0o170000 == 0o100000 and posix.access(path, posix.R_OK):
+                        posix.rename(path, _aside(path))
+                except FileNotFoundError:
+                    pass  # another took it: it is there under another name, or all of it is back
+                except OSError:
+                    stuck.add(path)
+        # One that is new meanwhile has a living writer.
+        return [path for path in self.of_other_boots() if path in stuck or not _is_current(path)]
 
     def every(self) -> list[str]:
         return [f"{self._directory}/{name}" for name in list_files(self._directory)]
@@ -92,3 +111,12 @@ class Redo:
         if self._fd >= 0:
             posix.close(self._fd)
             self._fd = -1
+
+
+def _is_current(path: str) -> bool:
+    return "." not in path.rpartition("/")[2]
+
+
+def _aside(path: str) -> str:
+    """A name that nobody has: numbers of processes are the same in several containers."""
+    return f"{path}.{posix.urandom(8).hex()}"

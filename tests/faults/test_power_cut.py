@@ -1,5 +1,8 @@
 """A power cut takes what the disk had not written yet: any of the last objects, in any way. The redo log has them."""
 
+import os
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -7,6 +10,7 @@ import pytest
 
 from tests.faults.test_storage import DAMAGES
 from tests.faults.world import LEDGER, World, make_world
+from tests.support import ROOT
 
 pytestmark = pytest.mark.faults
 
@@ -130,3 +134,46 @@ def test_a_log_that_cannot_be_written_grants_nothing(world: World) -> None:
     assert world.refs() == before
     log.rmdir()
     world.assert_works()
+
+
+@pytest.mark.parametrize("words", [["init"], ["fsck"]])
+@pytest.mark.parametrize("damage", ["missing", "empty"])
+def test_whoever_asks_only_where_the_ledger_is_finds_it(world: World, words: list[str], damage: str) -> None:
+    DAMAGES[damage](world.object_file(world.rev(LEDGER)))
+    _reboot(world)
+    done = world.coord(*words)
+    assert done.code == 0, done
+    _sound(world)
+
+
+def test_repair_does_not_go_back_where_fsync_was_turned_off(world: World) -> None:
+    """The claims were acknowledged with it on."""
+    head = world.rev(LEDGER)
+    world.object_file(head).unlink()
+    world.git("config", "gitcoord.fsync", "false")
+    assert world.fsck(repair=True).code == 0
+    assert world.rev(LEDGER) == head
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="several users")
+def test_objects_of_several_users_in_one_log(tmp_path: Path) -> None:
+    """Nobody may set the times of another's file; after a reboot each must be able to write all the same."""
+    place = tmp_path / "repo"
+    (place / "objects").mkdir(parents=True)
+    place.chmod(0o777)
+    (place / "objects").chmod(0o777)
+    for parent in (tmp_path, *tmp_path.parents):
+        parent.chmod(parent.stat().st_mode | 0o011)
+    script = (
+        "import os, sys; user, boot, *words = sys.argv[1:]; os.umask(0)\n"
+        "import gitcoord.store.restore; from gitcoord.store.objects import LooseObjects; from gitcoord.store.redo import Redo\n"
+        f"objects = LooseObjects('{place}/objects', 40, durable=True, shared=True, log=Redo('{place}/redo', boot))\n"
+        "os.setuid(int(user))\n"
+        "for word in words: objects.write('blob', word.encode())\n"
+        "objects.flush()"
+    )
+    for user, boot, *words in (("2001", "a-1", "x"), ("2002", "a-1", "y", "x"), ("2001", "b-2", "z"), ("2002", "b-2", "v")):
+        argv = [sys.executable, "-c", script, user, boot, *words]
+        done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert [log.name for log in (place / "redo").iterdir()] == ["b-2"]
