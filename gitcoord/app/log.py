@@ -30,6 +30,8 @@ def commits(ctx: "Context", reader: "Reader", *, oldest_first: bool = False) -> 
         "--",
     ]
     code, out, complaint = run(argv, ctx.repo.env)
+    if code and ctx.store.mend():
+        code, out, complaint = run(argv, ctx.repo.env)
     if code and (ctx.settings.get("gitcoord.root") or ctx.store.resolve([TIP])[0]):
         raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")
     if code:

@@ -45,7 +45,7 @@ def _sound(world: World) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "flipped"])
-@pytest.mark.parametrize("first", ["writer", "reader", "guard"])
+@pytest.mark.parametrize("first", ["writer", "reader", "check", "log"])
 def test_everything_comes_back_by_itself(world: World, damage: str, first: str) -> None:
     lost = [path for path in _objects(world) if path.exists()]
     assert len(lost) > 15
@@ -58,6 +58,9 @@ def test_everything_comes_back_by_itself(world: World, damage: str, first: str) 
     elif first == "reader":
         held = world.claim("list", "--json", agent="carol").json["claims"]
         assert {(c["path"], c["agent"]) for c in held} == {("src/app.py", "alice"), ("lib/a.py", "bob")}
+    elif first == "log":
+        done = world.coord("log")
+        assert done.code == 0 and "claim src/app.py" in done.out, done
     else:
         assert world.claim("check", "src/app.py", agent="alice").code == 0
         assert world.claim("check", "src/app.py", agent="bob").code == 1
@@ -172,7 +175,12 @@ def test_objects_of_several_users_in_one_log(tmp_path: Path) -> None:
         "for word in words: objects.write('blob', word.encode())\n"
         "objects.flush()"
     )
-    for user, boot, *words in (("2001", "a-1", "x"), ("2002", "a-1", "y", "x"), ("2001", "b-2", "z"), ("2002", "b-2", "v")):
+    for user, boot, *words in (
+        ("2001", "a-1", "x"),
+        ("2002", "a-1", "y", "x"),
+        ("2001", "b-2", "z"),
+        ("2002", "b-2", "v"),
+    ):
         argv = [sys.executable, "-c", script, user, boot, *words]
         done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
