@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from gitcoord.store.ahead import Ahead
     from gitcoord.store.interface import Operation
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
@@ -33,7 +34,8 @@ _QUIET = ["git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-referenc
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
 # Copies of what a remote has are kept as git keeps what it fetches.
 _WRITTEN_OUT = ["-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only"]
-_UPDATE = ["update-ref", "--no-deref", "--stdin"]
+# An object's id is no name: git would look for branches and tags that are called so.
+_UPDATE = ["-c", "core.warnAmbiguousRefs=false", "update-ref", "--no-deref", "--stdin"]
 
 
 class PlumbingStore:
@@ -267,6 +269,24 @@ class PlumbingStore:
                 flush_file(f"{self._repo.common_dir}/{refs[0]}")
             except OSError as error:
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
+
+    def ahead(self, operations: "Sequence[Operation]") -> "Ahead | None":
+        """Begin a swap that may not be wanted. Any other swap ends it. None where it cannot be had; the swap itself may tell why."""
+        if self._durable or not operations or any("\n" in op.ref or " " in op.ref for op in operations):
+            return None
+        from gitcoord.store.ahead import Ahead
+
+        try:
+            child, notes = self._writer(), self._write_parts()[1]
+            deletes = any(isinstance(op, Delete) for op in operations)
+            note = notes.note(child.pid, [op.ref for op in operations], deletes=deletes)
+        except (OSError, StoreError):
+            return None
+        self._update = None
+        self._spent.append(child)
+        lines = ["start", *(_line(operation, self.oid_length) for operation in operations)]
+        child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+        return Ahead(child, notes, note, operations)
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         todo, moved = list(names), []
