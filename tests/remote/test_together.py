@@ -329,6 +329,7 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
         return found
 
     assert waits() == [0] * 6, "alone"
+    assert not Path(ctx.scratch("turn")).exists(), "and nobody counts"
     start(ctx, Actor("alice"))
     Path(ctx.scratch("beats/alice")).parent.mkdir(exist_ok=True)
     Path(ctx.scratch("beats/alice")).touch()
