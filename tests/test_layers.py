@@ -154,7 +154,15 @@ def test_only_adapters_and_hot_print() -> None:
     assert not wrong
 
 
-HEAVY_FILES = ("adapters/", "store/memory.py", "store/libgit2.py", "store/wire.py", "hot/bundle.py", "hot/lean.py")
+HEAVY_FILES = (
+    "adapters/",
+    "store/memory.py",
+    "store/libgit2.py",
+    "store/wire.py",
+    "store/connection.py",
+    "hot/bundle.py",
+    "hot/lean.py",
+)
 HEAVY = {
     "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "__future__", "functools",
     "contextlib", "argparse", "typer", "rich", "pygit2", "dulwich", "shutil", "tempfile", "datetime", "random", "signal", "hashlib", "threading",

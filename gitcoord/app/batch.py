@@ -9,7 +9,7 @@ from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.errors import StoreError
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import Move
-from gitcoord.store.files import list_files, read_file, remove_file, write_file
+from gitcoord.store.files import list_files, read_file, remove_file, rename, write_file
 from gitcoord.store.interface import Verify
 from gitcoord.store.remote import as_move
 
@@ -68,6 +68,11 @@ def store_batch(ctx: "Context", name: str, batch: "Batch | None") -> None:
         "moves": [[m.ref, m.expected or "", m.new or ""] for m in batch.moves],
     }
     write_file(path, dumps(record).encode())
+
+
+def take_off(ctx: "Context") -> None:
+    """What waits is what flies now."""
+    rename(ctx.scratch(f"batch/{OPEN}"), ctx.scratch(f"batch/{FLYING}"))
 
 
 def overlay(ctx: "Context") -> "dict[RefName, Oid | None]":

@@ -20,7 +20,7 @@ from gitcoord.app.batch import (
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
-from gitcoord.app.remote_carry import SPLIT, STUCK, carry, commits_above, push, push_options
+from gitcoord.app.remote_carry import SPLIT, STUCK, carry, commits_above, fly_at_once, push, push_options
 from gitcoord.app.remote_look import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
@@ -95,9 +95,10 @@ def _transact(
     for _ in range(ATTEMPTS):
         if let_others_go(ctx):
             store_of(ctx).far.hang_up()  # what it saw of the remote is old
-        step, batch_id = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "")
+        step, batch_id, outcome = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "", None)
         if step is None and not batch_id:
             step = _step(ctx, decide, command, ahead, copied=copied)
+            ctx.store.flush()
         if step is not None and not step.operations:
             if not is_fresh(ctx, began):
                 store_of(ctx).far.hang_up()
@@ -105,7 +106,8 @@ def _transact(
                 continue
             return _answer(ctx, actor, step)
         ctx.host.shield(True)
-        outcome = carry(ctx, batch_id) if batch_id else _alone(ctx, actor, step)
+        if outcome is None:
+            outcome = carry(ctx, batch_id) if batch_id else _alone(ctx, actor, step)
         if step is None:
             ctx.host.shield(False)
             continue  # only waited for others
@@ -126,12 +128,16 @@ def _transact(
 
 def _joined(
     ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
-) -> "tuple[Step | None, str]":
-    """Decide on top of all that waits, and join the open batch. ('' for its id: go alone. No step: wait for that batch.)"""
+) -> "tuple[Step | None, str, Outcome | None]":
+    """Decide on top of all that waits, and join the open batch; where nothing waits, push at once, if that can be done.
+
+    What was decided, the batch's id, and what came of it if that is known. ('' for the id: go alone. No step: wait for that
+    batch.)
+    """
     store = store_of(ctx)
     with ctx.queue() as queue:
         if not queue.held:
-            return None, ""
+            return None, "", None
         store.overlay = overlay(ctx)
         if not store.overlay:
             store.far.connect(push_options(ctx, command.actor.agent))  # nobody else here is about to push
@@ -142,15 +148,19 @@ def _joined(
         finally:
             waiting, store.overlay = bool(store.overlay), {}
         if step.operations:
-            return step, join(ctx, command.actor.agent, step.operations).id
+            outcome = fly_at_once(ctx, command.actor.agent, step.operations, queue) if not waiting else None
+            if outcome is not None:
+                return step, "", outcome
+            ctx.store.flush()  # others on this machine may carry it
+            return step, join(ctx, command.actor.agent, step.operations).id, None
         if waiting:
             # Those before us are in the way, or did it already; but that counts only once it has landed.
             committed = _step(ctx, decide, command, ahead, copied=copied)
             if committed.operations:
                 last = load_batch(ctx, OPEN) or load_batch(ctx, FLYING)
-                return None, last.id if last is not None else ""
+                return None, last.id if last is not None else "", None
             step = committed
-        return step, ""
+        return step, "", None
 
 
 def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool) -> Step:
@@ -167,7 +177,6 @@ def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ..
     if isinstance(answer, Refusal) or not (answer.events or answer.beats):
         return Step(snapshot, view, answer, False, snapshot.head, [], floor)
     head, operations = prepare(ctx, snapshot, view, answer)
-    ctx.store.flush()  # others on this machine may carry it
     return Step(snapshot, view, answer, burial is not None, head, operations, floor)
 
 

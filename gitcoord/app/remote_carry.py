@@ -9,24 +9,28 @@ from gitcoord.app.batch import (
     note_outcome,
     outcome_of,
     store_batch,
+    take_off,
 )
 from gitcoord.app.ledger import Commit
 from gitcoord.app.remote_look import CARRY_SECONDS, STUBBORN, look, seen_since, store_of
 from gitcoord.app.turns import note_turn
 from gitcoord.errors import (
     GitcoordError,
+    StoreError,
     Unreachable,
 )
 from gitcoord.names import LEDGER
-from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
+from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE, nothing
 from gitcoord.store.queue import Queue
+from gitcoord.store.remote import as_move
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gitcoord.app.context import Context
     from gitcoord.names import Oid
+    from gitcoord.store.interface import Operation
 
 SPLIT, STUCK = "split", "stuck"
 
@@ -42,35 +46,82 @@ def carry(ctx: "Context", batch_id: str) -> Outcome:
         _finish_for_the_dead(ctx)
         outcome = outcome_of(ctx, batch_id)
         if outcome is None:
-            _fly(ctx, batch_id)
-            outcome = outcome_of(ctx, batch_id)
+            outcome = _fly(ctx, batch_id)
     return outcome or Outcome(LOST)
 
 
-def _fly(ctx: "Context", batch_id: str) -> None:
+def _fly(ctx: "Context", batch_id: str) -> "Outcome | None":
     """Push the open batch. The carrier's lock is ours."""
     with ctx.queue():
         batch = load_batch(ctx, OPEN)
         if batch is None or batch.id != batch_id:
-            return
-        store_batch(ctx, FLYING, batch)
-        store_batch(ctx, OPEN, None)
+            return None
+        take_off(ctx)
+    return _push_and_settle(ctx, batch)
+
+
+def fly_at_once(ctx: "Context", agent: str, operations: "list[Operation]", queue: Queue) -> "Outcome | None":
+    """Push a request before anything of it is written here, where nobody of this machine waits or flies. None: it must join others.
+
+    Its place in the queue is kept until the next one can build on it. Whoever dies before that leaves a push that nobody here
+    knows of, as if another machine had made it.
+    """
+    store = store_of(ctx)
+    trouble: list[Exception] = []
+    if not store.far.sends:
+        return None
+    ctx.host.shield(True)
+    with Queue(ctx.scratch("carry.lock"), 0) as lock:
+        if not lock.held:
+            return None
+        batch = Batch(ctx.host.random()[:16], (agent,), ctx.host.mono(), tuple(as_move(op) for op in operations))
+
+        def write() -> None:
+            try:
+                store.flush()
+                store_batch(ctx, FLYING, batch)
+            except (OSError, StoreError) as error:  # it is under way all the same
+                trouble.append(error)
+            queue.leave()
+
+        outcome = _push_and_settle(ctx, batch, write, asked=False)
+    if trouble and outcome.kind == LANDED and not _landed(ctx, batch):
+        raise StoreError(
+            f"'{store.far.name}' has done it, but this clone cannot keep it: {trouble[0]}",
+            hints=("once it can: git claim list --mine", "running it again is harmless"),
+        )
+    return outcome
+
+
+def _push_and_settle(
+    ctx: "Context", batch: "Batch", meanwhile: "Callable[[], None]" = nothing, *, asked: bool = True
+) -> Outcome:
+    """`asked`: somebody else may ask for the outcome."""
     began = ctx.host.mono()
-    store_of(ctx).near.open(writing=True)  # the refs here will follow: that git gets ready meanwhile
-    outcome = push(ctx, batch)
-    if any(m.ref == LEDGER and m.new != m.expected for m in batch.moves):  # nobody races for a heartbeat
-        note_turn(ctx, outcome.kind, ctx.host.mono() - began, batch.refs[LEDGER] or "-")
-    if outcome.kind == LANDED and LEDGER in batch.refs:
-        seen_since(ctx, began)  # it landed on the ledger that we know
-    _settle(ctx, batch, outcome)
+    outcome = push(ctx, batch, meanwhile)
+    took = ctx.host.mono() - began
+
+    def note() -> None:
+        if any(m.ref == LEDGER and m.new != m.expected for m in batch.moves):  # nobody races for a heartbeat
+            note_turn(ctx, outcome.kind, took, batch.refs[LEDGER] or "-")
+        if outcome.kind == LANDED and LEDGER in batch.refs:
+            seen_since(ctx, began)  # it landed on the ledger that we know
+
+    _settle(ctx, batch, outcome, note, asked=asked)
+    return outcome
 
 
-def push(ctx: "Context", batch: "Batch") -> Outcome:
+def push(ctx: "Context", batch: "Batch", meanwhile: "Callable[[], None]" = nothing) -> Outcome:
     """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
-    far = store_of(ctx).far
+    store = store_of(ctx)
     patience = STUBBORN
+
+    def ready() -> None:
+        meanwhile()
+        store.expect(batch.moves)
+
     while True:
-        report = far.push(batch.moves, push_options(ctx, batch.agents[0]))
+        report = store.far.push(batch.moves, push_options(ctx, batch.agents[0]), ready)
         if report.kind in (LANDED, UNREACHABLE) and patience == STUBBORN:
             return Outcome(*report)
         if report.kind == LANDED:
@@ -133,24 +184,31 @@ def _moved(ctx: "Context", batch: "Batch") -> bool:
     return store_of(ctx).near.resolve([m.ref for m in moves]) != [m.expected for m in moves]
 
 
-def _settle(ctx: "Context", batch: "Batch", outcome: Outcome) -> None:
-    """Let this clone follow, and tell all whose requests were in it. What waits on top of a lost one is lost too."""
+def _settle(
+    ctx: "Context", batch: "Batch", outcome: Outcome, note: "Callable[[], None]" = nothing, *, asked: bool = True
+) -> None:
+    """Let this clone follow, and tell all whose requests were in it. What waits on top of a lost one is lost too.
+
+    `note` is to be done, best while git works; `asked`: somebody else may ask for the outcome.
+    """
     if outcome.kind == LANDED:
         with ctx.queue():
-            followed = store_of(ctx).follow(batch.moves)
+            followed = store_of(ctx).follow(batch.moves, note)
             if followed:
                 store_batch(ctx, FLYING, None)
-                note_outcome(ctx, batch, outcome)
+                note_outcome(ctx, batch if asked else None, outcome)
         if followed:
             return
         try:
             look(ctx)
         except GitcoordError:
             pass  # it landed all the same; what this clone knows is older than that
+    else:
+        note()
     with ctx.queue():
         waiting = load_batch(ctx, OPEN)
         store_batch(ctx, FLYING, None)
-        note_outcome(ctx, batch, outcome)
+        note_outcome(ctx, batch if asked else None, outcome)
         if outcome.kind != LANDED:
             store_batch(ctx, OPEN, None)
             note_outcome(ctx, waiting, Outcome(LOST))

@@ -68,16 +68,21 @@ def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
         others = max(min(lost, _MOST), before.others) if before.lost else before.others  # once may be by chance
         _keep(ctx, _Turn(lost, others, 0, ctx.host.mono() + wait if wait else 0))
     elif kind == LANDED:
-        won, others = before.won + 1, before.others
+        strangers, others = _strangers(ctx), before.others
+        won = before.won + 1 if strangers else 0
         wait = 2 * others * took
         if won >= _STREAK:
-            won, wait = 0, max(wait, _STREAK * took) if _others_are_about(ctx) else wait
+            won, wait = 0, max(wait, _STREAK * took) if _are_about(ctx, strangers) else wait
         now = _Turn(0, others, won, ctx.host.mono() + min(wait, _COURTESY_MS) if wait else 0, head if wait else "-")
         if now != before:
             _keep(ctx, now)
 
 
-def _others_are_about(ctx: "Context") -> bool:
-    """Has an agent a session that never acted in this clone? git is asked only where one was ever seen."""
-    others = {*list_files(ctx.scratch("seen"))} - {*list_files(ctx.scratch("beats"))}
-    return bool(others) and any(ref.removeprefix(SESSIONS) in others for ref in ctx.store.list_refs(SESSIONS))
+def _strangers(ctx: "Context") -> "set[str]":
+    """Agents that were ever seen and never acted in this clone. Without any, nobody counts who wins."""
+    return {*list_files(ctx.scratch("seen"))} - {*list_files(ctx.scratch("beats"))}
+
+
+def _are_about(ctx: "Context", agents: "set[str]") -> bool:
+    """Has one of them a session?"""
+    return any(ref.removeprefix(SESSIONS) in agents for ref in ctx.store.list_refs(SESSIONS))

@@ -24,6 +24,7 @@ LEFT_OUT = (
     "gitcoord/store/memory.py",
     "gitcoord/store/libgit2.py",
     "gitcoord/store/wire.py",
+    "gitcoord/store/connection.py",
 )
 
 HEAD = 16384

@@ -6,11 +6,12 @@ into few answers, because each asks for something else: try again, give up, look
 
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
-from gitcoord.store.lasting import run_bounded
+from gitcoord.store.lasting import run_bounded, watched
+from gitcoord.store.process import Child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from gitcoord.store.dial import Line
 
@@ -43,6 +44,10 @@ _NO_CONTACT = (
 _IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
 _WORDS = 2000
 SECONDS = 60.0
+
+
+def nothing() -> None:
+    """For whoever has nothing to do meanwhile."""
 
 
 class Move(NamedTuple):
@@ -90,6 +95,8 @@ class Far:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
+    sends = False  # what is to be pushed need not lie in this clone by then
+
     def wrote(self, oid: Oid, kind: str, data: bytes) -> None:
         """This object may be part of the next push: for those who send it themselves."""
 
@@ -106,25 +113,28 @@ class Far:
         """A request is done with: for those who stay connected for the next one."""
         self.hang_up()
 
-    def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
-        """Move all these refs there, or none."""
+    def push(
+        self, moves: "Iterable[Move]", options: "tuple[str, ...]" = (), meanwhile: "Callable[[], None]" = nothing
+    ) -> Report:
+        """Move all these refs there, or none. `meanwhile` is done once or more often, best while the other side works."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
         if not rows:
+            meanwhile()
             return Report(LANDED)
         if self.atomic or len(rows) < 2:
-            return self._push(rows, options)
+            return self._push(rows, options, meanwhile)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
         # where they could not, the next writer mends them.
         beats, ledger = ([m for m in rows if m.ref.startswith(SESSIONS)], [m for m in rows if m.ref == LEDGER])
         for part in filter(None, (beats, ledger)):
-            report = self._push(part, options)
+            report = self._push(part, options, meanwhile)
             if report.kind != LANDED:
                 return report
         claims = [m for m in rows if m not in beats and m not in ledger]
-        followed = self._push(claims, options) if claims else Report(LANDED)
+        followed = self._push(claims, options, nothing) if claims else Report(LANDED)
         return Report(LANDED) if ledger else followed
 
-    def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
+    def _push(self, moves: "list[Move]", options: "tuple[str, ...]", meanwhile: "Callable[[], None]") -> Report:
         argv = [
             *_GIT,
             "push",
@@ -138,14 +148,20 @@ class Far:
         argv += [f"--push-option={option}" for option in options]
         argv += [f"--force-with-lease={self.there(m.ref)}:{m.expected or ''}" for m in moves]
         argv += ["--", self.name, *(f"{m.new or ''}:{self.there(m.ref)}" for m in moves)]
-        code, out, complaint = self._spoken(argv)
+        code, out, complaint = self._spoken(argv, meanwhile)
         return read_report(code, out.decode("utf-8", "replace"), complaint)
 
-    def _spoken(self, argv: list[str]) -> "tuple[int, bytes, str]":
+    def _spoken(self, argv: list[str], meanwhile: "Callable[[], None]") -> "tuple[int, bytes, str]":
         """A push to its end, through the line if one is open."""
         line, self.line = self.line, None
-        done = line.push(argv, self._env, self._seconds) if line is not None else None
-        return done if done is not None else run_bounded(argv, self._env, self._seconds)
+        if line is not None:
+            meanwhile()
+            done = line.push(argv, self._env, self._seconds)
+            if done is not None:
+                return done
+        child = Child(argv, self._env, shares_terminal=True)
+        meanwhile()
+        return watched(child, self._seconds)
 
     def fetch(self, *, back: bool = False) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.

@@ -21,7 +21,8 @@ _TURNS = 24
 
 
 class Queue:
-    """A place in the queue, as a context. Waits at most `seconds` for one process; `held` tells whether it was had.
+    """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `held` tells whether it was
+    had.
 
     Whoever gets its turn after a wait marks the file, by its time.
     """
@@ -42,7 +43,8 @@ class Queue:
             flock(self._fd, LOCK_EX | LOCK_NB)
             self.held = True
         except BlockingIOError:
-            self._wait()
+            if self._seconds:
+                self._wait()
         return self
 
     def _wait(self) -> None:
@@ -86,6 +88,10 @@ class Queue:
         return posix.fstat(self._fd).st_mtime_ns
 
     def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Before its end. Harmless to repeat."""
         if self._fd >= 0:
             posix.close(self._fd)
             self._fd = -1

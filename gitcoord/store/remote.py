@@ -3,15 +3,18 @@
 Reading looks here, through what waits to be pushed (the overlay); a swap is a push, which this clone's refs then follow.
 """
 
+from gitcoord.errors import StoreError
 from gitcoord.names import LEDGER, Oid, RefName
-from gitcoord.store.far import LANDED, SECONDS, Far, Move
+from gitcoord.store.far import LANDED, SECONDS, Far, Move, nothing
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify, move
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from gitcoord.store.ahead import Ahead
     from gitcoord.store.interface import Object, Operation
+    from gitcoord.store.objects import Scales
     from gitcoord.store.plumbing import PlumbingStore
     from gitcoord.store.repo import Repo
     from gitcoord.store.settings import Settings
@@ -27,6 +30,9 @@ class RemoteStore:
         self.near = near
         self.far = far
         self.overlay: dict[RefName, Oid | None] = {}
+        self._ahead: Ahead | None = None
+        self._scales: Scales | None = None
+        self._unwritten: dict[Oid, tuple[str, bytes]] = {}
         self.oid_length = near.oid_length
 
     # --- reading
@@ -68,41 +74,69 @@ class RemoteStore:
     # --- writing
 
     def write(self, kind: str, data: bytes) -> Oid:
-        oid = self.near.write(kind, data)
+        if not self.far.sends:
+            return self.near.write(kind, data)
+        if self._scales is None:
+            from gitcoord.store.objects import Scales
+
+            self._scales = Scales(self.oid_length)
+        oid = self._scales.write(kind, data)
+        self._unwritten[oid] = kind, data  # in this order: each object after what it refers to
         self.far.wrote(oid, kind, data)
         return oid
 
     def flush(self) -> None:
+        for kind, data in self._unwritten.values():
+            self.near.write(kind, data)
         self.near.flush()
+        self._unwritten.clear()
 
     def discard(self, oid: Oid) -> None:
         self.near.discard(oid)
 
     def swap(self, operations: "Sequence[Operation]") -> None:
         """One push now, past those that wait to be carried together. Operations on refs of this clone alone stay here."""
+        self.flush()
         moves = [as_move(op) for op in operations if self.far.takes(op.ref)]
         if all(m.expected == m.new for m in moves):
             self.near.swap(operations)
             return
-        self.near.flush()
         report = self.far.push(moves)
         if report.kind != LANDED:
             raise SwapFailed(report.words or report.kind)
         self.follow([as_move(op) for op in operations])
 
-    def follow(self, moves: "Sequence[Move]") -> bool:
-        """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
-        now = self.near.resolve([m.ref for m in moves])
-        before = {m.ref: m.expected for m in moves}
-        if LEDGER in before and dict(zip(before, now))[LEDGER] != before[LEDGER]:
-            return False
-        operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new)) is not None]
+    def expect(self, moves: "Sequence[Move]") -> None:
+        """A push of these is under way: let this clone's git get ready to `follow`. Nothing is lost where it cannot."""
         try:
+            self._ahead = self.near.ahead(self._behind(moves) or ())
+        except StoreError:  # whoever follows will meet it again
+            self._ahead = None
+
+    def follow(self, moves: "Sequence[Move]", meanwhile: "Callable[[], None]" = nothing) -> bool:
+        """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out.
+
+        `meanwhile` is done at any rate; while git works, where it was told what to `expect`.
+        """
+        ahead, self._ahead = self._ahead, None
+        operations = self._behind(moves)
+        try:
+            if operations and ahead is not None and ahead.waits and ahead.operations == operations:
+                ahead.swap(meanwhile)
+                return True
+            meanwhile()
             if operations:
                 self.near.swap(operations)
         except SwapFailed:
             return False
-        return True
+        return operations is not None
+
+    def _behind(self, moves: "Sequence[Move]") -> "list[Operation] | None":
+        """What is to be moved here once these have landed; None where the ledger here is not the one they stand on."""
+        now = self.near.resolve([m.ref for m in moves])
+        if any(m.ref == LEDGER and oid != m.expected for m, oid in zip(moves, now)):
+            return None
+        return [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new)) is not None]
 
     def recover(self, operations: "Sequence[Operation]") -> bool:
         return self.near.recover(operations)

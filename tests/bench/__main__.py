@@ -23,6 +23,7 @@ class Scale(NamedTuple):
     fleet: remote.Plan = remote.Plan()
     queue: tasks.Plan = tasks.Plan()
     idle: float = 30.0
+    transports: tuple[str, ...] = remote.KINDS
 
 
 QUICK = Scale(
@@ -47,7 +48,7 @@ BENCHES: dict[str, Bench] = {
     ),
     "guard": lambda place, cache, scale: guard.judged(place, scale.rounds),
     "server": lambda place, cache, scale: server.gate(place, scale.rounds, commits=scale.commits * 10),
-    "remote": lambda place, cache, scale: remote.costs(place, scale.rounds),
+    "remote": lambda place, cache, scale: remote.costs(place, scale.rounds, scale.transports),
     "remote-crowd": lambda place, cache, scale: remote.crowd(place, scale.fleet),
     "remote-beats": lambda place, cache, scale: remote.beats(place, scale.fleet),
     "crowd": lambda place, cache, scale: crowd.commands(place, scale.plan),
@@ -73,6 +74,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--only", metavar="NAME,...", default="", help=f"some of: {', '.join(BENCHES)}")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of what is interleaved")
+    parser.add_argument("--over", metavar="KIND,...", help=f"of `remote` only these: {', '.join(remote.KINDS)}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     parser.add_argument("--markdown", action="store_true", help="print the table of docs/benchmarks.md at the end")
     parser.add_argument(
@@ -84,6 +86,10 @@ def arguments() -> argparse.Namespace:
     unknown = [name for name in given.names if name not in BENCHES]
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}")
+    given.transports = tuple(given.over.split(",")) if given.over else remote.KINDS
+    unknown = [kind for kind in given.transports if kind not in remote.KINDS]
+    if unknown:
+        parser.error(f"no transport is called {', '.join(unknown)}")
     return given
 
 
@@ -92,6 +98,7 @@ def main() -> int:
     scale = QUICK if given.quick else Scale()
     if given.rounds:
         scale = scale._replace(rounds=given.rounds)
+    scale = scale._replace(transports=given.transports)
     home = Path.cwd()
     for name in ("json", "cache", "command_dir"):
         if getattr(given, name) is not None:

@@ -105,6 +105,15 @@ def test_an_unknown_benchmark_is_refused() -> None:
     assert done.returncode == 2 and "nonsense" in done.stderr
 
 
+def test_some_transports_alone(commands: Path, tmp_path: Path) -> None:
+    assert "carrier" in run_bench("--only", "remote", "--over", "file,carrier").stderr
+    out = tmp_path / "out.json"
+    words = ("--quick", "--only", "remote", "--over", "file", "--json", str(out), "--command-dir", str(commands))
+    done = run_bench(*words)
+    assert done.returncode == 0, done.stderr
+    assert [row["name"] for row in json.loads(out.read_text())["results"]] == ["remote-file", "wire-file"]
+
+
 # --- the parts ----------------------------------------------------------------------------------------------------
 
 

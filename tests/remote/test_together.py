@@ -108,7 +108,7 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
     read: list[str] = []
     for agent in ("ann", "zoe"):
         order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
-        step, batch = remote._joined(ctx, claims._decide_take, order, (), copied=False)
+        step, batch, _ = remote._joined(ctx, claims._decide_take, order, (), copied=False)
         assert step is not None and batch
         steps.append(step)
     assert steps[1].snapshot.head == steps[0].head, "the second stands on the first"
@@ -329,6 +329,7 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
         return found
 
     assert waits() == [0] * 6, "alone"
+    assert not Path(ctx.scratch("turn")).exists(), "and nobody counts"
     start(ctx, Actor("alice"))
     Path(ctx.scratch("beats/alice")).parent.mkdir(exist_ok=True)
     Path(ctx.scratch("beats/alice")).touch()

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from gitcoord.store.connection import Connection
 from gitcoord.store.far import LANDED, LOST, Move
-from gitcoord.store.wire import Wire, _Connection
+from gitcoord.store.wire import Wire
 from tests.race.support import Project, wait_until
 from tests.remote.support import Fleet
 
@@ -86,13 +87,13 @@ def test_what_was_told_ahead_may_be_old(fleet: Fleet, monkeypatch: pytest.Monkey
         ["git", "hash-object", "-w", "--stdin"], input=text, cwd=one.repo, capture_output=True, text=True, check=True
     ).stdout.strip() for text in ("1", "2")]  # fmt: skip
     told = Event()
-    update = _Connection._update
+    update = Connection._update
 
-    def noting(self: _Connection, there: dict[Any, Any]) -> dict[Any, Any]:
+    def noting(self: Connection, there: dict[Any, Any]) -> dict[Any, Any]:
         told.set()
         return update(self, there)
 
-    monkeypatch.setattr(_Connection, "_update", noting)
+    monkeypatch.setattr(Connection, "_update", noting)
     env = {**one.env, "GIT_DIR": str(one.git_dir)}
     wire = Wire({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, "origin")
     wire.wrote(beats[1], "blob", b"2")

@@ -53,3 +53,25 @@ def test_a_turn_after_a_wait_is_marked(tmp_path: Path) -> None:
     with Queue(str(file), 60) as queue:
         assert queue.held and file.stat().st_mtime > 1
     timer.join()
+
+
+def test_who_does_not_wait(tmp_path: Path) -> None:
+    file = str(tmp_path / "queue.lock")
+    had: list[bool] = []
+
+    def ask() -> None:
+        with Queue(file, 0) as queue:
+            had.append(queue.held)
+
+    with Queue(file, 60) as first:
+        asking = threading.Thread(target=ask, daemon=True)  # where no alarm would end a wait
+        asking.start()
+        asking.join(10)
+        assert had == [False]
+        first.leave()
+        with Queue(file, 0):
+            ask()
+            first.leave()  # takes nothing from others
+            ask()
+        ask()
+    assert had == [False, False, False, True]

@@ -1,0 +1,47 @@
+"""A swap that is begun before it is known whether it will be wanted: while a remote decides, say.
+
+git has been told what to move, and waits for the word. Until then it takes no lock and looks at no ref, so it may wait as long as
+need be, and what it finds then is as new as if it had been asked then. Without the word it changes nothing.
+"""
+
+from gitcoord.store.interface import SwapFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gitcoord.store.interface import Operation
+    from gitcoord.store.locks import LockNotes
+    from gitcoord.store.process import Child
+
+
+class Ahead:
+    """One git, which knows these operations and has not begun."""
+
+    def __init__(self, child: "Child", notes: "LockNotes", note: str, operations: "Sequence[Operation]") -> None:
+        """`note` names the locks that it will take."""
+        self.operations = operations
+        self._child = child
+        self._notes = notes
+        self._note = note
+
+    @property
+    def waits(self) -> bool:
+        """Whoever needed another git meanwhile has ended this one."""
+        return self._child.code is None
+
+    def swap(self, meanwhile: "Callable[[], None]") -> None:
+        """All or nothing, as a store's `swap`; `meanwhile` is done while git works."""
+        child = self._child
+        child.send(b"prepare\ncommit\n")
+        try:
+            meanwhile()
+        finally:
+            answers = [child.line(), child.line(), child.line()]
+            done = answers == [b"start: ok", b"prepare: ok", b"commit: ok"]
+            complaint = "" if done else child.complaint()
+            if done or (child.code is not None and child.code >= 0):
+                self._notes.forget(self._note)
+            child.close_input()
+        if not done:
+            raise SwapFailed(complaint or f"git update-ref ended with {child.code}")
