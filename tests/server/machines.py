@@ -29,6 +29,9 @@ class Machine:
 
     def mend(self) -> None:
         _ip("link", "set", self._cable, "up")
+        # Whoever was asked in vain for its address meanwhile would count as unreachable for some seconds more.
+        _ip("neigh", "flush", "dev", self._cable)
+        _ip("-n", self.name, "neigh", "flush", "dev", "eth0")
 
     def make(self) -> None:
         _ip("netns", "add", self.name)
