@@ -3,8 +3,10 @@
 import argparse
 import json
 import os
+import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,6 +82,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--command-dir", type=Path, metavar="DIR", help="where git-claim and git-coord are; else they are installed"
     )
+    parser.add_argument(
+        "--fresh-disk", action="store_true", help="on a new ext4, with a journal, of its own (needs root)"
+    )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the large repositories there for the next run")
     given = parser.parse_args()
     given.names = given.only.split(",") if given.only else list(BENCHES)
@@ -105,9 +110,26 @@ def main() -> int:
             setattr(given, name, home / getattr(given, name))
     with tempfile.TemporaryDirectory(prefix="gitcoord-bench-", ignore_cleanup_errors=True) as directory:
         try:
-            return _run(given, scale, Path(directory).resolve())
+            with fresh_disk(Path(directory)) if given.fresh_disk else nullcontext(Path(directory)) as where:
+                return _run(given, scale, where.resolve())
         finally:
             os.chdir(home)
+
+
+@contextmanager
+def fresh_disk(directory: Path) -> Iterator[Path]:
+    """What was deleted before does not slow down what is made here, as it does for minutes on some file systems."""
+    image, place = directory / "disk.img", directory / "disk"
+    place.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(8 << 30)
+    for argv in (["mkfs.ext4", "-q", str(image)], ["mount", "-o", "loop", str(image), str(place)]):
+        subprocess.run(argv, check=True)
+    try:
+        yield place
+    finally:
+        os.chdir("/")
+        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def _run(given: argparse.Namespace, scale: Scale, directory: Path) -> int:
