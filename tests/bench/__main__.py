@@ -83,7 +83,9 @@ def arguments() -> argparse.Namespace:
         "--command-dir", type=Path, metavar="DIR", help="where git-claim and git-coord are; else they are installed"
     )
     parser.add_argument(
-        "--fresh-disk", action="store_true", help="on a new ext4, with a journal, of its own (needs root)"
+        "--here",
+        action="store_true",
+        help="in TMPDIR as it is; else, as root and without TMPDIR, on a new ext4 of its own",
     )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the large repositories there for the next run")
     given = parser.parse_args()
@@ -110,10 +112,15 @@ def main() -> int:
             setattr(given, name, home / getattr(given, name))
     with tempfile.TemporaryDirectory(prefix="gitcoord-bench-", ignore_cleanup_errors=True) as directory:
         try:
-            with fresh_disk(Path(directory)) if given.fresh_disk else nullcontext(Path(directory)) as where:
+            with nullcontext(Path(directory)) if _stays(given) else fresh_disk(Path(directory)) as where:
+                print(f"in {'TMPDIR' if _stays(given) else 'a new ext4 of its own'}; ", end="")
                 return _run(given, scale, where.resolve())
         finally:
             os.chdir(home)
+
+
+def _stays(given: argparse.Namespace) -> bool:
+    return given.here or given.quick or "TMPDIR" in os.environ or os.geteuid() != 0
 
 
 @contextmanager
