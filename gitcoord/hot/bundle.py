@@ -44,6 +44,7 @@ _EVERY = [
 _CHANGING = [
     *_EVERY, "gitcoord.hot.changing", "gitcoord.app.claims", "gitcoord.store.locks", "gitcoord.store.objects",
     "gitcoord.store.queue", "gitcoord.store.redo",
+    "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release",  # the ledger's last event is, as a rule, one of them
 ]  # fmt: skip
 GROUPS = {
     "start": ["gitcoord.hot.main"],
@@ -83,14 +84,14 @@ GROUPS = {
         "gitcoord.core.shell.commands.text",
     ],
     "remote": ["gitcoord.app.remote"],
-    "taking": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.asking"],
-    "writing": [*_CHANGING, "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release", "gitcoord.app.facts"],
+    "taking": [*_CHANGING, "gitcoord.core.asking", "gitcoord.app.restrict"],
+    "writing": [*_CHANGING, "gitcoord.app.facts"],
 }
 
 # Runs inside the command, before anything else of gitcoord. Modules of a group are made without the import system, whose
 # search costs more than most of these modules; what they import of each other is handed to them, since a statement that finds
-# its module there already still raises and drops two errors within Python. The table of all modules is read only where one
-# is asked for that no group has.
+# its module there already still raises and drops two errors within Python. Errors of gitcoord's own are made when somebody
+# asks their module for them. The table of all modules is read only where one is asked for that no group has.
 BOOT = """
 import sys
 from _frozen_importlib import ModuleSpec
@@ -122,8 +123,10 @@ class Bundle:
 
     def find_extension(self, name):
         file = extensions.get(name)
+        if file is None:
+            return None
         try:
-            stat(file or "")
+            stat(file)
         except OSError:
             return None
         return ModuleSpec(name, ExtensionFileLoader(name, file), origin=file)
@@ -134,9 +137,19 @@ class Bundle:
     def exec_module(self, module):
         exec(part(self.table[module.__spec__.name][1]), module.__dict__)
 
+def maker(names, late):
+    def make(name):
+        if name not in late:
+            raise AttributeError(name)
+        made = {}
+        exec(loads(late[name]), names, made)
+        return names.setdefault(name, made[name])
+
+    return make
+
 def preload(group):
     make, known = type(sys), sys.modules
-    for name, is_package, links, code in part(groups[group]):
+    for name, is_package, links, homes, late, code in part(groups[group]):
         if name in known:
             continue
         known[name] = module = make(name)
@@ -148,9 +161,13 @@ def preload(group):
         if parent:
             known[parent].__dict__[child] = module
         for source, wanted in links:
-            there = known[source].__dict__
+            there = known[source]
             for one in wanted:
-                names[one] = there[one]
+                names[one] = getattr(there, one)
+        for home in homes:
+            names[home] = known[home]
+        if late:
+            names["__getattr__"] = maker(names, late)
         exec(code, names)
 
 ready = ModuleSpec("gitcoord", None)
@@ -196,8 +213,7 @@ def build(root: Path) -> bytes:
         """The modules of a group, to be made after those that are there."""
         rows, there = [], [*there]
         for name in names:
-            links, code = sources[name].linked(there, sources)
-            rows.append((name, sources[name].is_package, links, code))
+            rows.append((name, sources[name].is_package, *sources[name].linked(there, sources)))
             there.append(name)
         return add(rows)
 

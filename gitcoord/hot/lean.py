@@ -2,15 +2,29 @@
 
 The meaning stays the same. Left out: annotations of functions, what only checkers read, docstrings, line numbers. Written out:
 the fields of named tuples, which `record.NamedTuple` would otherwise find by itself in each process. `linked` also leaves out the
-imports of modules that are there already: the bundle hands over their names.
+imports of modules that are there already, whose names the bundle hands over; and the errors, each of which is made when it is
+first needed: to make a class takes as long as to run a dozen functions, and where all goes well nobody raises anything.
 """
 
 import ast
-from collections.abc import Container, Sequence
+import marshal
+from collections.abc import Container, Mapping, Sequence
+from copy import deepcopy
 from types import CodeType
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 Links = tuple[tuple[str, tuple[str, ...]], ...]
+Errors = dict[str, str]  # the name of an error in a module -> the module that defines it
+
+
+class Linked(NamedTuple):
+    """A module as a part of a group: what to hand over from modules that are there (names, or the modules themselves, by
+    their names), its own errors, still to be made, and the rest of its code."""
+
+    links: Links
+    homes: tuple[str, ...]
+    late: dict[str, bytes]
+    code: CodeType
 
 
 class Source:
@@ -22,35 +36,104 @@ class Source:
         self._path = path
         self._tree = ast.parse(text, path)
         self._tree.body = _lean(self._tree.body)
-        self._codes: dict[tuple[int, ...], CodeType] = {}
+        self._linked: dict[tuple[object, ...], Linked] = {}
+        self._known: Errors | None = None
+        self._bound = _bound(self._tree)
         self.needs = [needed for node in self._imports() for needed in _needed(node)]
 
     def _imports(self) -> list[ast.ImportFrom]:
         return [node for node in self._tree.body if _is_ours(node)]
 
     def whole(self) -> CodeType:
-        return self._without([])
+        return self._compiled(self._tree.body)
 
-    def linked(self, there: Sequence[str], modules: Container[str]) -> tuple[Links, CodeType]:
-        """What is to be handed over from modules that are there, and the code without those imports."""
+    def _compiled(self, body: Sequence[ast.stmt]) -> CodeType:
+        tree = ast.Module([*body] or [_nothing()], type_ignores=[])
+        return _bare(compile(tree, self._path, "exec", dont_inherit=True, optimize=2))
+
+    def errors(self, sources: "Mapping[str, Source]") -> Errors:
+        """The errors that this module knows by name, its own and those it imports."""
+        if self._known is None:
+            self._known = {}  # for whoever imports it in a circle
+            known: Errors = {"Exception": ""}
+            for imported in self._imports():
+                theirs = sources[str(imported.module)].errors(sources) if imported.module in sources else {}
+                known |= {a.name: theirs[a.name] for a in imported.names if a.name in theirs and not a.asname}
+            # A module that finds names in a way of its own keeps its errors.
+            finds = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in self._tree.body)
+            for node in [] if finds else self._tree.body:
+                if isinstance(node, ast.ClassDef) and any(_is_one_of(base, known) for base in node.bases):
+                    known[node.name] = self.name
+            del known["Exception"]
+            self._known = known
+        return self._known
+
+    def linked(self, there: Sequence[str], sources: "Mapping[str, Source]") -> Linked:
+        """For a group that comes after the modules that are there."""
 
         def is_there(node: ast.stmt) -> bool:
             if not _is_ours(node) or node.module not in there or any(alias.asname for alias in node.names):
                 return False
-            return all(needed in there for needed in _needed(node) if needed in modules)
+            return all(needed in there for needed in _needed(node) if needed in sources)
 
         taken = [node for node in self._imports() if is_there(node)]
-        links = tuple((str(node.module), tuple(alias.name for alias in node.names)) for node in taken)
-        return links, self._without(taken)
+        handed = {alias.name for node in taken for alias in node.names}
+        late = {
+            name: home
+            for name, home in self.errors(sources).items()
+            if name not in self._bound and (home == self.name or name in handed)
+        }
+        key = (*map(id, taken), *late.items())
+        if key not in self._linked:
+            self._linked[key] = self._link(taken, late)
+        return self._linked[key]
 
-    def _without(self, taken: Sequence[ast.stmt]) -> CodeType:
-        """The code without these statements. Most groups leave out the same ones."""
-        key = tuple(map(id, taken))
-        if key not in self._codes:
-            body = [node for node in self._tree.body if node not in taken]
-            tree = ast.Module(body or [_nothing()], type_ignores=[])
-            self._codes[key] = _bare(compile(tree, self._path, "exec", dont_inherit=True, optimize=2))
-        return self._codes[key]
+    def _link(self, taken: "list[ast.ImportFrom]", late: Errors) -> Linked:
+        wanted = ((str(node.module), [a.name for a in node.names if a.name not in late]) for node in taken)
+        links = tuple((module, tuple(names)) for module, names in wanted if names)
+        body = [node for node in self._tree.body if node not in taken]
+        if not late:
+            return Linked(links, (), {}, self._compiled(body))
+        body = [_Later(late).visit(node) for node in deepcopy(body)]
+        own = [node for node in body if isinstance(node, ast.ClassDef) and late.get(node.name) == self.name]
+        made = {node.name: marshal.dumps(self._compiled([node])) for node in own}
+        rest = self._compiled([node for node in body if node not in own])
+        return Linked(links, tuple(dict.fromkeys(late.values())), made, rest)
+
+
+class _Later(ast.NodeTransformer):
+    """Errors by way of the modules that define them, which are there under their full names."""
+
+    def __init__(self, late: Errors) -> None:
+        self._late = late
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self._late:
+            return node
+        home = ast.copy_location(ast.Name(self._late[node.id], ast.Load()), node)
+        return ast.copy_location(ast.Attribute(home, node.id, ast.Load()), node)
+
+
+def _is_one_of(node: ast.expr, names: Container[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that are something of their own somewhere in the module: a variable, an argument, an import within a function."""
+    top = set(tree.body)
+    return {name for node in ast.walk(tree) if node not in top for name in _binds(node)}
+
+
+def _binds(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name for alias in node.names]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return [node.name or ""]
+    return []
 
 
 def _is_ours(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:

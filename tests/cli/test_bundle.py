@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitcoord.hot.bundle import GROUPS, HEAD, SHIM, build
+from gitcoord.hot.bundle import BOOT, GROUPS, HEAD, SHIM, build
 from gitcoord.hot.lean import Source
 from tests.support import ROOT
 
@@ -65,16 +65,35 @@ def test_groups_are_what_their_sources_are(bundle: Path) -> None:
 def _is_what_its_sources_are(bundle: Path, group: str) -> None:
     ours = _loaded(bundle, group)
     names = sorted(ours)
-    theirs = _run(
-        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfor name in {names!r}:\n    __import__(name)\n" + _DUMP
-    )
+    imports = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfor name in {names!r}:\n    __import__(name)\n"
+    theirs = _run(imports + _DUMP)
     assert len(names) > 20
+    later = []
     for name in names:
-        # What a package has loaded below itself is among its names; so is what only the bundle adds to the first of them.
+        # What a package has loaded below itself is among its names; so is what only the bundle adds to the first of them, and
+        # modules whose errors are asked for by their full names.
         below = {other.removeprefix(f"{name}.") for other in (*ours, *theirs) if other.startswith(f"{name}.")}
-        extra = below | {"preload", "python", "TYPE_CHECKING"}
-        assert set(ours[name][0]) - extra == set(theirs[name][0]) - extra, name
+        extra = below | {"preload", "python", "TYPE_CHECKING"} | {own for own in ours[name][0] if "." in own}
+        assert not set(ours[name][0]) - extra - set(theirs[name][0]), name
+        later += [(name, lacking) for lacking in sorted(set(theirs[name][0]) - extra - set(ours[name][0]))]
         assert ours[name][1] == theirs[name][1], name
+    # What is not there yet are errors, of this module or imported: those of its own are made when they are asked for.
+    homes = _run(imports + _LINES.format(later=later))
+    assert all("Exception" in line for _, _, line in homes)
+    own = [(name, lacking) for name, lacking, line in homes if line[0] == f"{name}.{lacking}"]
+    program = (bundle / "shim").read_text() + f"gitcoord.preload({group!r})\n" + _LINES.format(later=own)
+    assert own and _run(program) == [row for row in homes if (row[0], row[1]) in own]
+
+
+# Prints from what each of these classes descends.
+_LINES = """
+import json, sys
+rows = []
+for module, name in {later!r}:
+    line = getattr(sys.modules[module], name).__mro__
+    rows.append([module, name, [one.__qualname__ if one.__module__ == "builtins" else one.__module__ + "." + one.__qualname__ for one in line]])
+print(json.dumps(rows))
+"""
 
 
 def _finds_the_rest_one_by_one(bundle: Path) -> None:
@@ -107,10 +126,10 @@ def test_only_imports_of_what_is_there_are_followed_ahead() -> None:
         "def f():\n    from gitcoord.a import five\n"
     )
     assert source.needs[:3] == ["gitcoord.a", "gitcoord.a.one", "gitcoord.a.two"]
-    modules = {"gitcoord", "gitcoord.a", "gitcoord.later"}
-    links, code = source.linked(["gitcoord", "gitcoord.a"], modules)
-    assert links == (("gitcoord.a", ("one", "two")),)
-    assert {"three", "four", "later", "getpid"} <= set(code.co_names) and "two" not in code.co_names
+    modules = {name: Source(name, "x.py", "", False) for name in ("gitcoord", "gitcoord.a", "gitcoord.later")}
+    linked = source.linked(["gitcoord", "gitcoord.a"], modules)
+    assert linked.links == (("gitcoord.a", ("one", "two")),)
+    assert {"three", "four", "later", "getpid"} <= set(linked.code.co_names) and "two" not in linked.code.co_names
     assert "two" in source.whole().co_names
 
 
@@ -124,3 +143,60 @@ def test_annotations_go_and_values_stay() -> None:
     )
     assert (names["a"], names["b"], names["C"].x, names["C"]().m(5)) == (1, 2, 3, 5)
     assert "c" not in names and not hasattr(names["C"], "y") and "__annotations__" not in names
+
+
+_ERRORS = """
+class Broken(Exception):
+    code = 4
+class Torn(Broken):
+    def words(self):
+        return super().__str__()
+class Plain:
+    pass
+def tear():
+    raise Torn("torn")
+"""
+
+
+def _group(**texts: str) -> dict[str, Any]:
+    """These modules of a package as one group, made as the command makes them: the names of each."""
+    texts = {"gitcoord_x": "", **{f"gitcoord_x.{name}": text for name, text in texts.items()}}
+    sources = {name: Source(name, "x.py", text, name == "gitcoord_x") for name, text in texts.items()}
+    rows = [(n, s.is_package, *s.linked(list(sources)[:i], sources)) for i, (n, s) in enumerate(sources.items())]
+    boot: dict[str, Any] = {"groups": {"x": ()}, "root": "", "ready": None}
+    exec(BOOT.partition("\nready = ")[0], boot)
+    boot["part"] = lambda where: rows
+    boot["preload"]("x")
+    return {name.rpartition(".")[2]: vars(sys.modules.pop(name)) for name in texts}
+
+
+def test_errors_are_made_when_they_are_first_needed() -> None:
+    use = (
+        "from gitcoord_x.errors import Broken, Plain, Torn, tear\n"
+        "def catch():\n    try:\n        tear()\n    except Broken as error:\n        return error, isinstance(error, Torn)\n"
+    )
+    names = _group(errors=_ERRORS, use=use)
+    assert "Torn" not in names["errors"] and "Broken" not in names["errors"] and "Torn" not in names["use"]
+    assert names["use"]["Plain"] is names["errors"]["Plain"]
+    error, same = names["use"]["catch"]()
+    assert same and (error.code, error.words()) == (4, "torn") and type(error) is names["errors"]["Torn"]
+    assert type(error).__mro__[1] is names["errors"]["Broken"]
+
+
+def test_an_error_is_handed_over_where_its_name_means_something_else_somewhere() -> None:
+    use = "from gitcoord_x.errors import Broken\ndef f(Broken):\n    return Broken\ndef g():\n    return Broken\n"
+    names = _group(errors=_ERRORS, use=use)
+    assert names["use"]["f"](1) == 1 and names["use"]["g"]() is names["errors"]["Broken"]
+    finds = (
+        "from gitcoord_x.errors import Broken\nclass Own(Broken):\n    pass\ndef __getattr__(name):\n    return name\n"
+    )
+    names = _group(errors=_ERRORS, use=finds)
+    assert names["use"]["Own"].__mro__[1] is names["errors"]["Broken"] and names["use"]["__getattr__"]("x") == "x"
+
+
+def test_what_a_module_does_not_have_it_does_not_make() -> None:
+    names = _group(errors=_ERRORS)
+    with pytest.raises(AttributeError):
+        names["errors"]["__getattr__"]("Nothing")
+    first = names["errors"]["__getattr__"]("Torn")
+    assert names["errors"]["__getattr__"]("Torn") is first  # for a thread that asked at the same time
