@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LINKS = 5
 _LIMIT = 1 << 20
+_PART = 1 << 16
 _KEPT = 1000
 
 
@@ -124,7 +125,7 @@ def _whole(path: str) -> bytes:
     try:
         fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
         try:
-            while part := posix.read(fd, _LIMIT):
+            while part := posix.read(fd, _PART):
                 parts.append(part)
         finally:
             posix.close(fd)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitcoord.store.objects import LooseObjects
     from gitcoord.store.repo import Repo
 
-_COPIES = 8
+_COPIES = 16
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
 # git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
 # Nor does git look whether there is a branch called like an id, for a warning that nobody would see: `ahead` relies on that.
@@ -103,9 +103,9 @@ class PlumbingStore(PlumbingReader):
 
     def _add_copies(self, objects: "LooseObjects") -> None:
         # What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
-        for found in self._packed_blobs[:_COPIES]:
-            objects.write("blob", found.data)
-        self._packed_blobs.clear()
+        for found in self._asked_for[:_COPIES]:
+            objects.write(found.kind, found.data)
+        self._asked_for.clear()
 
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)

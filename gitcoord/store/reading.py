@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
 _FEW = 64
+_SMALL = 4000
 
 
 class PlumbingReader:
@@ -33,7 +34,7 @@ class PlumbingReader:
         self._cat: Child | None = None
         self._packed: tuple[int, ...] = ()
         self._loose: Loose | None = None
-        self._packed_blobs: list[Object] = []  # that git had to be asked for
+        self._asked_for: list[Object] = []  # small files and directories that only git could read
 
     def mend(self, *, own: bool = False) -> bool:
         """Whoever only reads has nothing to put back."""
@@ -89,7 +90,9 @@ class PlumbingReader:
         wanted = lacking if oids is not None else names
         answers = self._read([*wanted, *ahead])
         self._loose.keep(answers)
-        self._packed_blobs += [obj for obj in answers if obj is not None and obj.kind == "blob"]
+        self._asked_for += [
+            obj for obj in answers if obj is not None and obj.kind in ("blob", "tree") and len(obj.data) <= _SMALL
+        ]
         if oids is None:
             return answers[: len(names)]
         return [None if oid is None else obj or answers[lacking.index(oid)] for oid, obj in zip(oids, found)]

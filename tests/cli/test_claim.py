@@ -900,3 +900,16 @@ def test_a_bare_repository(tmp_path: Path) -> None:
     assert inside.claim("src/a.py", agent="bob").code == 1
     assert inside.claim("/src", agent="bob").code == 2
     assert inside.claim("release", "src").code == 0
+
+
+def test_after_gc_only_the_first_claim_asks_git_for_what_was_packed(world: World, tmp_path: Path) -> None:
+    """A claim does not change the directory of agents: packed for good, each one would start a git to read it."""
+
+    def readers(name: str) -> int:
+        trace = tmp_path / name
+        assert world.claim(name, env={"GIT_TRACE2_EVENT": str(trace)}).code == 0
+        return trace.read_text().count('"name":"cat-file"')
+
+    world.take("one")
+    world.git("gc", "-q", "--prune=now")
+    assert [readers("two"), readers("three"), readers("four")] == [1, 0, 0]

@@ -169,18 +169,22 @@ def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: Loose) -> None:
         packer.wait()
 
 
-def test_a_writer_leaves_packed_blobs_loose_for_the_next_command(top: Path) -> None:
+def test_a_writer_leaves_what_was_packed_loose_for_the_next_command(top: Path) -> None:
     (top / "file").write_text("content\n")
+    (top / "large").write_text("content\n" * 1000)
     git(top, "add", "-A")
     git(top, "commit", "-q", "-m", "two")
     git(top, "gc", "-q")
-    blob = git(top, "rev-parse", "HEAD:file").decode().strip()
+    blob, large, tree = git(top, "rev-parse", "HEAD:file", "HEAD:large", "HEAD:").decode().split()
     repo = repo_at(top / ".git", worktree=top)
-    assert Loose(repo, 40).object(blob) is None
+    assert Loose(repo, 40).object(blob) is None and Loose(repo, 40).object(tree) is None
     store = plumbing_store(repo, 40)
     store.read(["refs/none"], ahead=["HEAD:file"])
     assert store.read([blob]) == [Object(blob, "blob", b"content\n")]
+    entries = store.read([large, tree])[1]
     store.write("blob", b"of an event")
     store.flush()
     store.close()
     assert Loose(repo, 40).object(blob) == Object(blob, "blob", b"content\n")
+    assert entries is not None and Loose(repo, 40).object(tree) == entries
+    assert Loose(repo, 40).object(large) is None
