@@ -83,9 +83,12 @@ def arguments() -> argparse.Namespace:
         "--command-dir", type=Path, metavar="DIR", help="where git-claim and git-coord are; else they are installed"
     )
     parser.add_argument(
-        "--here",
+        "--new-disk", action="store_true", help="not in TMPDIR, but on a new ext4 in a file, which only root can mount"
+    )
+    parser.add_argument(
+        "--restless",
         action="store_true",
-        help="in TMPDIR as it is; else, as root and without TMPDIR, on a new ext4 of its own",
+        help="do not wait until what was deleted before no longer slows the disk down",
     )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the large repositories there for the next run")
     given = parser.parse_args()
@@ -112,20 +115,16 @@ def main() -> int:
             setattr(given, name, home / getattr(given, name))
     with tempfile.TemporaryDirectory(prefix="gitcoord-bench-", ignore_cleanup_errors=True) as directory:
         try:
-            with nullcontext(Path(directory)) if _stays(given) else fresh_disk(Path(directory)) as where:
-                print(f"in {'TMPDIR' if _stays(given) else 'a new ext4 of its own'}; ", end="")
+            with fresh_disk(Path(directory)) if given.new_disk else nullcontext(Path(directory)) as where:
+                print(f"in {'a new ext4' if given.new_disk else tempfile.gettempdir()}; ", end="")
                 return _run(given, scale, where.resolve())
         finally:
             os.chdir(home)
 
 
-def _stays(given: argparse.Namespace) -> bool:
-    return given.here or given.quick or "TMPDIR" in os.environ or os.geteuid() != 0
-
-
 @contextmanager
 def fresh_disk(directory: Path) -> Iterator[Path]:
-    """What was deleted before does not slow down what is made here, as it does for minutes on some file systems."""
+    """A file system with a journal, whatever the machine's own is, and nothing on it yet."""
     image, place = directory / "disk.img", directory / "disk"
     place.mkdir()
     with open(image, "wb") as file:
@@ -140,7 +139,7 @@ def fresh_disk(directory: Path) -> Iterator[Path]:
 
 
 def _run(given: argparse.Namespace, scale: Scale, directory: Path) -> int:
-    place = Place(directory, given.command_dir)
+    place = Place(directory, given.command_dir, rests=not (given.quick or given.restless))
     facts = report.machine(place)
     cache = given.cache or directory / "cache"
     results: list[Result] = []

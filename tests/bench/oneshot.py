@@ -35,6 +35,7 @@ def claim_and_release(place: Place, rounds: int) -> list[Result]:
         def step(where: "os.PathLike[str]", *words: str) -> "Step":
             return Step(place, where, words, files)
 
+        disk = place.rest(ours / ".git")
         samples = interleave(
             rounds,
             {
@@ -50,7 +51,7 @@ def claim_and_release(place: Place, rounds: int) -> list[Result]:
             {"python": lambda _: place.bare_python()},
         )
     return [
-        compare("claim", "git claim / git lfs lock", samples, "claim", "lfs lock", Target(0.9), "aim: 0.6"),
+        compare("claim", "git claim / git lfs lock", samples, "claim", "lfs lock", Target(0.9), "aim: 0.6", disk),
         compare("release", _PLAIN, samples, "release", "lfs unlock, plain", Target(0.45)),
         compare("release-tuned", _TUNED, samples, "release", "lfs unlock", None),
         compare("claim-python", "git claim / python3 -I -S -c pass", samples, "claim", "python", None),

@@ -166,13 +166,20 @@ def _cost(place: Place, kind: str, served: Served, rounds: int) -> list[Result]:
             _say(stays, "settle -")  # what follows is not measured beside the end of this
             return took
 
+        disk = place.rest(where / ".git", served.bare)
         samples = interleave(
             rounds, {"push": push, "claim": claim, "wire": wire, "python": lambda _: place.bare_python()}
         )
     whole = {**samples, "allowance": [p50(samples["push"]) + 4 * p50(samples["python"])]}
     results = [
         compare(
-            f"remote-{kind}", f"{kind}: git claim / git push + 4 python3 -I -S", whole, "claim", "allowance", Target(1)
+            f"remote-{kind}",
+            f"{kind}: git claim / git push + 4 python3 -I -S",
+            whole,
+            "claim",
+            "allowance",
+            Target(1),
+            beside=disk,
         ),
         compare(
             f"wire-{kind}", f"{kind}: a claim of a long-lived client / git push", samples, "wire", "push", Target(1)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.bench.measure import p50
 
-QUIET = 8.0  # a new file costs at the most so many renames
+QUIET = 4.0  # a new file costs at the most so many renames
 _LONGEST = 480.0
 _EVERY = 15.0
 _FILES = 384  # places that were only thought to be free show by then
