@@ -1,4 +1,4 @@
-"""Asking for paths and resources: the commands Take and Renew, and what is decided on them."""
+"""Asking for paths and resources: the command Take, and what is decided on it."""
 
 from gitcoord.core.claims import (
     DEFAULT_TTL,
@@ -8,7 +8,6 @@ from gitcoord.core.claims import (
     MODES,
     WRITE,
     Item,
-    all_claims,
     describe,
     in_the_way,
     item_of,
@@ -16,7 +15,7 @@ from gitcoord.core.claims import (
 )
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.nonces import remembered
-from gitcoord.core.rules import as_started, halted, open_session
+from gitcoord.core.rules import halted, open_session
 from gitcoord.core.sessions import Actor, Admission, admit, next_beat
 from gitcoord.errors import Refusal, UsageError
 from gitcoord.names import printable, shown
@@ -24,10 +23,7 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from gitcoord.core.codec import Record
-    from gitcoord.core.events import Event, Recalled
     from gitcoord.core.sessions import Silence
     from gitcoord.core.state import State, View
 
@@ -64,10 +60,10 @@ def _check(command: Take) -> None:
         raise UsageError(f"'{command.mode}' is not a mode", hints=("read, intent or write",))
     if command.units < 1:
         raise UsageError("units are counted from 1")
-    _check_ttl(command.ttl)
+    check_ttl(command.ttl)
 
 
-def _check_ttl(ttl: int) -> None:
+def check_ttl(ttl: int) -> None:
     if ttl and not MIN_TTL <= ttl <= MAX_TTL:
         raise UsageError("the ttl is out of range", hints=("from 1s to 7d",))
 
@@ -129,7 +125,7 @@ def _grant(
         chain.add("claim", body, _memo(command) if command.keep else None)
     held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
     beat = next_beat(view.beat(agent), agent, admitted.session, view, min(own["ttl"] for own in held))
-    return Decision(chain.events, [*beats, beat] if beat else beats, _result(held, renewed=not chain.events))
+    return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
 def _body(command: Take, session: int, rows: "list[tuple[Item, Record | None]]", view: "View") -> "Record":
@@ -144,11 +140,11 @@ def _body(command: Take, session: int, rows: "list[tuple[Item, Record | None]]",
         "task": command.task or _kept(owns, "task"),
         "bases": [_base(own, command) for own in owns],
         "units": command.units,
-        "capacity": _capacity([item for item, _ in rows], view),
+        "capacity": capacity_of([item for item, _ in rows], view),
     }
 
 
-def _capacity(items: "list[Item]", view: "View") -> "Record":
+def capacity_of(items: "list[Item]", view: "View") -> "Record":
     """The evidence for resources: how many units there were."""
     return {item.name: view.resource(item.name).capacity for item in items if item.space == "resource"}
 
@@ -201,7 +197,7 @@ def _ttl(own: "Record | None", item: Item, command: Take, view: "View") -> int:
     return declared or DEFAULT_TTL
 
 
-def _result(claims: "list[Record]", *, renewed: bool = False) -> "dict[str, object]":
+def granted(claims: "list[Record]", *, renewed: bool = False) -> "dict[str, object]":
     shown_claims = [describe(claim, claim["ttl"]) for claim in claims]
     return {"token": max(claim["token"] for claim in claims), "claims": shown_claims, "renewed": renewed}
 
@@ -261,7 +257,7 @@ def _repeat(state: "State", command: Take, view: "View") -> "Decision | Refusal 
         )
     held = [own for _, own in owns if own is not None]
     beat = next_beat(view.beat(agent), agent, held[0]["session"], view)
-    return Decision([], [beat] if beat else [], {**_result(held), "repeated": True})
+    return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
 
 
 def _held(state: "State", command: Take, binding: "list[Judged]") -> Refusal:
@@ -282,85 +278,3 @@ def _two_intents(state: "State", command: Take, first: "Record") -> "tuple[str, 
     if mine["token"] < first["token"]:
         return (f"your intent is the older one: wait until {first['agent']} releases its own",)
     return (f"{first['agent']} has the older intent: release yours, then wait for the path",)
-
-
-# --- renewing ------------------------------------------------------------------------------------------------------
-
-
-class Renew(NamedTuple):
-    """The command: a heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
-
-    actor: Actor
-    items: tuple[Item, ...] = ()
-    ttl: int = 0
-    nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
-
-
-def decide_renew(state: "State", command: Renew, view: "View") -> "Decision | Refusal":
-    """A heartbeat goes through also while halted; a new ttl does not."""
-    _check_ttl(command.ttl)
-    agent = command.actor.agent
-    admitted = admit(state, command.actor, view)
-    if isinstance(admitted, Refusal):
-        return admitted
-    claims = all_claims(state, agent)
-    if command.items:
-        owns = [(item, own_claim(state, item, agent)) for item in command.items]
-        claims = [own for _, own in owns if own is not None]
-        missing = [shown(item.name, item.space) for item, own in owns if own is None]
-    else:
-        missing = [] if claims else ["anything"]
-    if missing or admitted.opens:
-        what = printable(", ".join(missing)) or "anything"
-        return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
-    ttl = command.ttl or min(claim["ttl"] for claim in claims)
-    beat = next_beat(view.beat(agent), agent, admitted.session, view, ttl)
-    changing = [claim for claim in claims if command.ttl not in (0, claim["ttl"])]
-    refusal = halted(state) if changing else None
-    if refusal is not None:
-        return refusal
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
-    for claim in changing:
-        kept = {key: claim[key] for key in ("mode", "expected", "reason", "task", "units", "session")}
-        item = item_of(claim)
-        grant = {"items": [list(item)], "bases": [claim["base"]], "capacity": _capacity([item], view)}
-        chain.add("claim", {**kept, **grant, "ttl": command.ttl})
-    now = [own_claim(chain.state, item_of(claim), agent) or claim for claim in claims]
-    return Decision(chain.events, [beat] if beat else [], _result(now, renewed=not chain.events))
-
-
-# --- looking back --------------------------------------------------------------------------------------------------
-
-
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
-    """The commands that could have made a chain which ends in a grant. What was not said cannot be told from what was."""
-    first, last = events[0], events[-1]
-    body, said = last.body, last.keep or last.body
-    items = tuple(Item(*pair) for pair in body["items"])
-    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
-    actor = as_started(events, actor)
-    take = Take(
-        actor, items, body["mode"], _said(said, "ttl", 0), body["expected"], _said(said, "reason", ""),
-        _said(said, "task", ""), _stood(state, items, body, actor.agent), body["units"], first.nonce,
-        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired),
-    )  # fmt: skip
-    renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
-    found: Recalled = [(decide, take), (decide_renew, renew._replace(nonce=first.nonce, refused=first.refused))]
-    from gitcoord.core.kinds import start  # which opens a session, or takes again what had expired
-
-    return found + start.recall(state, events, actor)
-
-
-def _said(record: "Record", key: str, default: "Any") -> "Any":
-    value = record.get(key, default)
-    return value if type(value) is type(default) else default
-
-
-def _stood(state: "State", items: tuple[Item, ...], body: "Record", agent: str) -> str:
-    """The commit on which the claimant stood, told by an item that did not keep the base of an earlier claim."""
-    for item, base in zip(items, body["bases"]):
-        own = own_claim(state, item, agent)
-        if own is None or own["mode"] != WRITE or body["mode"] != WRITE:
-            return str(base)
-    return ""

@@ -74,7 +74,7 @@ GROUPS = {
         "gitcoord.app.accounts",
         "gitcoord.store.inflight",
         "gitcoord.core.kinds.claim",
-        "gitcoord.core.asking",
+        "gitcoord.core.recalled",
     ],
     "shell": [
         "gitcoord.hot.bash",

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import decide_renew
 from gitcoord.core.claims import Item
 from gitcoord.core.events import Decision, Event
-from gitcoord.core.kinds.claim import Renew, Take
+from gitcoord.core.kinds.claim import Renew, Take, decide_renew
 from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.kill import Kill
 from gitcoord.core.kinds.release import Release
