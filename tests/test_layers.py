@@ -235,7 +235,7 @@ LOADED["guard"] = (
 errno fcntl gitcoord.app.guard gitcoord.app.look gitcoord.app.policy gitcoord.app.restrict gitcoord.app.seen
 gitcoord.app.validators gitcoord.core.guarding gitcoord.core.judge gitcoord.core.kinds.release gitcoord.core.lineage
 gitcoord.core.policy gitcoord.core.roles gitcoord.core.seen gitcoord.core.toolevents gitcoord.core.validators
-gitcoord.hot.conversations gitcoord.hot.coord gitcoord.hot.guard gitcoord.hot.guarding
+gitcoord.hot.conversations gitcoord.hot.coord gitcoord.hot.deeds gitcoord.hot.guard gitcoord.hot.guarding
 gitcoord.hot.tools gitcoord.hot.tools.claude gitcoord.hot.tools.words gitcoord.store.notes
 gitcoord.store.places
 """
