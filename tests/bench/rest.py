@@ -8,7 +8,7 @@ takes up to a hundred times as long. How long it takes is told by comparing it w
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.bench.measure import p50
@@ -37,20 +37,22 @@ def making(directory: Path) -> float:
     return p50(made[-_LAST:]) / p50(renamed[-_LAST:])
 
 
-def rest(directories: Iterable[Path]) -> dict[str, float]:
+def rest(
+    directories: Iterable[Path],
+    look: Callable[[Path], float] = making,
+    pause: Callable[[float], None] = time.sleep,
+) -> dict[str, float]:
     """Wait until making files is as quick as on a quiet disk, or for eight minutes; what it was like, for the report."""
     directories = list(directories)
-    start = time.monotonic()
-    told = False
+    waited = 0.0
     while True:
         os.sync()
-        cost = max(making(directory) for directory in directories)
-        waited = time.monotonic() - start
-        if cost <= QUIET or waited > _LONGEST:
+        cost = max(look(directory) for directory in directories)
+        if cost <= QUIET or waited >= _LONGEST:
             return {"a new file / a rename": round(cost, 1), "rested s": round(waited)}
-        if not told:
+        if not waited:
             print(
                 f"a new file costs {cost:.0f} renames here: waiting until the disk rests", file=sys.stderr, flush=True
             )
-            told = True
-        time.sleep(_EVERY)
+        pause(_EVERY)
+        waited += _EVERY
