@@ -91,7 +91,8 @@ GROUPS = {
 # Runs inside the command, before anything else of gitcoord. Modules of a group are made without the import system, whose
 # search costs more than most of these modules; what they import of each other is handed to them, since a statement that finds
 # its module there already still raises and drops two errors within Python. Errors of gitcoord's own are made when somebody
-# asks their module for them. The table of all modules is read only where one is asked for that no group has.
+# asks a module for them: it has their code, or the name of the module that has it. The table of all modules is read only where
+# one is asked for that no group has.
 BOOT = """
 import sys
 from _frozen_importlib import ModuleSpec
@@ -141,6 +142,8 @@ def maker(names, late):
     def make(name):
         if name not in late:
             raise AttributeError(name)
+        if late[name] in sys.modules:
+            return getattr(sys.modules[late[name]], name)
         made = {}
         exec(loads(late[name]), names, made)
         return names.setdefault(name, made[name])

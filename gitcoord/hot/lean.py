@@ -8,6 +8,7 @@ first needed: to make a class takes as long as to run a dozen functions, and whe
 
 import ast
 import marshal
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from copy import deepcopy
 from types import CodeType
@@ -18,12 +19,12 @@ Errors = dict[str, str]  # the name of an error in a module -> the module that d
 
 
 class Linked(NamedTuple):
-    """A module as a part of a group: what to hand over from modules that are there (names, or the modules themselves, by
-    their names), its own errors, still to be made, and the rest of its code."""
+    """A module as a part of a group: what to hand over from modules that are there; the modules that define the errors it names;
+    those errors, its own as code that is still to be run, others by their module; and the rest of its code."""
 
     links: Links
     homes: tuple[str, ...]
-    late: dict[str, bytes]
+    late: dict[str, bytes | str]
     code: CodeType
 
 
@@ -36,9 +37,9 @@ class Source:
         self._path = path
         self._tree = ast.parse(text, path)
         self._tree.body = _lean(self._tree.body)
-        self._linked: dict[tuple[object, ...], Linked] = {}
+        self._linked: dict[tuple[int, ...], Linked] = {}
         self._known: Errors | None = None
-        self._bound = _bound(self._tree)
+        self._bound = Counter(name for node in ast.walk(self._tree) for name in _binds(node))
         self.needs = [needed for node in self._imports() for needed in _needed(node)]
 
     def _imports(self) -> list[ast.ImportFrom]:
@@ -58,32 +59,33 @@ class Source:
             known: Errors = {"Exception": ""}
             for imported in self._imports():
                 theirs = sources[str(imported.module)].errors(sources) if imported.module in sources else {}
-                known |= {a.name: theirs[a.name] for a in imported.names if a.name in theirs and not a.asname}
+                known |= {alias.name: theirs[alias.name] for alias in imported.names if alias.name in theirs}
             # A module that finds names in a way of its own keeps its errors.
-            finds = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in self._tree.body)
-            for node in [] if finds else self._tree.body:
-                if isinstance(node, ast.ClassDef) and any(_is_one_of(base, known) for base in node.bases):
+            for node in [] if self._finds_names() else self._tree.body:
+                if isinstance(node, ast.ClassDef) and _is_plain(node) and _is_one_of(node.bases[0], known):
                     known[node.name] = self.name
             del known["Exception"]
-            self._known = known
+            # A name that means something else too, somewhere in the module, is left alone.
+            self._known = {name: home for name, home in known.items() if self._bound[name] == 1}
         return self._known
+
+    def _finds_names(self) -> bool:
+        return bool(self._bound["__getattr__"])
 
     def linked(self, there: Sequence[str], sources: "Mapping[str, Source]") -> Linked:
         """For a group that comes after the modules that are there."""
 
         def is_there(node: ast.stmt) -> bool:
-            if not _is_ours(node) or node.module not in there or any(alias.asname for alias in node.names):
+            if not _is_ours(node) or node.module not in there:
+                return False
+            if any(alias.asname or alias.name == "*" for alias in node.names):
                 return False
             return all(needed in there for needed in _needed(node) if needed in sources)
 
         taken = [node for node in self._imports() if is_there(node)]
         handed = {alias.name for node in taken for alias in node.names}
-        late = {
-            name: home
-            for name, home in self.errors(sources).items()
-            if name not in self._bound and (home == self.name or name in handed)
-        }
-        key = (*map(id, taken), *late.items())
+        late = {name: home for name, home in self.errors(sources).items() if home == self.name or name in handed}
+        key = tuple(map(id, taken))
         if key not in self._linked:
             self._linked[key] = self._link(taken, late)
         return self._linked[key]
@@ -96,7 +98,8 @@ class Source:
             return Linked(links, (), {}, self._compiled(body))
         body = [_Later(late).visit(node) for node in deepcopy(body)]
         own = [node for node in body if isinstance(node, ast.ClassDef) and late.get(node.name) == self.name]
-        made = {node.name: marshal.dumps(self._compiled([node])) for node in own}
+        made: dict[str, bytes | str] = {} if self._finds_names() else {**late}
+        made |= {node.name: marshal.dumps(self._compiled([node])) for node in own}
         rest = self._compiled([node for node in body if node not in own])
         return Linked(links, tuple(dict.fromkeys(late.values())), made, rest)
 
@@ -118,22 +121,38 @@ def _is_one_of(node: ast.expr, names: Container[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def _bound(tree: ast.Module) -> set[str]:
-    """Names that are something of their own somewhere in the module: a variable, an argument, an import within a function."""
-    top = set(tree.body)
-    return {name for node in ast.walk(tree) if node not in top for name in _binds(node)}
+def _is_plain(node: ast.ClassDef) -> bool:
+    """Is it the same whenever it is made? One base, and nothing within but functions and what is written out."""
+    if len(node.bases) != 1 or node.keywords or node.decorator_list:
+        return False
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef):
+            given = [*part.args.defaults, *filter(None, part.args.kw_defaults)]
+            if part.decorator_list or part.name == "__init_subclass__" or not all(map(_is_written_out, given)):
+                return False
+        elif not (
+            isinstance(part, (ast.Assign, ast.Expr)) and _is_written_out(part.value) or isinstance(part, ast.Pass)
+        ):
+            return False
+    return True
+
+
+def _is_written_out(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or isinstance(node, ast.Tuple) and all(map(_is_written_out, node.elts))
 
 
 def _binds(node: ast.AST) -> list[str]:
+    """The names that this becomes, in whatever function."""
     if isinstance(node, ast.Name):
         return [] if isinstance(node.ctx, ast.Load) else [node.id]
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return [alias.asname or alias.name for alias in node.names]
     if isinstance(node, ast.arg):
         return [node.arg]
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-        return [node.name or ""]
-    return []
+    if isinstance(node, ast.MatchMapping):
+        return [node.rest or ""]
+    named = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+    return [node.name or ""] if isinstance(node, named) else []
 
 
 def _is_ours(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:

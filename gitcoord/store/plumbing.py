@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gitcoord.store.objects import LooseObjects
     from gitcoord.store.repo import Repo
 
-_COPIES = 16
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
 # git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
 # Nor does git look whether there is a branch called like an id, for a warning that nobody would see: `ahead` relies on that.
@@ -98,14 +97,14 @@ class PlumbingStore(PlumbingReader):
 
     def flush(self) -> None:
         if self._objects is not None:
-            self._add_copies(self._objects)
             self._objects.flush()
+            self._keep_copies(self._objects)
 
-    def _add_copies(self, objects: "LooseObjects") -> None:
-        # What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
-        for found in self._asked_for[:_COPIES]:
-            objects.write(found.kind, found.data)
-        self._asked_for.clear()
+    def _keep_copies(self, objects: "LooseObjects") -> None:
+        """What every command reads and few change: loose copies spare the next ones a git, until gc drops them."""
+        if self._asked_for:
+            copies, self._asked_for = self._asked_for, {}
+            objects.keep(copies.values())
 
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)
@@ -120,7 +119,6 @@ class PlumbingStore(PlumbingReader):
             note = notes.note(child.pid, refs, deletes=any(isinstance(op, Delete) for op in operations))
         except OSError as error:
             raise StoreError(f"cannot note whose locks these will be: {error.strerror}") from None
-        self._add_copies(objects)
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare"]
         try:
             if objects.log():
@@ -155,6 +153,7 @@ class PlumbingStore(PlumbingReader):
             except OSError as error:
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
             self._drop_logs(objects)
+        self._keep_copies(objects)
 
     def _drop_logs(self, objects: "LooseObjects") -> None:
         """Remove full redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""

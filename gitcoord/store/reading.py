@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
 _FEW = 64
 _SMALL = 4000
+_COPIES = 16
 
 
 class PlumbingReader:
@@ -34,7 +35,7 @@ class PlumbingReader:
         self._cat: Child | None = None
         self._packed: tuple[int, ...] = ()
         self._loose: Loose | None = None
-        self._asked_for: list[Object] = []  # small files and directories that only git could read
+        self._asked_for: dict[Oid, Object] = {}  # the last small files and directories that only git could read
 
     def mend(self, *, own: bool = False) -> bool:
         """Whoever only reads has nothing to put back."""
@@ -90,12 +91,18 @@ class PlumbingReader:
         wanted = lacking if oids is not None else names
         answers = self._read([*wanted, *ahead])
         self._loose.keep(answers)
-        self._asked_for += [
-            obj for obj in answers if obj is not None and obj.kind in ("blob", "tree") and len(obj.data) <= _SMALL
-        ]
+        self._remember(answers)
         if oids is None:
             return answers[: len(names)]
         return [None if oid is None else obj or answers[lacking.index(oid)] for oid, obj in zip(oids, found)]
+
+    def _remember(self, answers: "list[Object | None]") -> None:
+        for found in answers:
+            if found is not None and found.kind in ("blob", "tree") and len(found.data) <= _SMALL:
+                self._asked_for.pop(found.oid, None)
+                self._asked_for[found.oid] = found
+        while len(self._asked_for) > _COPIES:
+            del self._asked_for[next(iter(self._asked_for))]
 
     def _read(self, names: "Sequence[str]") -> "list[Object | None]":
         found = [self._object(child) for child in self._asked("contents", names)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,22 @@ def _group(**texts: str) -> dict[str, Any]:
     exec(BOOT.partition("\nready = ")[0], boot)
     boot["part"] = lambda where: rows
     boot["preload"]("x")
-    return {name.rpartition(".")[2]: vars(sys.modules.pop(name)) for name in texts}
+    return {name.rpartition(".")[2]: vars(sys.modules[name]) for name in texts}
+
+
+@pytest.fixture(autouse=True)
+def no_modules_stay() -> Iterator[None]:
+    yield
+    for name in [name for name in sys.modules if name.startswith("gitcoord_x")]:
+        del sys.modules[name]
+
+
+def _call(text: str, **texts: str) -> str:
+    """What `f`, of a module that belongs to no group, gives: the name of a class."""
+    _group(**texts)
+    names: dict[str, Any] = {}
+    exec(text, names)
+    return str(names["f"]().__name__)
 
 
 def test_errors_are_made_when_they_are_first_needed() -> None:
@@ -183,15 +199,81 @@ def test_errors_are_made_when_they_are_first_needed() -> None:
     assert type(error).__mro__[1] is names["errors"]["Broken"]
 
 
-def test_an_error_is_handed_over_where_its_name_means_something_else_somewhere() -> None:
-    use = "from gitcoord_x.errors import Broken\ndef f(Broken):\n    return Broken\ndef g():\n    return Broken\n"
-    names = _group(errors=_ERRORS, use=use)
-    assert names["use"]["f"](1) == 1 and names["use"]["g"]() is names["errors"]["Broken"]
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("def f(Broken):\n    return Broken\n", "f(1)"),
+        ("def f():\n    Broken = 1\n    return Broken\n", "f()"),
+        ("def f():\n    from posix import O_WRONLY as Broken\n    return Broken\n", "f()"),
+        ("def f():\n    def Broken():\n        return 1\n    return Broken()\n", "f()"),
+        ("def f():\n    class Broken:\n        one = 1\n    return Broken.one\n", "f()"),
+        ("def f():\n    try:\n        {}[1]\n    except KeyError as Broken:\n        return Broken.args[0]\n", "f()"),
+        ("def f():\n    match 1:\n        case Broken:\n            return Broken\n", "f()"),
+        ("def f():\n    match {2: 1}:\n        case {**Broken}:\n            return Broken[2]\n", "f()"),
+        ("def f():\n    match [1]:\n        case [*Broken]:\n            return Broken[0]\n", "f()"),
+        ("def f():\n    return [Broken for Broken in (1,)][0]\n", "f()"),
+        ("Broken = 1\n", "Broken"),
+        ("def Broken():\n    return 1\n", "Broken()"),
+        ("class Broken:\n    one = 1\n", "Broken.one"),
+    ],
+)
+def test_a_name_that_means_something_else_somewhere_is_left_alone(more: str, said: str) -> None:
+    names = _group(
+        errors=_ERRORS, use="from gitcoord_x.errors import Broken, Torn\n" + more + "def g():\n    return Torn\n"
+    )
+    assert eval(said, names["use"]) == 1
+    assert names["use"]["g"]() is names["errors"]["Torn"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n = 1\nclass Odd(Exception):\n    code = n\nn = 2\n",
+        "n = 1\nclass Odd(Exception):\n    def __init__(self, code=n):\n        self.code = code\nn = 2\nOdd.code = 1\n",
+        "class Odd(Exception):\n    code = 1\nclass Odd(Odd):\n    pass\n",
+        "class Odd(ValueError, Exception):\n    code = 1\n",
+        "class Odd(Exception):\n    if True:\n        code = 1\n",
+        "if True:\n    def __getattr__(name):\n        raise AttributeError(name)\nclass Odd(Exception):\n    code = 1\n",
+        "def later(name):\n    raise AttributeError(name)\n__getattr__ = later\nclass Odd(Exception):\n    code = 1\n",
+        "class Base(Exception):\n    def __init_subclass__(cls):\n        cls.code = 1\nclass Odd(Base):\n    pass\n",
+    ],
+)
+def test_an_error_that_is_not_the_same_whenever_it_is_made_is_made_at_once(text: str) -> None:
+    names = _group(odd=text, use="from gitcoord_x.odd import Odd\ndef f():\n    raise Odd()\n")
+    assert names["odd"]["Odd"].code == 1
+    with pytest.raises(names["odd"]["Odd"]):
+        names["use"]["f"]()
+
+
+def test_a_module_that_finds_names_itself_goes_on_to_do_so() -> None:
     finds = (
         "from gitcoord_x.errors import Broken\nclass Own(Broken):\n    pass\ndef __getattr__(name):\n    return name\n"
+        "def f():\n    return Broken\n"
     )
     names = _group(errors=_ERRORS, use=finds)
-    assert names["use"]["Own"].__mro__[1] is names["errors"]["Broken"] and names["use"]["__getattr__"]("x") == "x"
+    assert names["use"]["Own"].__mro__[1] is names["errors"]["Broken"] is names["use"]["f"]()
+    assert names["use"]["__getattr__"]("x") == "x"
+
+
+def test_an_error_can_be_had_from_whoever_imports_it() -> None:
+    names = _group(
+        errors=_ERRORS,
+        use="from gitcoord_x.errors import Broken\n",
+        more="from gitcoord_x.use import Broken\ndef f():\n    return Broken\n",
+    )
+    assert names["more"]["f"]() is names["errors"]["Broken"]
+    within = "def f():\n    from gitcoord_x.use import Broken\n    return Broken\n"
+    assert _call(within, errors=_ERRORS, use="from gitcoord_x.errors import Broken\n") == "Broken"
+
+
+def test_errors_of_modules_that_come_later_are_imported_as_ever() -> None:
+    late = "from gitcoord_x.later import Odd\ndef f():\n    return Odd\n"
+    source = Source("gitcoord_x.a", "x.py", late, False)
+    sources = {"gitcoord_x.later": Source("gitcoord_x.later", "x.py", "class Odd(Exception):\n    pass\n", False)}
+    linked = source.linked([], sources)
+    assert (linked.links, linked.homes, linked.late) == ((), (), {}) and "Odd" in linked.code.co_names
+    star = Source("gitcoord_x.a", "x.py", "from gitcoord_x.later import *\n", False)
+    assert star.linked(list(sources), sources).links == ()
 
 
 def test_what_a_module_does_not_have_it_does_not_make() -> None:

@@ -169,22 +169,86 @@ def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: Loose) -> None:
         packer.wait()
 
 
-def test_a_writer_leaves_what_was_packed_loose_for_the_next_command(top: Path) -> None:
+@pytest.fixture
+def packed(top: Path) -> "dict[str, str]":
+    """Everything packed: the ids of the commit, its tree, a small file, files that are just small enough and a little too large,
+    and many others."""
     (top / "file").write_text("content\n")
-    (top / "large").write_text("content\n" * 1000)
+    (top / "most").write_text("x" * 4000)
+    (top / "large").write_text("x" * 4001)
+    for number in range(40):
+        (top / f"other{number}").write_text(f"{number}\n")
     git(top, "add", "-A")
     git(top, "commit", "-q", "-m", "two")
     git(top, "gc", "-q")
-    blob, large, tree = git(top, "rev-parse", "HEAD:file", "HEAD:large", "HEAD:").decode().split()
-    repo = repo_at(top / ".git", worktree=top)
-    assert Loose(repo, 40).object(blob) is None and Loose(repo, 40).object(tree) is None
-    store = plumbing_store(repo, 40)
+    names = {
+        "commit": "HEAD",
+        "tree": "HEAD:",
+        **{file.name: f"HEAD:{file.name}" for file in top.iterdir() if file.is_file()},
+    }
+    return dict(zip(names, git(top, "rev-parse", *names.values()).decode().split()))
+
+
+def _are_loose(top: Path, packed: "dict[str, str]") -> set[str]:
+    loose = Loose(repo_at(top / ".git", worktree=top), 40)
+    return {name for name, oid in packed.items() if loose.object(oid) is not None}
+
+
+def test_a_writer_leaves_what_was_packed_loose_for_the_next_command(top: Path, packed: "dict[str, str]") -> None:
+    assert not _are_loose(top, packed)
+    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
     store.read(["refs/none"], ahead=["HEAD:file"])
-    assert store.read([blob]) == [Object(blob, "blob", b"content\n")]
-    entries = store.read([large, tree])[1]
+    assert store.read([packed["file"]]) == [Object(packed["file"], "blob", b"content\n")]
+    store.read([packed[name] for name in ("commit", "tree", "most", "large")])
+    store.write("blob", b"of an event")
+    store.flush()
+    assert _are_loose(top, packed) == {"file", "tree", "most"}
+    loose = top / ".git/objects" / packed["file"][:2] / packed["file"][2:]
+    loose.unlink()
+    store.write("blob", b"of another one")
+    store.flush()
+    store.close()
+    assert not loose.exists()  # once is enough
+
+
+def test_of_many_only_the_last_ones_are_left(top: Path, packed: "dict[str, str]") -> None:
+    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
+    others = [name for name in packed if name.startswith("other")]
+    for name in (*others, others[0]):
+        store.refresh()  # as a process that lives long does
+        store.read([packed[name]])
     store.write("blob", b"of an event")
     store.flush()
     store.close()
-    assert Loose(repo, 40).object(blob) == Object(blob, "blob", b"content\n")
-    assert entries is not None and Loose(repo, 40).object(tree) == entries
-    assert Loose(repo, 40).object(large) is None
+    assert _are_loose(top, packed) == {others[0], *others[-15:]}
+
+
+def test_whoever_only_reads_leaves_nothing(top: Path, packed: "dict[str, str]") -> None:
+    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
+    store.read([packed["file"], packed["tree"]])
+    store.flush()
+    store.close()
+    assert not _are_loose(top, packed)
+
+
+def test_a_copy_that_cannot_be_written_is_in_nobodys_way(top: Path, packed: "dict[str, str]") -> None:
+    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
+    (top / ".git/objects" / packed["tree"][:2]).symlink_to("/nowhere/at/all")
+    for number in range(2):
+        store.refresh()
+        store.read([packed["tree"]])
+        commit = store.write(
+            "commit", f"tree {packed['tree']}\nauthor a <a> 1 +0000\ncommitter a <a> {number} +0000\n\nx\n".encode()
+        )
+        if not commit.startswith(packed["tree"][:2]):
+            store.swap([Create(f"refs/claims/path/a{number}/@x", commit)])
+            assert store.resolve([f"refs/claims/path/a{number}/@x"]) == [commit]
+    store.close()
+
+
+def test_packed_refs_of_any_size_are_read_to_their_end(top: Path, loose: Loose) -> None:
+    lines = "".join(f"create refs/heads/{'long' * 20}/{number} HEAD\n" for number in range(1500))
+    git(top, "update-ref", "--stdin", data=lines.encode())
+    git(top, "pack-refs", "--all")
+    assert (top / ".git/packed-refs").stat().st_size > 1 << 17
+    assert loose.ref(f"refs/heads/{'long' * 20}/999") == _head(top)
