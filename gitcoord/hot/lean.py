@@ -61,16 +61,13 @@ class Source:
                 theirs = sources[str(imported.module)].errors(sources) if imported.module in sources else {}
                 known |= {alias.name: theirs[alias.name] for alias in imported.names if alias.name in theirs}
             # A module that finds names in a way of its own keeps its errors.
-            for node in [] if self._finds_names() else self._tree.body:
+            for node in [] if self._bound["__getattr__"] else self._tree.body:
                 if isinstance(node, ast.ClassDef) and _is_plain(node) and _is_one_of(node.bases[0], known):
                     known[node.name] = self.name
             del known["Exception"]
             # A name that means something else too, somewhere in the module, is left alone.
             self._known = {name: home for name, home in known.items() if self._bound[name] == 1}
         return self._known
-
-    def _finds_names(self) -> bool:
-        return bool(self._bound["__getattr__"])
 
     def linked(self, there: Sequence[str], sources: "Mapping[str, Source]") -> Linked:
         """For a group that comes after the modules that are there."""
@@ -98,10 +95,9 @@ class Source:
             return Linked(links, (), {}, self._compiled(body))
         body = [_Later(late).visit(node) for node in deepcopy(body)]
         own = [node for node in body if isinstance(node, ast.ClassDef) and late.get(node.name) == self.name]
-        made: dict[str, bytes | str] = {} if self._finds_names() else {**late}
-        made |= {node.name: marshal.dumps(self._compiled([node])) for node in own}
+        made = {node.name: marshal.dumps(self._compiled([node])) for node in own}
         rest = self._compiled([node for node in body if node not in own])
-        return Linked(links, tuple(dict.fromkeys(late.values())), made, rest)
+        return Linked(links, tuple(dict.fromkeys(late.values())), {**late, **made}, rest)
 
 
 class _Later(ast.NodeTransformer):

@@ -13,7 +13,8 @@ import pytest
 
 from gitcoord.hot.bundle import BOOT, GROUPS, HEAD, SHIM, build
 from gitcoord.hot.lean import Source
-from tests.support import ROOT
+from tests.cli.support import World
+from tests.support import ROOT, GitRepo
 
 # Prints every module of gitcoord that is loaded: its names, and the fields and defaults of its named tuples.
 _DUMP = """
@@ -53,14 +54,28 @@ def _loaded(bundle: Path, *groups: str) -> dict[str, Any]:
     return found
 
 
-def test_groups_are_what_their_sources_are(bundle: Path) -> None:
+def test_groups_are_what_their_sources_are(bundle: Path, git_repo: GitRepo) -> None:
     """One test for all of it, since making the file takes longer than all the rest."""
+    _an_everyday_claim_needs_no_more_than_its_group(bundle, World(Path(git_repo.workspace)).init())
     for group in GROUPS:
         if group not in ("start", "remote"):
             _is_what_its_sources_are(bundle, group)
     assert "gitcoord.app.remote" in _loaded(bundle, "taking", "remote")
     assert "gitcoord.core.shell.run" in _loaded(bundle, "guard", "shell")
     _finds_the_rest_one_by_one(bundle)
+
+
+def _an_everyday_claim_needs_no_more_than_its_group(bundle: Path, world: World) -> None:
+    """Claims and releases follow each other: nothing of the other kind is looked for one by one."""
+    program = (bundle / "shim").read_text() + (
+        "import sys\nfrom gitcoord.hot.main import main\n"
+        "code = main(sys.argv[1:])\nsys.exit(code or 7 * (sys.meta_path[0].table is not None))\n"
+    )
+    quick = [sys.executable, "-IS", "-c", program]
+    world.take("src/a.py")  # which opens a session
+    world.free()
+    for words in (("src/a.py",), ("src/b.py",), ("release", "src/b.py"), ("release", "src/a.py"), ("src/b.py",)):
+        assert world.run(quick, words, "alice").code == 0, words
 
 
 def _is_what_its_sources_are(bundle: Path, group: str) -> None:
