@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _COURTESY_MS = 20_000
 _MOST = 8
 _STREAK = 3
+_LONGEST_STREAK = 48
 
 
 class _Turn(NamedTuple):
@@ -20,6 +21,7 @@ class _Turn(NamedTuple):
     others: int = 0  # seem to push
     won: int = 0  # in a row
     until: int = 0  # others go first, on this boot's clock
+    streak: int = _STREAK  # who wins so often in a row lets others go
     head: str = "-"  # the ledger when this clone last landed
 
 
@@ -28,8 +30,8 @@ def _turn(ctx: "Context") -> _Turn:
     words = rest.split()
     if boot != ctx.host.boot or len(words) != len(_Turn()) or not all(word.isdecimal() for word in words[:-1]):
         return _Turn()
-    lost, others, won, until = map(int, words[:-1])
-    return _Turn(lost, others, won, until, words[-1])
+    lost, others, won, until, streak = map(int, words[:-1])
+    return _Turn(lost, others, won, until, streak, words[-1])
 
 
 def _keep(ctx: "Context", turn: _Turn) -> None:
@@ -47,10 +49,13 @@ def let_others_go(ctx: "Context") -> bool:
         return False
     ctx.host.pause(wait / 1000)
     look_once(ctx, turn.until)
-    now = _turn(ctx)
-    if now == turn:
-        unused = not turn.lost and turn.head == ctx.store.target(LEDGER)
-        _keep(ctx, turn._replace(until=0, others=max(0, turn.others - 1) if unused else turn.others))
+    if _turn(ctx) == turn:
+        now = turn._replace(until=0)
+        if not turn.lost and turn.head == ctx.store.target(LEDGER):
+            now = now._replace(others=max(0, turn.others - 1), streak=min(2 * turn.streak, _LONGEST_STREAK))
+        elif not turn.lost:
+            now = now._replace(streak=_STREAK)
+        _keep(ctx, now)
     return True
 
 
@@ -58,7 +63,8 @@ def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
     """Having lost so often tells how many others push: each of them gets a turn when this machine has landed.
 
     Whoever has landed would win again and again, knowing first what is there; and whoever is slow would never be heard of, so
-    who wins thrice in a row waits a little too where others are about. A wait that nobody used is shorter the next time.
+    who wins thrice in a row waits a little too where others are about. A wait that nobody used is shorter the next time, and such
+    waits come more and more seldom: most of those who are about only beat.
     """
     before = _turn(ctx)
     if kind == LOST:
@@ -71,9 +77,10 @@ def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
         strangers, others = _strangers(ctx), before.others
         won = before.won + 1 if strangers else 0
         wait = 2 * others * took
-        if won >= _STREAK:
+        if won >= before.streak:
             won, wait = 0, max(wait, _STREAK * took) if _are_about(ctx, strangers) else wait
-        now = _Turn(0, others, won, ctx.host.mono() + min(wait, _COURTESY_MS) if wait else 0, head if wait else "-")
+        until = ctx.host.mono() + min(wait, _COURTESY_MS) if wait else 0
+        now = _Turn(0, others, won, until, before.streak, head if wait else "-")
         if now != before:
             _keep(ctx, now)
 

@@ -48,6 +48,7 @@ class PlumbingStore(PlumbingReader):
         self._writing: Callable[[], tuple[LooseObjects, LockNotes]] | None = None
         self._objects: LooseObjects | None = None
         self._notes: LockNotes | None = None
+        self._trees: list[bytes] = []  # written since git was asked for something
 
     def open(self, *, writing: bool) -> None:
         """Start what will be needed for sure now, so that it gets ready while this process imports the rest."""
@@ -93,6 +94,8 @@ class PlumbingStore(PlumbingReader):
         return mended
 
     def write(self, kind: str, data: bytes) -> Oid:
+        if kind == "tree" and self._asked_for:
+            self._trees.append(data)
         return self._write_parts()[0].write(kind, data)
 
     def flush(self) -> None:
@@ -101,10 +104,21 @@ class PlumbingStore(PlumbingReader):
             self._keep_copies(self._objects)
 
     def _keep_copies(self, objects: "LooseObjects") -> None:
-        """What every command reads and few change: loose copies spare the next ones a git, until gc drops them."""
-        if self._asked_for:
-            copies, self._asked_for = self._asked_for, {}
-            objects.keep(copies.values())
+        """What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
+
+        Of directories only those that are still a part of what was written since, or of what is kept: the others were changed.
+        """
+        if not self._asked_for:
+            return
+        asked, trees = self._asked_for, self._trees
+        self._asked_for, self._trees = {}, []
+        kept = [found for found in asked.values() if found.kind != "tree"]
+        rest = [found for found in asked.values() if found.kind == "tree"]
+        while found := next((one for one in rest if any(bytes.fromhex(one.oid) in tree for tree in trees)), None):
+            rest.remove(found)
+            kept.append(found)
+            trees.append(found.data)
+        objects.keep(kept)
 
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)

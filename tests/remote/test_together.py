@@ -319,10 +319,10 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
     ctx = memory_ledger(tmp_path, host)
     monkeypatch.setattr(turns, "look_once", lambda *_: None)
 
-    def waits() -> list[int]:
+    def waits(count: int = 6, head: str = "head") -> list[int]:
         found = []
-        for _ in range(6):
-            note_turn(ctx, LANDED, 100, "head")
+        for _ in range(count):
+            note_turn(ctx, LANDED, 100, head)
             began = host.mono()
             let_others_go(ctx)
             found.append(host.mono() - began)
@@ -339,3 +339,10 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
     assert waits() == [0] * 6, "one that was seen and has no session any more"
     start(ctx, Actor("bob"))
     assert waits() == [0, 0, 300] * 2
+    ours = ctx.store.target(LEDGER) or ""
+    found = waits(3 + 6 + 12 + 24 + 48 + 48, ours)
+    seldom = [n + 1 for n, wait in enumerate(found) if wait]
+    assert seldom == [3, 9, 21, 45, 93, 141] and set(found) == {0, 300}, "nobody used it: most only beat"
+    note_turn(ctx, LOST, 100)
+    assert waits(6, ours) == [0, 0, 300, 0, 0, 0], "somebody does push"
+    assert waits() == [0, 0, 300] * 2, "and used the next wait, after six"

@@ -13,6 +13,7 @@ from gitcoord.store.interface import Create, Object
 from gitcoord.store.loose import Loose
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.reading import UNSURE
+from gitcoord.store.tree import Entry, encode_tree
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 REF = "refs/claims/path/a/@x"
@@ -176,6 +177,8 @@ def packed(top: Path) -> "dict[str, str]":
     (top / "file").write_text("content\n")
     (top / "most").write_text("x" * 4000)
     (top / "large").write_text("x" * 4001)
+    (top / "below").mkdir()
+    (top / "below/file").write_text("x\n")
     for number in range(40):
         (top / f"other{number}").write_text(f"{number}\n")
     git(top, "add", "-A")
@@ -184,6 +187,7 @@ def packed(top: Path) -> "dict[str, str]":
     names = {
         "commit": "HEAD",
         "tree": "HEAD:",
+        "below": "HEAD:below",
         **{file.name: f"HEAD:{file.name}" for file in top.iterdir() if file.is_file()},
     }
     return dict(zip(names, git(top, "rev-parse", *names.values()).decode().split()))
@@ -194,18 +198,29 @@ def _are_loose(top: Path, packed: "dict[str, str]") -> set[str]:
     return {name for name, oid in packed.items() if loose.object(oid) is not None}
 
 
+def _write_tree(store: PlumbingStore, packed: "dict[str, str]", *names: str) -> None:
+    """As an event does: a tree that has all these in it."""
+    modes = {"tree": "40000", "commit": "160000"}
+    store.write("tree", encode_tree({name: Entry(modes.get(name, "100644"), packed[name]) for name in names}))
+
+
 def test_a_writer_leaves_what_was_packed_loose_for_the_next_command(top: Path, packed: "dict[str, str]") -> None:
     assert not _are_loose(top, packed)
     store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
     store.read(["refs/none"], ahead=["HEAD:file"])
     assert store.read([packed["file"]]) == [Object(packed["file"], "blob", b"content\n")]
     store.read([packed[name] for name in ("commit", "tree", "most", "large")])
-    store.write("blob", b"of an event")
+    _write_tree(store, packed, "commit", "file", "most", "large")
     store.flush()
-    assert _are_loose(top, packed) == {"file", "tree", "most"}
-    loose = top / ".git/objects" / packed["file"][:2] / packed["file"][2:]
+    assert _are_loose(top, packed) == {"file", "most"}  # the tree was changed
+    store.refresh()
+    store.read([packed[name] for name in ("tree", "below")])
+    _write_tree(store, packed, "tree")
+    store.flush()
+    assert _are_loose(top, packed) == {"file", "most", "tree", "below"}  # which lies in it
+    loose = top / ".git/objects" / packed["tree"][:2] / packed["tree"][2:]
     loose.unlink()
-    store.write("blob", b"of another one")
+    _write_tree(store, packed, "tree", "file")
     store.flush()
     store.close()
     assert not loose.exists()  # once is enough
@@ -217,7 +232,7 @@ def test_of_many_only_the_last_ones_are_left(top: Path, packed: "dict[str, str]"
     for name in (*others, others[-16], "file"):
         store.refresh()  # as a process that lives long does
         store.read([packed[name]])
-    store.write("blob", b"of an event")
+    _write_tree(store, packed, *others, "file")
     store.flush()
     store.close()
     assert _are_loose(top, packed) == {"file", others[-16], *others[-14:]}
@@ -237,6 +252,7 @@ def test_a_copy_that_cannot_be_written_is_in_nobodys_way(top: Path, packed: "dic
     for number in range(2):
         store.refresh()
         store.read([packed["tree"]])
+        _write_tree(store, packed, "tree", f"other{number}")
         commit = store.write(
             "commit", f"tree {packed['tree']}\nauthor a <a> 1 +0000\ncommitter a <a> {number} +0000\n\nx\n".encode()
         )
