@@ -37,7 +37,7 @@ class Opening:
             self._repo = discover(environ)
             self._config = SettingsReader(self._repo, environ)
             self._store = PlumbingStore(self._repo)
-            self._store.open(writing=self._writes)
+            self._store.open(writing=self._writes, anywhere=group == "taking")
             if self._writes and tells:
                 self._dial(environ)
         except GitcoordError as error:

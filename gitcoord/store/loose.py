@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LINKS = 5
 _LIMIT = 1 << 20
 _PART = 1 << 16
+_LINES = 1 << 13
 _KEPT = 1000
 
 
@@ -92,9 +93,11 @@ class Loose:
         if not now:
             return None
         if now != self._packed[0]:
-            self._packed = now, _whole(path)
-        data, line = self._packed[1], b" " + name.encode("utf-8", "surrogateescape") + b"\n"
-        end = data.find(line)
+            self._packed = now, _part(path, b"")
+        data, word = self._packed[1], name.encode("utf-8", "surrogateescape")
+        if len(data) >= _PART:
+            data = _part(path, word)
+        end = data.find(b" " + word + b"\n")
         return data[end - self._length : end].decode("ascii", "replace") if end >= 0 else None
 
     def object(self, oid: "Oid") -> "Object | None":
@@ -120,15 +123,37 @@ class Loose:
         return Object(oid, kind, data) if framed(kind, data) == raw else None
 
 
-def _whole(path: str) -> bytes:
-    parts = []
+def _part(path: str, name: bytes) -> bytes:
+    """The lines of packed-refs among which this ref must be: all of a small file, few of a large one that is sorted."""
     try:
         fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-        try:
-            while part := posix.read(fd, _PART):
-                parts.append(part)
-        finally:
-            posix.close(fd)
     except FileNotFoundError:
-        pass  # `git pack-refs` or a deletion is at work; what was there is loose or gone
-    return b"".join(parts)
+        return b""  # `git pack-refs` or a deletion is at work; what was there is loose or gone
+    try:
+        begin = posix.read(fd, _PART)
+        if len(begin) < _PART or not name:
+            return begin
+        size = posix.fstat(fd).st_size
+        low, high = _between(fd, name, size) if b" sorted" in begin.partition(b"\n")[0] else (0, size)
+        return posix.pread(fd, high - low, low)
+    finally:
+        posix.close(fd)
+
+
+def _between(fd: int, name: bytes, size: int) -> "tuple[int, int]":
+    """Halve the lines until few are left. `low` and `high` are where lines begin, or the ends of the file."""
+    low, high = 0, size
+    while high - low > _LINES:
+        middle = (low + high) // 2
+        data = posix.pread(fd, _LINES, middle)
+        start = data.find(b"\n") + 1
+        while data[start : start + 1] == b"^":  # what the tag before it leads to
+            start = data.find(b"\n", start) + 1
+        end = data.find(b"\n", start)
+        if not start or end < 0 or middle + start >= high:
+            break
+        if data[start:end].partition(b" ")[2] <= name:
+            low = middle + start
+        else:
+            high = middle + start
+    return low, high

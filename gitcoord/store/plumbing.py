@@ -8,7 +8,16 @@ import posix
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName, shell_word
-from gitcoord.store.files import flush_file, free_name, is_directory, list_files, make_directory
+from gitcoord.store.files import (
+    append_file,
+    exists,
+    flush_file,
+    free_name,
+    is_directory,
+    list_files,
+    make_directory,
+    remove_file,
+)
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify
 from gitcoord.store.process import Child
 from gitcoord.store.reading import PlumbingReader
@@ -49,11 +58,20 @@ class PlumbingStore(PlumbingReader):
         self._objects: LooseObjects | None = None
         self._notes: LockNotes | None = None
         self._trees: list[bytes] = []  # written since git was asked for something
+        self._sign = f"{repo.scratch}/packed"
+        self._signs = False
 
-    def open(self, *, writing: bool) -> None:
-        """Start what will be needed for sure now, so that it gets ready while this process imports the rest."""
+    def open(self, *, writing: bool, anywhere: bool = False) -> None:
+        """Start what will be needed now, so that it gets ready while this process imports the rest.
+
+        `anywhere`: it reads directories that nobody may have touched for long. In a large ledger most of them are packed, and a git
+        that starts only when it is asked is waited for; so whoever had to ask leaves a sign for the next one.
+        """
         if writing:
             self._writer()
+        self._signs = anywhere
+        if anywhere and exists(self._sign):
+            self._reader()
 
     def configure(
         self,
@@ -167,7 +185,19 @@ class PlumbingStore(PlumbingReader):
             except OSError as error:
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
             self._drop_logs(objects)
+        self._leave_sign()
         self._keep_copies(objects)
+
+    def _leave_sign(self) -> None:
+        if self._signs and self._was_asked != exists(self._sign):
+            try:
+                if self._was_asked:
+                    append_file(self._sign, b"")
+                else:
+                    remove_file(self._sign)
+            except OSError:
+                pass  # for speed only
+        self._was_asked = False
 
     def _drop_logs(self, objects: "LooseObjects") -> None:
         """Remove full redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""

@@ -35,6 +35,7 @@ class PlumbingReader:
         self._cat: Child | None = None
         self._packed: tuple[int, ...] = ()
         self._loose: Loose | None = None
+        self._was_asked = False  # git, for anything that does not lie loose
         self._asked_for: dict[Oid, Object] = {}  # the last small files and directories that only git could read
 
     def mend(self, *, own: bool = False) -> bool:
@@ -154,6 +155,7 @@ class PlumbingReader:
         if any("\n" in name or "\0" in name for name in names):
             raise StoreError("a name that is to be read holds a line end")
         child = self._reader()
+        self._was_asked = True
         lines = [f"{verb} {name}\n" for name in names]
         child.send(("".join(lines) + "flush\n").encode("utf-8", "surrogateescape"))
         return [child] * len(names)

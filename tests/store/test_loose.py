@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -262,9 +263,34 @@ def test_a_copy_that_cannot_be_written_is_in_nobodys_way(top: Path, packed: "dic
     store.close()
 
 
-def test_packed_refs_of_any_size_are_read_to_their_end(top: Path, loose: Loose) -> None:
-    lines = "".join(f"create refs/heads/{'long' * 20}/{number} HEAD\n" for number in range(1500))
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_packed_refs_of_any_size_give_what_git_finds(top: Path, loose: Loose, is_sorted: bool) -> None:
+    """Names of all lengths, some before the first and behind the last; annotated tags, which have a second line."""
+    rows = random.Random(4)
+    names = {f"refs/{rows.choice('az')}/{'x' * rows.randrange(1, 200)}{rows.randrange(10**9)}" for _ in range(3000)}
+    names |= {f"refs/long/{'/'.join('y' * 200 for _ in range(rows.randrange(1, 15)))}/{n}" for n in range(40)}
+    ids = [git(top, "commit-tree", "HEAD^{tree}", "-m", str(n)).decode().strip() for n in range(3)]
+    lines = "".join(f"create {name} {rows.choice(ids)}\n" for name in sorted(names))
     git(top, "update-ref", "--stdin", data=lines.encode())
+    for n in range(30):
+        git(top, "tag", "-a", "-m", "x", f"t{rows.randrange(10**9)}{n}")
     git(top, "pack-refs", "--all")
-    assert (top / ".git/packed-refs").stat().st_size > 1 << 17
-    assert loose.ref(f"refs/heads/{'long' * 20}/999") == _head(top)
+    packed = top / ".git/packed-refs"
+    head, _, rest = packed.read_bytes().partition(b"\n")
+    assert b" sorted" in head and len(rest) > 1 << 18
+    if not is_sorted:
+        packed.write_bytes(head.replace(b" sorted", b"") + b"\n" + rest)
+    told = git(top, "for-each-ref", "--format=%(refname) %(objectname)").decode().splitlines()
+    there = dict(line.split(" ") for line in told)
+    assert len(there) > 3000
+    assert {name: loose.ref(name) for name in there} == there
+    for name in (
+        "refs/a",
+        "refs/a/",
+        "refs/aa",
+        "refs/zzz",
+        "refs/0",
+        "z",
+        *(name[:-1] for name in sorted(names)[::50]),
+    ):
+        assert loose.ref(name) == there.get(name), name
