@@ -147,7 +147,7 @@ def _between(fd: int, name: bytes, size: int) -> "tuple[int, int]":
         middle = (low + high) // 2
         data = posix.pread(fd, _LINES, middle)
         start = data.find(b"\n") + 1
-        while data[start : start + 1] == b"^":  # what the tag before it leads to
+        while start and data[start : start + 1] == b"^":  # what the tag before it leads to
             start = data.find(b"\n", start) + 1
         end = data.find(b"\n", start)
         if not start or end < 0 or middle + start >= high:

@@ -294,3 +294,10 @@ def test_packed_refs_of_any_size_give_what_git_finds(top: Path, loose: Loose, is
         *(name[:-1] for name in sorted(names)[::50]),
     ):
         assert loose.ref(name) == there.get(name), name
+
+
+@pytest.mark.parametrize("line", [b"^" * 5000 + b"\n^" + b"^" * 5000, b"^\n", b"x" * 9000 + b"\n", b"\n", b" ", b"\0"])
+def test_packed_refs_that_are_none_are_searched_to_an_end(top: Path, loose: Loose, line: bytes) -> None:
+    head = b"# pack-refs with: peeled fully-peeled sorted \n"
+    (top / ".git/packed-refs").write_bytes(head + line * (200_000 // len(line)))
+    assert loose.ref("refs/heads/nowhere") is None
