@@ -11,12 +11,14 @@ Oid = str
 RefName = str
 
 LEDGER = "refs/heads/gitcoord"
-TIP = "refs/gitcoord/tip"
-SESSIONS = "refs/gitcoord/sessions/"
+PRIVATE = "refs/gitcoord/"  # what is gitcoord's own, besides the ledger and claims
+TIP = PRIVATE + "tip"
+SESSIONS = PRIVATE + "sessions/"
 CLAIMS = "refs/claims/"
 CONFIG = ".gitcoord/config"  # the project's settings, in its tree
 RULES = ".gitcoord/rules.md"  # and its written rules
-LOST = "refs/gitcoord/lost/"
+LOST = PRIVATE + "lost/"
+PROBE = PRIVATE + "probe/"
 
 PATH, RESOURCE = "path", "resource"
 ROOT = "."

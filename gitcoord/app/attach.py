@@ -4,7 +4,7 @@ Nothing is noted in this clone before the remote has said yes: a failure leaves 
 """
 
 from gitcoord.app.context import Context
-from gitcoord.app.init import first_ledger, note, root_of
+from gitcoord.app.init import OFTEN_MOVED, first_ledger, note, root_of
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.remote_look import look, store_of
 from gitcoord.app.step import prepare
@@ -13,7 +13,7 @@ from gitcoord.core.claims import format_record
 from gitcoord.core.events import Decision
 from gitcoord.core.kinds import kind_module
 from gitcoord.errors import Refusal, Refused, StoreError, Unreachable, UsageError
-from gitcoord.names import CLAIMS, LEDGER, SESSIONS, TIP, printable, quote
+from gitcoord.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import BRANCH_SESSIONS, FAILED, HOST, LANDED, LOST, Far, Move
 from gitcoord.store.interface import Create, Delete
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
     from gitcoord.store.far import Report
     from gitcoord.store.plumbing import PlumbingStore
-
-_PROBE = "refs/gitcoord/probe/"
 
 
 class Ways(NamedTuple):
@@ -72,6 +70,7 @@ def init_remote(
         )
     ways = Ways(branches=False, atomic=True, options=False) if looks else probe(ctx, name)
     joined = _joined(ctx, near, name, ways)
+    near.make_room(OFTEN_MOVED)
     made: dict[str, object] = {}
     if found.there is None and found.local:
         _move_there(joined, ctx, actor, found.url)
@@ -171,10 +170,10 @@ def _ledger_there(ctx: "Context", name: str) -> "Oid | None":
 
 def _continues(ctx: "Context", name: str, here: "Oid") -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
-    argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{_PROBE}ledger"]
+    argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{PROBE}ledger"]
     run_bounded(argv, ctx.repo.env, 60.0)
-    code, _, _ = run(["git", "merge-base", "--is-ancestor", here, f"{_PROBE}ledger"], ctx.repo.env)
-    run(["git", "update-ref", "-d", f"{_PROBE}ledger"], ctx.repo.env)
+    code, _, _ = run(["git", "merge-base", "--is-ancestor", here, f"{PROBE}ledger"], ctx.repo.env)
+    run(["git", "update-ref", "-d", f"{PROBE}ledger"], ctx.repo.env)
     return not code
 
 
@@ -191,7 +190,7 @@ def probe(ctx: "Context", name: str) -> Ways:
     oid = near.write("blob", b"gitcoord asks what this host takes\n")
     near.flush()
     ways = Ways(branches=False, atomic=True, options=True)
-    ref = _PROBE + ctx.host.random()[:12]
+    ref = PROBE + ctx.host.random()[:12]
     for _ in range(4):
         far = _Probing(ctx.repo.env, name, atomic=ways.atomic)
         options = ("gitcoord-probe",) if ways.options else ()  # names nobody: some accounts stand for few agents

@@ -11,7 +11,7 @@ from gitcoord.core.deploys import Staleness, Target, first, resource_of, targets
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.state import Policy
 from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised, Unreachable, UsageError
-from gitcoord.names import encode, printable, quote, shell_word
+from gitcoord.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.store.files import read_file
 from gitcoord.store.interface import move
 from gitcoord.store.process import run
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State, View
 
 _TRIES = 10
-DEPLOYED = "refs/gitcoord/deployed/"
+DEPLOYED = PRIVATE + "deployed/"
 
 
 def git(ctx: "Context", *words: str, data: bytes = b"", network: bool = False) -> "tuple[int, bytes, str]":

@@ -9,7 +9,7 @@ from gitcoord.core.deploys import match, targets
 from gitcoord.core.judge import Step, Verdict
 from gitcoord.core.policy import ENFORCE, parse_policy
 from gitcoord.errors import CouldNotJudge
-from gitcoord.names import CLAIMS, LEDGER, TIP
+from gitcoord.names import CLAIMS, LEDGER, PRIVATE, TIP
 from gitcoord.store.files import read_file
 from gitcoord.store.process import run
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gitcoord.core.deploys import Target
 
-_PRIVATE = (LEDGER, CLAIMS, "refs/gitcoord/")
+_PRIVATE = (LEDGER, CLAIMS, PRIVATE)
 
 
 class Gate(Judging):

@@ -9,7 +9,7 @@ from gitcoord.core.events import effects
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
-from gitcoord.names import LEDGER, TIP, quote
+from gitcoord.names import CLAIMS, LEDGER, PRIVATE, TIP, quote
 from gitcoord.store.interface import Create, SwapFailed
 from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.core.sessions import Actor
+
+OFTEN_MOVED = (CLAIMS, PRIVATE)
 
 
 def init(
@@ -30,6 +32,7 @@ def init(
     if found[1] is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
     require_room(ctx, adopt=adopt)
+    ctx.store.make_room(OFTEN_MOVED)
     return first_ledger(ctx, actor, sync=sync, fold=fold, authority=ctx.authority())
 
 

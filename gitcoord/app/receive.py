@@ -9,7 +9,7 @@ from gitcoord.app.limits import read_limits
 from gitcoord.app.receive_ledger import LedgerPush
 from gitcoord.app.receive_refs import Sessions, judge_claims
 from gitcoord.errors import Refusal, Refused, TimedOut
-from gitcoord.names import CLAIMS, LEDGER, SESSIONS, printable
+from gitcoord.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printable
 from gitcoord.store.files import write_file
 from gitcoord.store.inflight import EVERYTHING, NOTHING, stake
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from gitcoord.core.judge import Verdict
     from gitcoord.store.inflight import Inflight, Stake
 
-PROBE = "refs/gitcoord/probe/"
 REPLACE = "refs/replace/"
-_NEVER = ("refs/gitcoord/", REPLACE, f"{LEDGER}/")  # a branch below the ledger's name would be in its way
+_NEVER = (PRIVATE, REPLACE, f"{LEDGER}/")  # a branch below the ledger's name would be in its way
 _USUAL = ("refs/heads/", "refs/tags/", "refs/notes/")
 ALLOW = "gitcoord.server.allow"
 

@@ -4,10 +4,11 @@ from gitcoord.app.hooks import removal, uninstall
 from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.look import listing
 from gitcoord.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError
-from gitcoord.names import CLAIMS, LEDGER, LOST, TIP, Oid
+from gitcoord.names import CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
 from gitcoord.record import NamedTuple
 from gitcoord.store.hookfiles import remove_tree
 from gitcoord.store.interface import Create, Delete, SwapFailed
+from gitcoord.store.objects import APART
 from gitcoord.store.process import run
 from gitcoord.store.settings import parse_settings
 
@@ -37,7 +38,7 @@ def survey(ctx: "Context", actor: "Actor | None", *, force: bool) -> Found:
     """What would go. Refused where somebody holds a live claim, unless a person insists."""
     # The head first: if the claims read next belong to a later one, the swap that expects this head fails.
     head = ctx.store.resolve([LEDGER])[0]
-    refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs("refs/gitcoord/")}
+    refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs(PRIVATE)}
     if force:
         _require_person(ctx, actor)
     elif head is not None:
@@ -107,6 +108,7 @@ def tear_down(ctx: "Context", actor: "Actor | None", stamp: str, *, force: bool)
     steps = removal(ctx)
     hooks = uninstall(ctx, steps)
     remove_tree(ctx.repo.scratch)
+    remove_tree(f"{ctx.repo.objects}/{APART}")
     return {
         "removed": bool(was_there or operations or hooks),
         "archive": archive,

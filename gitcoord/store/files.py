@@ -3,6 +3,7 @@
 import posix
 
 _FIRST = 16384
+_NO_SPACE = 28
 
 
 def read_up_to(fd: int, limit: int) -> bytes:
@@ -37,6 +38,12 @@ def read_regular(path: str, limit: int) -> bytes:
         return b""
     finally:
         posix.close(fd)
+
+
+def write_at_once(fd: int, data: bytes) -> None:
+    """In one write, or OSError: what was written of it then is the caller's to take back."""
+    if posix.write(fd, data) != len(data):
+        raise OSError(_NO_SPACE, "No space left on device")
 
 
 def write_file(path: str, data: bytes) -> None:

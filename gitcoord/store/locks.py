@@ -3,6 +3,9 @@
 git's lock files carry no owner, and an open-file check proves nothing: git closes them after `prepare`. So before each
 transaction the git process and the locks it will take are noted. A lock is removed only where a note names it and that
 very process is dead; a lock without a note is never touched, and the error names the file.
+
+The file of a note that is no longer needed is kept for the next one, under a name that is nobody's: to make a file and delete
+it for each transaction costs more than all the rest of this, where the file system does not use deleted places again at once.
 """
 
 import posix
@@ -10,7 +13,7 @@ import posix
 from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import append_file, make_directory, read_file
+from gitcoord.store.files import make_directory, read_file, remove_file, write_at_once
 from gitcoord.store.process import is_running, process_state, start_time
 
 TYPE_CHECKING = False
@@ -18,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PACKED = ("packed-refs.lock", "packed-refs.new")
+_SPARE = "spare"
+_PAGE = 4096  # so much is written in one piece, or not at all
 
 
 class Note(NamedTuple):
-    """Who was about to lock what. On disk: these words in a line, then a ref name a line."""
+    """Who was about to lock what. On disk: these words in a line, then a ref name a line, up to a NUL."""
 
     pid: int
     start: str
@@ -54,19 +59,31 @@ class LockNotes:
         data = "\n".join([" ".join(words), *locked]).encode("utf-8", "surrogateescape")
         # Not the number alone: after a reboot or a wrap another process has it, and the old note may still be needed.
         path = f"{self._directory}/{pid}-{words[1]}-{self._boot[:8]}"
+        if len(data) < _PAGE:
+            try:
+                posix.rename(f"{self._directory}/{_SPARE}", path)
+            except OSError:
+                pass  # there is none, or another was quicker
         # Written in place: whoever dies before the note is whole has locked nothing yet.
         try:
-            append_file(path, data)
+            _write(path, data)
         except FileNotFoundError:
             make_directory(self._directory)
-            append_file(path, data)
+            _write(path, data)
+        except PermissionError:  # the spare one was another user's
+            remove_file(path)
+            _write(path, data)
         return path
 
     def forget(self, path: str) -> None:
+        """Emptied before it becomes the spare one: nobody may find there what this one said, and take it for the next."""
         try:
-            posix.unlink(path)
-        except FileNotFoundError:
-            pass
+            if _empty(path):
+                posix.rename(path, f"{self._directory}/{_SPARE}")
+            else:
+                posix.unlink(path)
+        except OSError:
+            pass  # gone already; or it stays, and is one of the dead soon
 
     def recover(self, refs: "Iterable[RefName]") -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be.
@@ -98,14 +115,22 @@ class LockNotes:
             names = posix.listdir(self._directory)
         except OSError:
             return []
-        notes = []
-        for name in names:
-            path = f"{self._directory}/{name}"
-            first, *refs = read_file(path, 1 << 22).decode("utf-8", "surrogateescape").split("\n")
-            words = first.split(" ")
-            if len(words) == 4 and words[0].isdecimal():
-                notes.append((path, Note(int(words[0]), words[1], words[2], words[3], tuple(refs))))
-        return notes
+        return [(f"{self._directory}/{name}", self._read(name)) for name in names if name[:1].isdecimal()]
+
+    def _read(self, name: str) -> Note:
+        text = read_file(f"{self._directory}/{name}", 1 << 22).partition(b"\0")[0].decode("utf-8", "surrogateescape")
+        first, *refs = text.split("\n")
+        words = first.split(" ")
+        if len(words) != 4 or not words[0].isdecimal():
+            words, refs = self._named(name), []
+        return Note(int(words[0]), words[1], words[2], words[3], tuple(refs))
+
+    def _named(self, name: str) -> list[str]:
+        """Who made a note that says nothing yet, as far as its name tells; that of nobody vouches for nothing."""
+        pid, _, rest = name.partition("-")
+        start, _, boot = rest.partition("-")
+        known = pid.isdecimal() and boot == self._boot[:8]
+        return [pid, start, self._boot, _namespace() or "-"] if known else ["0", "-", "", "-"]
 
     def _remove(self, name: str, notes: "list[tuple[str, Note]]") -> None:
         lock = f"{self._common}/{name}"
@@ -155,3 +180,29 @@ class LockNotes:
             left = (ref if ref in _PACKED else f"{ref}.lock" for ref in note.refs)
             if not self._alive(note) and not any(self._exists(name) for name in left):
                 self.forget(path)
+
+
+def _write(path: str, data: bytes) -> None:
+    """Over what the file held: its rest lies after the NUL. A note of which a part is missing must not be found."""
+    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+    try:
+        write_at_once(fd, data + b"\0")
+    except OSError:
+        remove_file(path)
+        raise
+    finally:
+        posix.close(fd)
+
+
+def _empty(path: str) -> bool:
+    """Make a note say nothing; False where its file cannot be used again. It is not cut short: to fill it again would take longer."""
+    try:
+        fd = posix.open(path, posix.O_WRONLY | posix.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return posix.fstat(fd).st_size <= _PAGE and posix.write(fd, b"\0") == 1
+    except OSError:
+        return False
+    finally:
+        posix.close(fd)

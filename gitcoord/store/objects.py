@@ -6,7 +6,7 @@ from zlib import error as ZlibError
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid
-from gitcoord.store.files import flush_file, read_up_to
+from gitcoord.store.files import flush_file, read_up_to, remove_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.store.redo import Redo
 
 
+APART = "tmp_gitcoord"  # git removes such directories when they are old
 _TRIES = 100
 _LIMIT = 1 << 20
 _BLOCK = 4000
@@ -71,7 +72,7 @@ class LooseObjects:
         self._logged = False
         self._unsettled: dict[Oid, bytes] = {}  # all that the next transaction rests on, as their files hold it
         self._pending: dict[Oid, bytes] = {}  # of these, what is not in its place yet
-        self._count = 0
+        self._apart = f"{directory}/{APART}"  # where files are made before they are moved; '' for where they will be
 
     def write(self, kind: str, data: bytes) -> Oid:
         full = framed(kind, data)
@@ -155,37 +156,65 @@ class LooseObjects:
             del self._pending[oid]
 
     def _write_file(self, oid: Oid, packed: bytes) -> None:
-        self._count += 1
+        """`git gc` removes directories as empty, and with --prune=now what is just being written: then once more."""
         folder = f"{self._directory}/{oid[:2]}"
-        temporary = f"{folder}/tmp_obj_{posix.getpid()}_{self._count}"  # git's name for what it may remove later
-        fd = self._create(folder, temporary)
+        for again in range(_TRIES):
+            try:
+                if again:
+                    self._make(folder)
+                return self._try_file(oid, packed, folder)
+            except FileNotFoundError:
+                pass
+            except FileExistsError:
+                pass  # left by one that was killed and had the same number; gone now
+            except PermissionError:
+                if not self._apart:
+                    raise
+                self._apart = ""  # another user's
+        self._try_file(oid, packed, folder)
+
+    def _try_file(self, oid: Oid, packed: bytes, folder: str) -> None:
+        temporary = f"{self._apart or folder}/tmp_obj_{posix.getpid()}_{oid}"  # git's name for what it may remove later
         try:
+            fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o444)
             try:
                 view = memoryview(packed)
                 while view:
                     view = view[posix.write(fd, view) :]
             finally:
                 posix.close(fd)
-            posix.rename(temporary, self._place(oid))
+            try:
+                posix.rename(temporary, self._place(oid))
+            except FileNotFoundError:
+                self._make(folder)
+                posix.rename(temporary, self._place(oid))
         except OSError:
             _remove(temporary)
             raise
 
-    def _create(self, folder: str, temporary: str) -> int:
-        """A new file; its directory is made on the way, again and again if `git gc` removes it as empty in between."""
-        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
-        for _ in range(_TRIES):
-            try:
-                return posix.open(temporary, flags, 0o444)
-            except FileNotFoundError:
-                self._make(folder)
-        return posix.open(temporary, flags, 0o444)
-
     def _make(self, folder: str) -> None:
+        """The directories that an object needs. Its own one is made apart too: so will be what git makes in it."""
+        if not self._apart:
+            self._make_one(folder)
+            return
+        new = f"{self._apart}/{posix.getpid()}_{folder[-2:]}"
         try:
-            posix.mkdir(folder)
+            self._make_one(new)
+        except FileNotFoundError:
+            from gitcoord.store.apart import make_apart  # once in the life of a repository
+
+            make_apart(self._apart, self._make_one)
+            self._make_one(new)
+        try:
+            posix.rename(new, folder)
+        except OSError:
+            remove_directory(new)  # it is there, and not empty
+
+    def _make_one(self, path: str) -> None:
+        try:
+            posix.mkdir(path)
             if self._shared:
-                posix.chmod(folder, 0o2775)
+                posix.chmod(path, 0o2775)
         except FileExistsError:
             pass
 

@@ -230,6 +230,19 @@ class PlumbingStore(PlumbingReader):
         child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
         return Ahead(child, notes, note, operations)
 
+    def make_room(self, names: "Sequence[str]") -> None:
+        if self._loose is None:  # another ref format than files
+            return
+        from gitcoord.store.apart import make_apart
+
+        for name in names:
+            path = f"{self._repo.common_dir}/{name.rstrip('/')}"
+            try:
+                if not exists(path):
+                    make_apart(path)
+            except OSError:
+                pass  # git makes what it needs
+
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         todo, moved = list(names), []
         while todo:

@@ -11,7 +11,7 @@ Calling order: `append`, put the objects in their places, `settle`. Only then ma
 
 import posix
 
-from gitcoord.store.files import list_files, make_directory
+from gitcoord.store.files import list_files, make_directory, write_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _FULL = 1 << 18
 _MOST = 1 << 20  # more than this at a time is not written twice
-_NO_SPACE = 28
 
 
 class Redo:
@@ -42,9 +41,7 @@ class Redo:
             self._open()
         if self._fd < 0:
             return False
-        # Never in two parts: another's could come between.
-        if posix.write(self._fd, data) != len(data):
-            raise OSError(_NO_SPACE, "No space left on device")
+        write_at_once(self._fd, data)  # never in two parts: another's could come between
         return True
 
     def _open(self) -> None:

@@ -2,7 +2,8 @@
 
 One connection reads the remote's refs, compares them with what was expected, and swaps. It is opened ahead, while the
 request is decided; where nobody else moves those refs, as soon as the request before has landed. The swap itself is the
-server's git: a repository on this machine is reached through `git receive-pack` too, never by moving its refs from here.
+server's git: a repository on this machine is reached through `git receive-pack` too, never by moving its refs from here. Only its
+objects may go there straight (`straight`).
 """
 
 from _thread import start_new_thread
@@ -19,8 +20,9 @@ from dulwich.protocol import DEFAULT_GIT_PROTOCOL_VERSION_SEND, Protocol
 
 from gitcoord.names import Oid
 from gitcoord.store.connection import NAME, SILENT, Connection
-from gitcoord.store.far import LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, nothing
+from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, nothing
 from gitcoord.store.process import OURS, Child, clean_environ, run
+from gitcoord.store.straight import Straight, way_into
 
 _AFTER = 0.01  # seconds after an answer: whoever waits for it has it by then
 _CALM = 2  # so many pushes in a row met nobody: the next one will not, either
@@ -36,6 +38,7 @@ class Wire(Far):
         super().__init__(env, name, **settings)
         self._written: dict[Oid, tuple[str, bytes]] = {}
         self._client: tuple[GitClient | None, str] | None = None  # None: on this machine
+        self._straight: Straight | None = None
         self._open: Connection | None = None
         self._calm = 0  # pushes in a row that met nobody
         self._options: tuple[str, ...] = ()  # of the last one
@@ -62,7 +65,8 @@ class Wire(Far):
             own = copy(client) if client is not None else _Here(self._env, path)
             if isinstance(own, SSHGitClient):
                 _log_in(own, path)
-            self._open = Connection(own, path, options)
+            straight = self._straight.deliver if self._straight is not None else None
+            self._open = Connection(own, path, options, straight)
 
     def hang_up(self) -> None:
         self._rested()
@@ -120,8 +124,13 @@ class Wire(Far):
         report = connection.push(wanted, objects, self._seconds, meanwhile)
         self._calm = self._calm if report.kind == LANDED else 0
         self._options = options
-        if report.kind == LOST and ahead and not connection.sent:
-            # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.
+        # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.
+        old = report.kind == LOST and ahead and not connection.sent
+        # Nothing held on to what went there straight: `git gc --prune=now` may have taken it.
+        gone = report.kind in (HOST, FAILED) and self._straight is not None and self._straight.lacks(objects)
+        if gone:
+            self._straight = None
+        if old or gone:
             connection = self._connection(options)
             report = connection.push(wanted, objects, self._seconds, meanwhile) if connection is not None else report
         self._calm += report.kind == LANDED
@@ -153,9 +162,9 @@ class Wire(Far):
             if code or not url:
                 raise ValueError(self.name)
             local = url.startswith(("/", ".", "file://"))
-            self._client = (
-                (None, url.removeprefix("file://")) if local else get_transport_and_path(url, ssh_command=self._ssh())
-            )
+            path = url.removeprefix("file://")
+            self._straight = way_into(path, _theirs(self._env)) if local else None
+            self._client = (None, path) if local else get_transport_and_path(url, ssh_command=self._ssh())
         return self._client
 
     def _ssh(self) -> "str | None":
@@ -172,8 +181,7 @@ class _Here(TraditionalGitClient):
 
     def __init__(self, env: "dict[bytes, bytes]", path: str) -> None:
         super().__init__()
-        theirs = {name: value for name, value in clean_environ(env).items() if name not in OURS}
-        self._child = Child(["git", "receive-pack", path], theirs)
+        self._child = Child(["git", "receive-pack", path], _theirs(env))
         self._unsent: list[bytes] = []
 
     def _connect(self, *_: object) -> "tuple[Protocol, Callable[[], bool], None]":
@@ -193,6 +201,11 @@ class _Here(TraditionalGitClient):
     def _close(self) -> None:
         self._send()
         self._child.close()
+
+
+def _theirs(env: "dict[bytes, bytes]") -> "dict[bytes, bytes]":
+    """The environment for git in another repository than ours."""
+    return {name: value for name, value in clean_environ(env).items() if name not in OURS}
 
 
 def _log_in(client: SSHGitClient, path: str) -> None:

@@ -1,6 +1,7 @@
 """Lock files that a dead git left behind: removed where their owner was noted and is dead, never otherwise."""
 
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -216,6 +217,81 @@ def test_notes_of_the_dead_do_not_pile_up(world: World) -> None:
     assert len(os.listdir(world.git_dir / "gitcoord/locks")) < 40
 
 
+def _dead() -> int:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    return gone.pid
+
+
+def test_the_file_of_a_note_is_used_again(world: World) -> None:
+    known, directory = notes(world), world.git_dir / "gitcoord/locks"
+    first = known.note(os.getpid(), [LEDGER, "refs/heads/" + "long" * 50])
+    inode = os.stat(first).st_ino
+    known.forget(first)
+    assert os.listdir(directory) == ["spare"]
+    second = known.note(_dead(), [TIP], deletes=False)
+    assert os.listdir(directory) == [os.path.basename(second)] and os.stat(second).st_ino == inode
+    assert Path(second).read_bytes().partition(b"\0")[0].split(b"\n")[1:] == [TIP.encode()]
+    known.forget(second)
+    known.forget(second)  # harmless to repeat
+    assert os.listdir(directory) == ["spare"]
+
+
+@_only("ledger")
+def test_a_note_that_was_forgotten_vouches_for_nothing(holder: Holder) -> None:
+    """Nor does its file, under whatever name, nor what is left in it behind a shorter note."""
+    directory = holder.world.git_dir / "gitcoord/locks"
+    known, dead = notes(holder.world), _dead()
+    known.forget(known.note(dead, ["refs/heads/" + "long" * 50, *holder.refs]))
+    holder.end()
+    _stops(holder)
+    os.rename(directory / "spare", directory / f"{dead}-1-{Host().boot[:8]}")  # its taker was killed before it wrote
+    _stops(holder)
+    known.forget(known.note(dead, ["refs/heads/" + "long" * 50, *holder.refs]))
+    known.note(dead, ["refs/heads/unrelated"])
+    _stops(holder)
+
+
+@_only("claim")
+def test_a_note_of_many_refs_is_whole_and_not_used_again(holder: Holder) -> None:
+    directory = holder.world.git_dir / "gitcoord/locks"
+    known, many = notes(holder.world), [f"refs/heads/{'x' * 90}{number}" for number in range(100)]
+    (directory / "spare").unlink()
+    known.forget(known.note(os.getpid(), many))
+    assert not os.listdir(directory), "what takes several pages may be torn by a kill, with the old behind the new"
+    known.forget(known.note(os.getpid(), holder.refs))
+    known.note(holder.pid, [*many, *holder.refs])
+    assert "spare" in os.listdir(directory)
+    holder.end()
+    _works(holder)
+
+
+def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None:
+    directory, boot = world.git_dir / "gitcoord/locks", Host().boot[:8]
+    living = directory / f"{os.getpid()}-{start_time(os.getpid())}-{boot}"
+    others = [
+        directory / name for name in (f"{os.getpid()}-1-{boot}", f"{_dead()}-1-{boot}", f"{os.getpid()}-1-x", "7")
+    ]
+    for file in (living, *others):
+        file.write_bytes(b"\0refs/heads/old")
+    notes(world).sweep()
+    assert living.exists() and not any(file.exists() for file in others)
+
+
+def test_half_a_note_is_none(world: World) -> None:
+    """A full disk: what was written of it is taken back, with what the file held before."""
+    known = notes(world)
+    known.forget(known.note(os.getpid(), ["refs/heads/" + "long" * 50]))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
+    try:
+        with pytest.raises(OSError, match="No space"):
+            known.note(os.getpid(), [LEDGER])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(world.git_dir / "gitcoord/locks") == []
+
+
 def test_broken_notes_are_no_notes(world: World) -> None:
     """Scratch files may hold anything: they remove no lock and stop no command."""
     directory = world.git_dir / "gitcoord/locks"
@@ -226,6 +302,7 @@ def test_broken_notes_are_no_notes(world: World) -> None:
     ):
         (directory / str(number)).write_bytes(data)
     (directory / "a-directory").mkdir()
+    (directory / "8").mkdir()
     lock.touch()
     done = world.claim("other.txt", agent="bob")
     assert done.code == 4 and str(lock) in done.out + done.err and lock.exists()

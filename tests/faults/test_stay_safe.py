@@ -85,7 +85,7 @@ def test_a_dead_note_does_not_vouch_for_a_living_lock(world: World) -> None:
         "999999 1 another-boot -\nrefs/heads/gitcoord\npacked-refs.lock\npacked-refs.new"
     )
     world.take("src/b.py")
-    assert list(notes.iterdir()) == [], "swept before it could be believed"
+    assert os.listdir(notes) == ["spare"], "swept before it could be believed"
     world.git("pack-refs", "--all")
     lock = world.top / ".git/packed-refs.lock"
     lock.write_text("")

@@ -1,0 +1,169 @@
+"""Objects go straight into a repository on this machine, where it is this user's own and nobody there judges a push."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.objects import Blob
+
+from gitcoord.store.objects import APART
+from gitcoord.store.straight import Straight, way_into
+from tests.remote.support import Fleet
+from tests.remote.test_wire import Client
+
+ENV = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "bare.git")], check=True)
+    return tmp_path / "bare.git"
+
+
+def _config(key: str, value: str) -> "Callable[[Path], object]":
+    return lambda bare: subprocess.run(["git", f"--git-dir={bare}", "config", key, value], check=True)
+
+
+def _hook(name: str) -> "Callable[[Path], object]":
+    return lambda bare: (bare / "hooks" / name).write_text("#!/bin/sh\n")
+
+
+def _move(bare: Path) -> None:
+    (bare / "objects").rename(bare / "elsewhere")
+    (bare / "objects").symlink_to("elsewhere")
+
+
+OTHERWISE: "dict[str, Callable[[Path], object]]" = {
+    "shared": _config("core.sharedRepository", "group"),
+    "synced": _config("core.fsync", "all"),
+    "checked": _config("receive.fsckObjects", "true"),
+    "checked by another name": _config("transfer.fsckObjects", "true"),
+    "limited": _config("receive.maxInputSize", "10m"),
+    "hooks elsewhere": _config("core.hooksPath", "/hooks"),
+    "a hook in the settings": _config("hook.judge.event", "pre-receive"),
+    "pre-receive": _hook("pre-receive"),
+    "update": _hook("update"),
+    "proc-receive": _hook("proc-receive"),
+    "writable for the group": lambda bare: (bare / "objects").chmod(0o775),
+    "writable for all": lambda bare: (bare / "objects").chmod(0o757),
+    "a work tree of another": lambda bare: (bare / "commondir").write_text("../other\n"),
+    "objects elsewhere": _move,
+    "settings that cannot be read": lambda bare: (bare / "config").write_text("[core\n"),
+}
+
+
+def test_the_way_into_ones_own(bare: Path, tmp_path: Path) -> None:
+    assert way_into(str(bare), ENV) is not None
+    subprocess.run(["git", "init", "-q", str(tmp_path / "tree")], check=True)
+    assert way_into(str(tmp_path / "tree"), ENV) is not None
+    assert way_into(str(tmp_path / "missing"), ENV) is None
+    assert way_into(str(tmp_path), ENV) is None
+    assert way_into(os.path.relpath(bare), ENV) is None, "relative to what, only git knows"
+
+
+@pytest.mark.parametrize("otherwise", OTHERWISE)
+def test_no_way_where_somebody_says_otherwise(bare: Path, otherwise: str) -> None:
+    OTHERWISE[otherwise](bare)
+    assert way_into(str(bare), ENV) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_no_way_into_another_users(bare: Path) -> None:
+    os.chown(bare / "objects", 65534, 65534)
+    assert way_into(str(bare), ENV) is None
+
+
+def test_what_cannot_be_put_there_is_to_be_sent(bare: Path) -> None:
+    objects = [Blob.from_string(b"one"), Blob.from_string(b"two")]
+    straight = Straight(str(bare / "objects"))
+    assert straight.deliver(objects) == []  # type: ignore[arg-type]
+    git = ["git", f"--git-dir={bare}", "cat-file", "-p"]
+    assert [subprocess.check_output([*git, found.id.decode()]) for found in objects] == [b"one", b"two"]
+    (bare / "objects" / APART).rmdir()
+    (bare / "objects" / APART).write_text("in the way")
+    assert straight.deliver([Blob.from_string(b"three")]) == [Blob.from_string(b"three")]
+
+
+# --- the whole
+
+
+def _count(fleet: Fleet) -> int:
+    """Loose objects at the server."""
+    return int(fleet.git("count-objects").split()[0])
+
+
+def _straight(fleet: Fleet) -> bool:
+    return (fleet.bare / "objects" / APART).is_dir()
+
+
+def test_claims_go_straight(fleet: Fleet) -> None:
+    one, two = fleet.joined()
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a") == "ok" and alice.ask("release", "a") == "ok"
+        assert alice.ask("take", "b") == "ok"
+        assert _straight(fleet)
+        assert two.claim("b", agent="bob").code == 1
+    assert os.listdir(fleet.bare / "objects" / APART) == []
+    fleet.git("fsck", "--full", "--strict")
+    fleet.assert_sound()
+
+
+def test_where_a_push_is_judged_all_goes_with_it(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    fleet.hook("pre-receive", "exit 0\n")
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a") == "ok"
+    assert not _straight(fleet)
+    fleet.assert_sound()
+
+
+def test_where_it_cannot_be_written_all_goes_with_the_push(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    (fleet.bare / "objects" / APART).write_text("in the way")
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a") == "ok"
+    fleet.assert_sound()
+
+
+def test_what_is_not_pushed_leaves_nothing_there(fleet: Fleet) -> None:
+    """Another was quicker, and that is seen before anything is sent."""
+    one, two = fleet.joined()
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a") == "ok"
+        assert two.claim("c", agent="bob").code == 0
+        before = _count(fleet)
+        assert alice.ask("take", "c").startswith("held ")
+    assert _count(fleet) == before
+    fleet.assert_sound()
+
+
+def test_what_gc_takes_before_a_ref_leads_to_it_is_pushed_again(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a") == "ok"
+        hook = fleet.hook(
+            "pre-receive",
+            "while read -r old new ref; do\n"
+            "  rest=${new#??}; file=objects/${new%$rest}/$rest\n"
+            f"  [ ! -e $file ] || {{ rm -f $file; echo taken >>{fleet.place}/taken; }}\n"
+            "done\n",
+        )
+        assert alice.ask("take", "b") == "ok"
+        assert (fleet.place / "taken").read_text().split() == ["taken"]
+        hook.unlink()
+        assert alice.ask("take", "c") == "ok"
+    assert len(fleet.events("claim")) == 3
+    fleet.git("fsck", "--full", "--strict")
+    fleet.assert_sound()
+
+
+def test_a_host_that_refuses_is_heard_all_the_same(fleet: Fleet) -> None:
+    one, _ = fleet.joined()
+    with Client(one, "alice") as alice:
+        assert alice.ask("take", "a") == "ok"
+        fleet.hook("pre-receive", "echo 'closed for today'; exit 1\n")
+        before = fleet.refs()
+        answer = alice.ask("take", "b")
+        assert answer.startswith("host ") and "closed for today" in answer and fleet.refs() == before
