@@ -183,11 +183,7 @@ class LooseObjects:
                     view = view[posix.write(fd, view) :]
             finally:
                 posix.close(fd)
-            try:
-                posix.rename(temporary, self._place(oid))
-            except FileNotFoundError:
-                self._make(folder)
-                posix.rename(temporary, self._place(oid))
+            posix.rename(temporary, self._place(oid))
         except OSError:
             _remove(temporary)
             raise

@@ -238,8 +238,7 @@ class PlumbingStore(PlumbingReader):
         for name in names:
             path = f"{self._repo.common_dir}/{name.rstrip('/')}"
             try:
-                if not exists(path):
-                    make_apart(path)
+                make_apart(path)
             except OSError:
                 pass  # git makes what it needs
 

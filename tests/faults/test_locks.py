@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from gitcoord.store.process import start_time
 from tests.faults.world import GIT, LEDGER, SESSIONS, SOAK, TIP, World
 
 pytestmark = pytest.mark.faults
+
+ROOT = Path(__file__).parents[2]
 
 CLAIM_REF = "refs/claims/path/src/app.py/@alice"
 # What is locked -> the lock files that a git which dies after `prepare` leaves, and a command that they stop.
@@ -272,10 +275,32 @@ def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None
     others = [
         directory / name for name in (f"{os.getpid()}-1-{boot}", f"{_dead()}-1-{boot}", f"{os.getpid()}-1-x", "7")
     ]
-    for file in (living, *others):
+    aside = directory / "stale-1"  # a lock that is just being moved aside
+    for file in (living, aside, *others):
         file.write_bytes(b"\0refs/heads/old")
     notes(world).sweep()
-    assert living.exists() and not any(file.exists() for file in others)
+    assert living.exists() and aside.exists() and not any(file.exists() for file in others)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="several users")
+def test_the_spare_file_may_be_another_users(tmp_path: Path) -> None:
+    for place in (tmp_path, *tmp_path.parents):
+        place.chmod(place.stat().st_mode | 0o011)
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks").chmod(0o777)
+    known = LockNotes(str(tmp_path), str(tmp_path), "boot")
+    known.forget(known.note(os.getpid(), [LEDGER]))
+    script = (
+        "import os; from gitcoord.store.locks import LockNotes; os.setuid(2001)\n"
+        f"known = LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot')\n"
+        f"note = known.note(os.getpid(), [{LEDGER!r}]); print(open(note, 'rb').read().count(b'{LEDGER}')); known.forget(note)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    spare = tmp_path / "locks" / "spare"
+    assert os.listdir(spare.parent) == ["spare"] and spare.stat().st_uid == 2001
 
 
 def test_half_a_note_is_none(world: World) -> None:

@@ -4,12 +4,18 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dulwich.objects import Blob
+from dulwich.pack import pack_objects_to_data
 
+from gitcoord.app.init import OFTEN_MOVED
+from gitcoord.store import connection as connection_module
+from gitcoord.store.far import LANDED, Move
 from gitcoord.store.objects import APART
 from gitcoord.store.straight import Straight, way_into
+from gitcoord.store.wire import Wire
 from tests.remote.support import Fleet
 from tests.remote.test_wire import Client
 
@@ -108,6 +114,29 @@ def test_claims_go_straight(fleet: Fleet) -> None:
     assert os.listdir(fleet.bare / "objects" / APART) == []
     fleet.git("fsck", "--full", "--strict")
     fleet.assert_sound()
+
+
+def test_what_went_straight_is_not_sent_again(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _ = fleet.joined()
+    sent: list[int] = []
+
+    def noting(objects: "list[Any]", **words: Any) -> Any:
+        sent.append(len(objects))
+        return pack_objects_to_data(objects, **words)
+
+    monkeypatch.setattr(connection_module, "pack_objects_to_data", noting)
+    env = {**one.env, "GIT_DIR": str(one.git_dir)}
+    wire = Wire({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, "origin")
+    blob, ref = Blob.from_string(b"beat"), "refs/gitcoord/sessions/zoe"
+    wire.wrote(blob.id.decode(), "blob", b"beat")
+    assert wire.push([Move(ref, None, blob.id.decode())]).kind == LANDED
+    assert sent == [0] and fleet.refs()[ref] == blob.id.decode()
+
+
+def test_a_clone_that_joins_makes_room(fleet: Fleet) -> None:
+    """Before there is a single claim."""
+    for machine in fleet.joined():
+        assert all((machine.git_dir / name).is_dir() for name in OFTEN_MOVED)
 
 
 def test_where_a_push_is_judged_all_goes_with_it(fleet: Fleet) -> None:

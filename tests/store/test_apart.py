@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from errno import ENOTTY
 from fcntl import ioctl
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from gitcoord.app.teardown import tear_down
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import StoreError
 from gitcoord.hot.open import environ, open_repository
+from gitcoord.store import apart as apart_module
 from gitcoord.store.apart import make_apart
 from gitcoord.store.objects import APART, LooseObjects
-from tests.support import GitRepo, git
+from tests.support import GitRepo, git, plumbing_store, repo_at
 
 ROOT = Path(__file__).parents[2]
 _GET_FLAGS = 0x80086601
@@ -60,6 +62,15 @@ def test_it_is_made_below_one_that_the_file_system_spreads(tmp_path: Path) -> No
 def _is_ext4(path: Path) -> bool:
     kind = subprocess.run(["stat", "-f", "-c", "%T", str(path)], capture_output=True, text=True, check=False)
     return "ext" in kind.stdout
+
+
+def test_a_file_system_that_knows_no_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise OSError(ENOTTY, "Inappropriate ioctl for device")
+
+    monkeypatch.setattr(apart_module, "ioctl", refuse)
+    make_apart(str(tmp_path / "new"))
+    assert os.listdir(tmp_path) == ["new"]
 
 
 def test_where_it_cannot_be_made_nothing_is_left(tmp_path: Path) -> None:
@@ -221,6 +232,15 @@ def test_a_file_in_the_place_of_the_directory_is_an_error_that_changes_nothing(r
 
 
 # --- the whole
+
+
+def test_no_room_is_made_where_refs_are_no_files(git_repo: GitRepo) -> None:
+    common = Path(git_repo.workspace) / ".git"
+    for asking in (True, False):
+        store = plumbing_store(repo_at(common), 40, asking=asking)
+        store.make_room(OFTEN_MOVED)
+        store.close()
+        assert [(common / name).exists() for name in OFTEN_MOVED] == [not asking] * 2
 
 
 def test_init_makes_room_and_teardown_leaves_none_of_it(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
