@@ -273,7 +273,13 @@ def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None
     directory, boot = world.git_dir / "gitcoord/locks", Host().boot[:8]
     living = directory / f"{os.getpid()}-{start_time(os.getpid())}-{boot}"
     others = [
-        directory / name for name in (f"{os.getpid()}-1-{boot}", f"{_dead()}-1-{boot}", f"{os.getpid()}-1-x", "7")
+        directory / name
+        for name in (
+            f"{os.getpid()}-1-{boot}",
+            f"{_dead()}-1-{boot}",
+            f"{os.getpid()}-{start_time(os.getpid())}-x",
+            "7",
+        )
     ]
     aside = directory / "stale-1"  # a lock that is just being moved aside
     for file in (living, aside, *others):
