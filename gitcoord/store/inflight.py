@@ -18,7 +18,7 @@ from gitcoord.errors import StoreError
 from gitcoord.names import ancestors, fold
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import list_files, make_directory, read_file, remove_file, write_file
-from gitcoord.store.process import runs_still, start_time
+from gitcoord.store.process import own_namespace, runs_still, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Inflight:
         write_file(f"{self._directory}/next", str(ticket + 1).encode())
         start = start_time(int(self.pid)) if self.pid else ""
         self._entry = Entry(
-            ticket, self.pid if start else "", start, self._boot, _namespace(), self._mono(), relies, touches
+            ticket, self.pid if start else "", start, self._boot, own_namespace(), self._mono(), relies, touches
         )
         self._write()
 
@@ -182,7 +182,7 @@ class Inflight:
     def _lives(self, entry: Entry) -> bool:
         if entry.boot != self._boot:
             return False
-        if not entry.pid or entry.namespace != _namespace():
+        if not entry.pid or entry.namespace != own_namespace():
             return self._mono() - entry.mono < LEASE_MS  # another container's, or no receive-pack: nobody can be asked
         return runs_still(entry.pid, entry.start)
 
@@ -193,7 +193,7 @@ class Inflight:
         if not self.pid:
             return
         start = start_time(int(self.pid))
-        head = f"# {start or '-'} {self._boot} {_namespace() or '-'}"
+        head = f"# {start or '-'} {self._boot} {own_namespace() or '-'}"
         data = "".join(f"{line}\n" for line in [head, *lines]).encode("utf-8", "surrogateescape")
 
         def note() -> None:
@@ -220,7 +220,7 @@ class Inflight:
         if boot.partition("/")[0] != self._boot.partition("/")[0]:
             return False
         # Another container's cannot be seen from here.
-        return namespace != (_namespace() or "-") or runs_still(pid, start)
+        return namespace != (own_namespace() or "-") or runs_still(pid, start)
 
     def _unlock(self, pid: str, rows: "list[list[str]]") -> None:
         """Only locks that were made after the push was judged and before it said that it held them: those are its own.
@@ -266,13 +266,6 @@ def _parse(data: bytes, ticket: int, pid: str) -> Entry:
         ticket, "" if fields[1] == "-" else fields[1], start, fields[3], "" if fields[4] == "-" else fields[4],
         int(fields[5]), _stake(words[:middle]), _stake(words[middle + 1 :]),
     )  # fmt: skip
-
-
-def _namespace() -> str:
-    try:
-        return posix.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
 
 
 def receive_pack() -> str:

@@ -6,6 +6,7 @@ very process is dead; a lock without a note is never touched, and the error name
 
 The file of a note that is no longer needed is kept for the next one, under a name that is nobody's: to make a file and delete
 it for each transaction costs more than all the rest of this, where the file system does not use deleted places again at once.
+What it said stays in it, and counts no more: a note is believed only under the name of the process that it speaks of.
 """
 
 import posix
@@ -13,8 +14,8 @@ import posix
 from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import make_directory, read_file, remove_file, write_at_once
-from gitcoord.store.process import is_running, process_state, start_time
+from gitcoord.store.files import make_directory, read_up_to, remove_file, write_at_once
+from gitcoord.store.process import is_running, own_namespace, process_state, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
 _PACKED = ("packed-refs.lock", "packed-refs.new")
 _SPARE = "spare"
 _PAGE = 4096  # so much is written in one piece, or not at all
+_LIMIT = 1 << 22
+_FLAGS = posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK  # what lies there may be anything
 
 
 class Note(NamedTuple):
-    """Who was about to lock what. On disk: these words in a line, then a ref name a line, up to a NUL."""
+    """Who was about to lock what. On disk: these words in a line, then a ref name a line, then a NUL; what follows is old."""
 
     pid: int
     start: str
@@ -34,12 +37,10 @@ class Note(NamedTuple):
     namespace: str
     refs: tuple[str, ...]
 
-
-def _namespace() -> str:
-    try:
-        return posix.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
+    @property
+    def name(self) -> str:
+        """Not the number alone: after a reboot or a wrap another process has it, and the old note may still be needed."""
+        return f"{self.pid}.{self.start}.{self.boot[:8]}.{self.namespace}"
 
 
 class LockNotes:
@@ -53,13 +54,12 @@ class LockNotes:
     def note(self, pid: int, refs: "Iterable[RefName]", *, deletes: bool = True) -> str:
         """Write down that this git process is about to lock these refs; gives the note's file, to forget it by."""
         self.sweep()  # what the dead noted and did not leave behind must not vouch for a lock of somebody living
-        words = [str(pid), start_time(pid) or "-", self._boot, _namespace() or "-"]
         # Only a transaction that deletes refs locks packed-refs too.
-        locked = [*refs, *(_PACKED if deletes else ())]
-        data = "\n".join([" ".join(words), *locked]).encode("utf-8", "surrogateescape")
-        # Not the number alone: after a reboot or a wrap another process has it, and the old note may still be needed.
-        path = f"{self._directory}/{pid}-{words[1]}-{self._boot[:8]}"
-        if len(data) < _PAGE:
+        locked = (*refs, *(_PACKED if deletes else ()))
+        note = Note(pid, start_time(pid) or "-", self._boot, own_namespace() or "-", locked)
+        data = "\n".join([" ".join(map(str, note[:4])), *locked]).encode("utf-8", "surrogateescape") + b"\0"
+        path = f"{self._directory}/{note.name}"
+        if len(data) <= _PAGE:  # or a kill could leave a part of it, with the old behind
             try:
                 posix.rename(f"{self._directory}/{_SPARE}", path)
             except OSError:
@@ -70,18 +70,11 @@ class LockNotes:
         except FileNotFoundError:
             make_directory(self._directory)
             _write(path, data)
-        except PermissionError:  # the spare one was another user's
-            remove_file(path)
-            _write(path, data)
         return path
 
     def forget(self, path: str) -> None:
-        """Emptied before it becomes the spare one: nobody may find there what this one said, and take it for the next."""
         try:
-            if _empty(path):
-                posix.rename(path, f"{self._directory}/{_SPARE}")
-            else:
-                posix.unlink(path)
+            posix.rename(path, f"{self._directory}/{_SPARE}")
         except OSError:
             pass  # gone already; or it stays, and is one of the dead soon
 
@@ -115,22 +108,33 @@ class LockNotes:
             names = posix.listdir(self._directory)
         except OSError:
             return []
-        return [(f"{self._directory}/{name}", self._read(name)) for name in names if name[:1].isdecimal()]
+        found = [(f"{self._directory}/{name}", self._read(name)) for name in names if name[:1].isdecimal()]
+        return [(path, note) for path, note in found if note is not None]
 
-    def _read(self, name: str) -> Note:
-        text = read_file(f"{self._directory}/{name}", 1 << 22).partition(b"\0")[0].decode("utf-8", "surrogateescape")
-        first, *refs = text.split("\n")
+    def _read(self, name: str) -> "Note | None":
+        """None where it cannot be read: such a note vouches for nothing, and is not taken away."""
+        try:
+            fd = posix.open(f"{self._directory}/{name}", _FLAGS | posix.O_RDONLY)
+            try:
+                data = read_up_to(fd, _LIMIT)
+            finally:
+                posix.close(fd)
+        except OSError:
+            return None
+        text, end, _ = data.partition(b"\0")
+        first, *refs = text.decode("utf-8", "surrogateescape").split("\n")
         words = first.split(" ")
-        if len(words) != 4 or not words[0].isdecimal():
-            words, refs = self._named(name), []
-        return Note(int(words[0]), words[1], words[2], words[3], tuple(refs))
+        if end and len(words) == 4 and words[0].isdecimal():
+            note = Note(int(words[0]), words[1], words[2], words[3], tuple(refs))
+            if note.name == name:
+                return note
+        return self._named(name)
 
-    def _named(self, name: str) -> list[str]:
-        """Who made a note that says nothing yet, as far as its name tells; that of nobody vouches for nothing."""
-        pid, _, rest = name.partition("-")
-        start, _, boot = rest.partition("-")
+    def _named(self, name: str) -> Note:
+        """Who made a note that says nothing yet, as far as its name tells."""
+        pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
         known = pid.isdecimal() and boot == self._boot[:8]
-        return [pid, start, self._boot, _namespace() or "-"] if known else ["0", "-", "", "-"]
+        return Note(int(pid), start, self._boot, namespace, ()) if known else Note(0, "-", "", "-", ())
 
     def _remove(self, name: str, notes: "list[tuple[str, Note]]") -> None:
         lock = f"{self._common}/{name}"
@@ -166,10 +170,10 @@ class LockNotes:
             pass  # somebody else was quicker
 
     def _alive(self, note: Note) -> bool:
-        if note.boot != self._boot:
+        if note.boot.partition("/")[0] != self._boot.partition("/")[0]:
             return False
-        if note.namespace != (_namespace() or "-"):
-            return True  # another container: its processes cannot be seen from here
+        if note.boot != self._boot or note.namespace != (own_namespace() or "-"):
+            return True  # another container: its processes cannot be seen from here, or not since when they run
         if note.start == "-":
             return is_running(note.pid)  # no /proc here, or it was gone before it was noted
         return start_time(note.pid) == note.start and process_state(note.pid) not in ("Z", "X")
@@ -183,10 +187,10 @@ class LockNotes:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Over what the file held: its rest lies after the NUL. A note of which a part is missing must not be found."""
-    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+    """Over what the file held. A note of which a part is missing must not be found."""
+    fd = _open(path)
     try:
-        write_at_once(fd, data + b"\0")
+        write_at_once(fd, data)
     except OSError:
         remove_file(path)
         raise
@@ -194,15 +198,18 @@ def _write(path: str, data: bytes) -> None:
         posix.close(fd)
 
 
-def _empty(path: str) -> bool:
-    """Make a note say nothing; False where its file cannot be used again. It is not cut short: to fill it again would take longer."""
+def _open(path: str) -> int:
+    """The file, if only we write to it; else a new one in its place."""
+    flags = _FLAGS | posix.O_WRONLY | posix.O_CREAT
     try:
-        fd = posix.open(path, posix.O_WRONLY | posix.O_CLOEXEC)
+        fd = posix.open(path, flags, 0o666)
+        found = posix.fstat(fd)
+        if found.st_nlink == 1 and found.st_mode & 0o170000 == 0o100000:
+            return fd
+        posix.close(fd)  # a copy of this repository has it too
+    except FileNotFoundError:
+        raise
     except OSError:
-        return False
-    try:
-        return posix.fstat(fd).st_size <= _PAGE and posix.write(fd, b"\0") == 1
-    except OSError:
-        return False
-    finally:
-        posix.close(fd)
+        pass  # another user's
+    remove_file(path)
+    return posix.open(path, flags | posix.O_EXCL, 0o666)

@@ -6,7 +6,7 @@ from zlib import error as ZlibError
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid
-from gitcoord.store.files import flush_file, read_up_to, remove_directory
+from gitcoord.store.files import flush_file, is_directory, list_files, read_up_to, remove_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.store.redo import Redo
 
 
-APART = "tmp_gitcoord"  # git removes such directories when they are old
+APART = "tmp_gitcoord"  # git removes such directories when nobody has used them for two weeks
 _TRIES = 100
 _LIMIT = 1 << 20
 _BLOCK = 4000
@@ -73,6 +73,8 @@ class LooseObjects:
         self._unsettled: dict[Oid, bytes] = {}  # all that the next transaction rests on, as their files hold it
         self._pending: dict[Oid, bytes] = {}  # of these, what is not in its place yet
         self._apart = f"{directory}/{APART}"  # where files are made before they are moved; '' for where they will be
+        self._mark = ""
+        self._count = 0
 
     def write(self, kind: str, data: bytes) -> Oid:
         full = framed(kind, data)
@@ -165,18 +167,16 @@ class LooseObjects:
                 return self._try_file(oid, packed, folder)
             except FileNotFoundError:
                 pass
-            except FileExistsError:
-                pass  # left by one that was killed and had the same number; gone now
-            except PermissionError:
+            except OSError:
                 if not self._apart:
                     raise
-                self._apart = ""  # another user's
+                self._apart = ""  # another user's, say
         self._try_file(oid, packed, folder)
 
     def _try_file(self, oid: Oid, packed: bytes, folder: str) -> None:
-        temporary = f"{self._apart or folder}/tmp_obj_{posix.getpid()}_{oid}"  # git's name for what it may remove later
+        temporary = self._new_name(folder)
+        fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o444)
         try:
-            fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o444)
             try:
                 view = memoryview(packed)
                 while view:
@@ -188,23 +188,36 @@ class LooseObjects:
             _remove(temporary)
             raise
 
+    def _new_name(self, folder: str) -> str:
+        """What only this writer makes: numbers of processes are the same in several containers, and for several threads."""
+        self._mark = self._mark or posix.urandom(6).hex()
+        self._count += 1
+        return f"{self._apart or folder}/tmp_obj_{self._mark}_{self._count}"  # git's name for what it may remove later
+
     def _make(self, folder: str) -> None:
         """The directories that an object needs. Its own one is made apart too: so will be what git makes in it."""
         if not self._apart:
             self._make_one(folder)
             return
-        new = f"{self._apart}/{posix.getpid()}_{folder[-2:]}"
+        left = list_files(self._apart)
+        if left:
+            from gitcoord.store.apart import drop_old
+
+            drop_old(self._apart, left)
+        new = self._new_name(folder)
         try:
             self._make_one(new)
         except FileNotFoundError:
             from gitcoord.store.apart import make_apart  # once in the life of a repository
 
-            make_apart(self._apart, self._make_one)
+            make_apart(self._apart, self._apart, self._make_one)
             self._make_one(new)
         try:
             posix.rename(new, folder)
         except OSError:
-            remove_directory(new)  # it is there, and not empty
+            remove_directory(new)
+            if not is_directory(folder):  # another makes it, and has something in it
+                raise
 
     def _make_one(self, path: str) -> None:
         try:

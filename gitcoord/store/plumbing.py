@@ -234,11 +234,12 @@ class PlumbingStore(PlumbingReader):
         if self._loose is None:  # another ref format than files
             return
         from gitcoord.store.apart import make_apart
+        from gitcoord.store.objects import APART
 
         for name in names:
             path = f"{self._repo.common_dir}/{name.rstrip('/')}"
             try:
-                make_apart(path)
+                make_apart(path, f"{self._repo.objects}/{APART}")
             except OSError:
                 pass  # git makes what it needs
 

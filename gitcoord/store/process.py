@@ -243,6 +243,14 @@ def run(
     return code, out, complaint
 
 
+def own_namespace() -> str:
+    """In which numbers of processes mean the same; '' where that is not known."""
+    try:
+        return posix.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
 def start_time(pid: int) -> str:
     """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
     stat = read_file(f"/proc/{pid}/stat")

@@ -127,7 +127,7 @@ class Wire(Far):
         # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.
         old = report.kind == LOST and ahead and not connection.sent
         # Nothing held on to what went there straight: `git gc --prune=now` may have taken it.
-        gone = report.kind in (HOST, FAILED) and self._straight is not None and self._straight.lacks(objects)
+        gone = report.kind in (HOST, FAILED) and self._straight is not None and self._straight.lacks_some()
         if gone:
             self._straight = None
         if old or gone:

@@ -98,7 +98,7 @@ def test_an_object_that_cannot_be_put_in_its_place_stops_the_swap(world: World, 
     for number in range(256):
         (world.git_dir / f"objects/{number:02x}").mkdir(exist_ok=True)  # no other renames than of objects
     before = world.refs()
-    done, _ = _traced(world, "src/app.py", inject=f"rename:error=ENOSPC:when={when}", alone=True)
+    done, _ = _traced(world, "src/app.py", inject=f"rename:error=ENOSPC:when={when}+", alone=True)
     assert done.code == 4 and "No space left" in done.err, done
     assert world.refs() == before
     assert not list((world.git_dir / "refs").rglob("*.lock")) and not list(world.git_dir.glob("objects/*/tmp_obj_*"))

@@ -18,6 +18,7 @@ from tests.faults.world import GIT, LEDGER, SESSIONS, SOAK, TIP, World
 pytestmark = pytest.mark.faults
 
 ROOT = Path(__file__).parents[2]
+NAMESPACE = os.readlink("/proc/self/ns/pid")
 
 CLAIM_REF = "refs/claims/path/src/app.py/@alice"
 # What is locked -> the lock files that a git which dies after `prepare` leaves, and a command that they stop.
@@ -151,14 +152,19 @@ def test_a_note_of_another_boot_is_of_the_dead(holder: Holder) -> None:
     _works(holder)
 
 
+def _alter(path: str, old: str, new: str) -> None:
+    """Another process's note: in its content and its name."""
+    text = Path(path).read_text()
+    assert old in path and text.count(old) == 1
+    os.unlink(path)
+    Path(path.replace(old, new)).write_text(text.replace(old, new))
+
+
 @_only("ledger", "packed")
 def test_a_number_given_again_is_not_the_owner(holder: Holder) -> None:
     holder.end()
-    path = Path(notes(holder.world).note(os.getpid(), holder.refs))
-    words = path.read_text().split(" ")
-    assert words[1] == start_time(os.getpid())
-    words[1] = str(int(words[1]) - 1)
-    path.write_text(" ".join(words))
+    start = start_time(os.getpid())
+    _alter(notes(holder.world).note(os.getpid(), holder.refs), start, str(int(start) - 1))
     _works(holder)
 
 
@@ -166,10 +172,16 @@ def test_a_number_given_again_is_not_the_owner(holder: Holder) -> None:
 def test_a_process_of_another_namespace_is_not_judged(holder: Holder) -> None:
     """A container's processes cannot be seen from here: its locks stay."""
     holder.end()
-    path = Path(notes(holder.world).note(holder.pid, holder.refs))
-    first, _, rest = path.read_text().partition("\n")
-    words = first.split(" ")
-    path.write_text(" ".join([*words[:3], "pid:[1]"]) + "\n" + rest)
+    _alter(notes(holder.world).note(holder.pid, holder.refs), os.readlink("/proc/self/ns/pid"), "pid:[1]")
+    _stops(holder)
+
+
+@_only("claim")
+def test_a_process_of_another_time_namespace_is_not_judged(holder: Holder) -> None:
+    """Since when it runs reads differently there."""
+    holder.end()
+    boot = Host().boot.partition("/")[0]
+    notes(holder.world, boot=f"{boot}/1").note(holder.pid, holder.refs)
     _stops(holder)
 
 
@@ -248,44 +260,97 @@ def test_a_note_that_was_forgotten_vouches_for_nothing(holder: Holder) -> None:
     known.forget(known.note(dead, ["refs/heads/" + "long" * 50, *holder.refs]))
     holder.end()
     _stops(holder)
-    os.rename(directory / "spare", directory / f"{dead}-1-{Host().boot[:8]}")  # its taker was killed before it wrote
+    taken = directory / f"{dead}.1.{Host().boot[:8]}.{NAMESPACE}"
+    os.rename(directory / "spare", taken)  # its taker was killed before it wrote
     _stops(holder)
+    assert not taken.exists()
     known.forget(known.note(dead, ["refs/heads/" + "long" * 50, *holder.refs]))
     known.note(dead, ["refs/heads/unrelated"])
     _stops(holder)
 
 
 @_only("claim")
-def test_a_note_of_many_refs_is_whole_and_not_used_again(holder: Holder) -> None:
+def test_a_note_of_many_refs(holder: Holder) -> None:
+    """What takes several pages may be torn by a kill: it is written where nothing old is behind it, and counts when it is whole."""
     directory = holder.world.git_dir / "gitcoord/locks"
     known, many = notes(holder.world), [f"refs/heads/{'x' * 90}{number}" for number in range(100)]
-    (directory / "spare").unlink()
-    known.forget(known.note(os.getpid(), many))
-    assert not os.listdir(directory), "what takes several pages may be torn by a kill, with the old behind the new"
-    known.forget(known.note(os.getpid(), holder.refs))
-    known.note(holder.pid, [*many, *holder.refs])
-    assert "spare" in os.listdir(directory)
+    assert os.listdir(directory) == ["spare"]
+    path = Path(known.note(holder.pid, [*many, *holder.refs]))
+    assert sorted(os.listdir(directory)) == sorted([path.name, "spare"])
     holder.end()
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    _stops(holder)
+    path.write_bytes(data)
     _works(holder)
 
 
+def test_a_note_of_one_page(world: World) -> None:
+    """Up to there, and no further, the spare file is used."""
+    directory, known = world.git_dir / "gitcoord/locks", notes(world)
+    bare = len(Path(known.note(os.getpid(), [""], deletes=False)).read_bytes().partition(b"\0")[0]) + 1
+    for size, used in ((4096, True), (4097, False)):
+        known.forget(known.note(os.getpid(), [""], deletes=False))
+        path = Path(known.note(os.getpid(), ["x" * (size - bare)], deletes=False))
+        assert path.read_bytes().index(b"\0") == size - 1
+        assert (directory / "spare").exists() != used
+
+
 def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None:
-    directory, boot = world.git_dir / "gitcoord/locks", Host().boot[:8]
-    living = directory / f"{os.getpid()}-{start_time(os.getpid())}-{boot}"
-    others = [
-        directory / name
-        for name in (
-            f"{os.getpid()}-1-{boot}",
-            f"{_dead()}-1-{boot}",
-            f"{os.getpid()}-{start_time(os.getpid())}-x",
-            "7",
-        )
-    ]
+    directory, boot, start = world.git_dir / "gitcoord/locks", Host().boot[:8], start_time(os.getpid())
+    me = os.getpid()
+    living = [directory / f"{me}.{start}.{boot}.{NAMESPACE}", directory / f"{me}.1.{boot}.pid:[1]"]
+    dead = [f"{me}.1.{boot}.{NAMESPACE}", f"{_dead()}.1.{boot}.{NAMESPACE}", f"{me}.{start}.x.{NAMESPACE}", "7", "7.8"]
+    others = [directory / name for name in dead]
     aside = directory / "stale-1"  # a lock that is just being moved aside
-    for file in (living, aside, *others):
-        file.write_bytes(b"\0refs/heads/old")
+    for file in (*living, aside, *others):
+        file.write_bytes(f"{_dead()} 1 {Host().boot} {NAMESPACE}\nrefs/heads/old\0".encode())
     notes(world).sweep()
-    assert living.exists() and aside.exists() and not any(file.exists() for file in others)
+    assert all(file.exists() for file in (*living, aside)) and not any(file.exists() for file in others)
+
+
+@_only("claim")
+def test_a_note_under_anothers_name_is_not_believed(holder: Holder) -> None:
+    """Whoever writes late may write into a file that is another's by then."""
+    path = notes(holder.world).note(holder.pid, holder.refs)
+    holder.end()
+    os.rename(path, path.replace(f"/{holder.pid}.", f"/{_dead()}."))
+    _stops(holder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="several users")
+def test_a_note_that_cannot_be_read_stays(tmp_path: Path) -> None:
+    for place in (tmp_path, *tmp_path.parents):
+        place.chmod(place.stat().st_mode | 0o011)
+    (tmp_path / "locks").mkdir(mode=0o777)
+    (tmp_path / "locks").chmod(0o777)
+    known = LockNotes(str(tmp_path), str(tmp_path), "boot")
+    note = Path(known.note(_dead(), [LEDGER]))
+    note.chmod(0o600)
+    script = (
+        "import os; from gitcoord.store.locks import LockNotes; os.setuid(2001)\n"
+        f"LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot').sweep()"
+    )
+    subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT)}, check=True)
+    assert note.exists()
+    known.sweep()
+    assert not note.exists()
+
+
+@pytest.mark.parametrize("what", ["a copy's too", "a link", "a pipe"])
+def test_a_spare_file_that_is_not_ours_alone_is_not_written_to(world: World, tmp_path: Path, what: str) -> None:
+    known, spare, other = notes(world), world.git_dir / "gitcoord/locks/spare", tmp_path / "other"
+    known.forget(known.note(os.getpid(), [LEDGER]))
+    before = spare.read_bytes()
+    if what == "a copy's too":
+        os.link(spare, other)
+    else:
+        spare.unlink()
+        other.write_bytes(before)
+        os.mkfifo(spare) if what == "a pipe" else spare.symlink_to(other)
+    path = Path(known.note(os.getpid(), [TIP]))
+    assert TIP in path.read_text() and path.is_file() and not path.is_symlink()
+    assert other.read_bytes() == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="several users")

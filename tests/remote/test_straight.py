@@ -1,6 +1,7 @@
 """Objects go straight into a repository on this machine, where it is this user's own and nobody there judges a push."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +13,11 @@ from dulwich.pack import pack_objects_to_data
 
 from gitcoord.app.init import OFTEN_MOVED
 from gitcoord.store import connection as connection_module
-from gitcoord.store.far import LANDED, Move
+from gitcoord.store.far import HOST, LANDED, Move
 from gitcoord.store.objects import APART
 from gitcoord.store.straight import Straight, way_into
 from gitcoord.store.wire import Wire
-from tests.remote.support import Fleet
+from tests.remote.support import Fleet, Machine
 from tests.remote.test_wire import Client
 
 ENV = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
@@ -46,6 +47,8 @@ OTHERWISE: "dict[str, Callable[[Path], object]]" = {
     "synced": _config("core.fsync", "all"),
     "checked": _config("receive.fsckObjects", "true"),
     "checked by another name": _config("transfer.fsckObjects", "true"),
+    "kept in packs": _config("receive.unpackLimit", "1"),
+    "kept in packs by another name": _config("transfer.unpackLimit", "1"),
     "limited": _config("receive.maxInputSize", "10m"),
     "hooks elsewhere": _config("core.hooksPath", "/hooks"),
     "a hook in the settings": _config("hook.judge.event", "pre-receive"),
@@ -56,6 +59,11 @@ OTHERWISE: "dict[str, Callable[[Path], object]]" = {
     "writable for all": lambda bare: (bare / "objects").chmod(0o757),
     "a work tree of another": lambda bare: (bare / "commondir").write_text("../other\n"),
     "objects elsewhere": _move,
+    "no repository": lambda bare: (bare / "HEAD").unlink(),
+    "not one, either": lambda bare: shutil.rmtree(bare / "refs"),
+    "a directory that git passes over": lambda bare: (bare / ".git").mkdir(),
+    "a file that leads elsewhere": lambda bare: (bare / ".git").write_text("gitdir: /elsewhere\n"),
+    "a link that leads elsewhere": lambda bare: (bare / ".git").symlink_to("/elsewhere"),
     "settings that cannot be read": lambda bare: (bare / "config").write_text("[core\n"),
 }
 
@@ -67,6 +75,32 @@ def test_the_way_into_ones_own(bare: Path, tmp_path: Path) -> None:
     assert way_into(str(tmp_path / "missing"), ENV) is None
     assert way_into(str(tmp_path), ENV) is None
     assert way_into(os.path.relpath(bare), ENV) is None, "relative to what, only git knows"
+
+
+LATER = (
+    "pre-receive",
+    "update",
+    "proc-receive",
+    "shared",
+    "checked",
+    "writable for the group",
+    "settings that cannot be read",
+)
+
+
+@pytest.mark.parametrize("otherwise", LATER)
+def test_whoever_says_so_later_is_heard_too(bare: Path, otherwise: str) -> None:
+    straight = way_into(str(bare), ENV)
+    assert straight is not None and straight.deliver([Blob.from_string(b"one")]) == []
+    OTHERWISE[otherwise](bare)
+    assert straight.deliver([Blob.from_string(b"two")]) == [Blob.from_string(b"two")]
+
+
+def test_what_git_would_pack_is_sent(bare: Path) -> None:
+    straight = way_into(str(bare), ENV)
+    assert straight is not None
+    many: list[Any] = [Blob.from_string(b"%d" % number) for number in range(100)]
+    assert straight.deliver(many) == many and straight.deliver(many[:99]) == []
 
 
 @pytest.mark.parametrize("otherwise", OTHERWISE)
@@ -83,13 +117,13 @@ def test_no_way_into_another_users(bare: Path) -> None:
 
 def test_what_cannot_be_put_there_is_to_be_sent(bare: Path) -> None:
     objects = [Blob.from_string(b"one"), Blob.from_string(b"two")]
-    straight = Straight(str(bare / "objects"))
+    straight = Straight(str(bare))
     assert straight.deliver(objects) == []  # type: ignore[arg-type]
     git = ["git", f"--git-dir={bare}", "cat-file", "-p"]
     assert [subprocess.check_output([*git, found.id.decode()]) for found in objects] == [b"one", b"two"]
-    (bare / "objects" / APART).rmdir()
-    (bare / "objects" / APART).write_text("in the way")
-    assert straight.deliver([Blob.from_string(b"three")]) == [Blob.from_string(b"three")]
+    three = Blob.from_string(b"three")
+    (bare / "objects" / three.id.decode()[:2]).write_text("in the way")
+    assert straight.deliver([three]) == [three]
 
 
 # --- the whole
@@ -116,23 +150,6 @@ def test_claims_go_straight(fleet: Fleet) -> None:
     fleet.assert_sound()
 
 
-def test_what_went_straight_is_not_sent_again(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, _ = fleet.joined()
-    sent: list[int] = []
-
-    def noting(objects: "list[Any]", **words: Any) -> Any:
-        sent.append(len(objects))
-        return pack_objects_to_data(objects, **words)
-
-    monkeypatch.setattr(connection_module, "pack_objects_to_data", noting)
-    env = {**one.env, "GIT_DIR": str(one.git_dir)}
-    wire = Wire({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, "origin")
-    blob, ref = Blob.from_string(b"beat"), "refs/gitcoord/sessions/zoe"
-    wire.wrote(blob.id.decode(), "blob", b"beat")
-    assert wire.push([Move(ref, None, blob.id.decode())]).kind == LANDED
-    assert sent == [0] and fleet.refs()[ref] == blob.id.decode()
-
-
 def test_a_clone_that_joins_makes_room(fleet: Fleet) -> None:
     """Before there is a single claim."""
     for machine in fleet.joined():
@@ -148,12 +165,66 @@ def test_where_a_push_is_judged_all_goes_with_it(fleet: Fleet) -> None:
     fleet.assert_sound()
 
 
-def test_where_it_cannot_be_written_all_goes_with_the_push(fleet: Fleet) -> None:
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many objects each push carried."""
+    numbers: list[int] = []
+
+    def noting(objects: "list[Any]", **words: Any) -> Any:
+        numbers.append(len(objects))
+        return pack_objects_to_data(objects, **words)
+
+    monkeypatch.setattr(connection_module, "pack_objects_to_data", noting)
+    return numbers
+
+
+def _wire(machine: Machine) -> Wire:
+    env = {**machine.env, "GIT_DIR": str(machine.git_dir)}
+    return Wire({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, "origin")
+
+
+def _beat(wire: Wire, text: bytes, fleet: Fleet) -> str:
+    """Move a ref to a new object; what came of it."""
+    oid, ref = Blob.from_string(text).id.decode(), "refs/gitcoord/sessions/zoe"
+    wire.wrote(oid, "blob", text)
+    kind = wire.push([Move(ref, fleet.refs().get(ref), oid)]).kind
+    assert (fleet.refs().get(ref) == oid) == (kind == LANDED)
+    return kind
+
+
+@pytest.mark.parametrize("straight", [True, False])
+def test_what_went_straight_is_not_sent_again(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, sent: list[int], straight: bool
+) -> None:
+    """And what could not, is; also where the address is a URL."""
     one, _ = fleet.joined()
-    (fleet.bare / "objects" / APART).write_text("in the way")
+    one.git("remote", "set-url", "origin", f"file://{fleet.bare}")
+    if not straight:
+        monkeypatch.setattr(Straight, "deliver", lambda self, objects: objects)
+    assert _beat(_wire(one), b"beat", fleet) == LANDED
+    assert sent == [0 if straight else 1]
+
+
+def test_a_refusal_is_not_asked_for_twice(fleet: Fleet, sent: list[int]) -> None:
+    one, _ = fleet.joined()
+    wire = _wire(one)
+    assert _beat(wire, b"one", fleet) == LANDED
+    fleet.hook("pre-receive", "exit 1\n")
+    assert _beat(wire, b"two", fleet) == HOST
+    assert sent == [0, 1]
+
+
+def test_a_path_that_leads_elsewhere(fleet: Fleet) -> None:
+    """git follows a .git that is a file. A directory that happens to be called 'objects' is not one of a repository."""
+    one, _ = fleet.joined()
+    tree = fleet.place / "tree"
+    fleet.git("worktree", "add", "-q", "--detach", str(tree), "main")
+    (tree / "objects").mkdir()
+    one.git("remote", "set-url", "origin", str(tree))
+    one.git("config", "gitcoord.authority", "origin")
     with Client(one, "alice") as alice:
         assert alice.ask("take", "a") == "ok"
-    fleet.assert_sound()
+    assert os.listdir(tree / "objects") == []
 
 
 def test_what_is_not_pushed_leaves_nothing_there(fleet: Fleet) -> None:
@@ -168,24 +239,23 @@ def test_what_is_not_pushed_leaves_nothing_there(fleet: Fleet) -> None:
     fleet.assert_sound()
 
 
-def test_what_gc_takes_before_a_ref_leads_to_it_is_pushed_again(fleet: Fleet) -> None:
+def test_what_gc_takes_before_a_ref_leads_to_it_is_pushed_again(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, sent: list[int]
+) -> None:
+    """And from then on all of it is sent."""
     one, _ = fleet.joined()
-    with Client(one, "alice") as alice:
-        assert alice.ask("take", "a") == "ok"
-        hook = fleet.hook(
-            "pre-receive",
-            "while read -r old new ref; do\n"
-            "  rest=${new#??}; file=objects/${new%$rest}/$rest\n"
-            f"  [ ! -e $file ] || {{ rm -f $file; echo taken >>{fleet.place}/taken; }}\n"
-            "done\n",
-        )
-        assert alice.ask("take", "b") == "ok"
-        assert (fleet.place / "taken").read_text().split() == ["taken"]
-        hook.unlink()
-        assert alice.ask("take", "c") == "ok"
-    assert len(fleet.events("claim")) == 3
-    fleet.git("fsck", "--full", "--strict")
-    fleet.assert_sound()
+    wire, deliver = _wire(one), Straight.deliver
+
+    def late(self: Straight, objects: "list[Any]") -> "list[Any]":
+        rest = deliver(self, objects)
+        for found in objects:
+            (fleet.bare / "objects" / found.id.decode()[:2] / found.id.decode()[2:]).unlink()
+        return rest
+
+    monkeypatch.setattr(Straight, "deliver", late)
+    for text in (b"one", b"two"):
+        assert _beat(wire, text, fleet) == LANDED
+    assert sent == [0, 1, 1]
 
 
 def test_a_host_that_refuses_is_heard_all_the_same(fleet: Fleet) -> None:

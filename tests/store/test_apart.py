@@ -5,6 +5,9 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable
 from errno import ENOTTY
 from fcntl import ioctl
 from pathlib import Path
@@ -34,11 +37,15 @@ def _flags(path: str) -> int:
         os.close(fd)
 
 
+def _make(path: Path, make: "Callable[[str], None]" = os.mkdir) -> None:
+    make_apart(str(path), f"{path}-tmp", make)
+
+
 def test_a_directory_apart_is_one_like_any_other(tmp_path: Path) -> None:
-    make_apart(str(tmp_path / "new"))
+    _make(tmp_path / "new")
     assert os.listdir(tmp_path) == ["new"] and not os.listdir(tmp_path / "new")
     (tmp_path / "new" / "file").write_text("x")
-    make_apart(str(tmp_path / "new"))
+    _make(tmp_path / "new")
     assert os.listdir(tmp_path) == ["new"] and os.listdir(tmp_path / "new") == ["file"], "what is there stays"
 
 
@@ -53,10 +60,11 @@ def test_it_is_made_below_one_that_the_file_system_spreads(tmp_path: Path) -> No
         around.append(_flags(os.path.dirname(path)))
         os.mkdir(path)
 
-    make_apart(str(tmp_path / "new"), make)
+    _make(tmp_path / "new", make)
     if not _is_ext4(tmp_path):
         pytest.skip("not ext4")
     assert around[0] & _TOP, "this is what lets ext4 put it elsewhere"
+    assert around[0] & ~_TOP == _flags(str(tmp_path / "new")), "and nothing else was changed"
 
 
 def _is_ext4(path: Path) -> bool:
@@ -69,22 +77,22 @@ def test_a_file_system_that_knows_no_flags(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(ENOTTY, "Inappropriate ioctl for device")
 
     monkeypatch.setattr(apart_module, "ioctl", refuse)
-    make_apart(str(tmp_path / "new"))
+    _make(tmp_path / "new")
     assert os.listdir(tmp_path) == ["new"]
 
 
 def test_where_it_cannot_be_made_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):
-        make_apart(str(tmp_path / "file"))
+        _make(tmp_path / "file")
     with pytest.raises(FileNotFoundError):
-        make_apart(str(tmp_path / "missing" / "new"))
+        _make(tmp_path / "missing" / "new")
 
     def fail(path: str) -> None:
         raise PermissionError(path)
 
     with pytest.raises(PermissionError):
-        make_apart(str(tmp_path / "new"), fail)
+        _make(tmp_path / "new", fail)
     assert os.listdir(tmp_path) == ["file"]
 
 
@@ -109,9 +117,8 @@ class Repository:
         assert git(self.top, "cat-file", "blob", oid) == text.encode()
         return oid
 
-    def temporary(self, text: str) -> Path:
-        oid = git(self.top, "hash-object", "--stdin", data=text.encode()).decode().strip()
-        return self.apart / f"tmp_obj_{os.getpid()}_{oid}"
+    def temporaries(self) -> "list[Path]":
+        return list(self.apart.glob("tmp_obj_*"))
 
 
 @pytest.fixture
@@ -149,13 +156,36 @@ def test_directories_of_objects_have_the_rights_that_they_need(repository: Repos
         assert stat.S_IMODE(path.stat().st_mode) == (0o2775 if shared else 0o755)
 
 
-def test_what_a_killed_one_of_the_same_number_left_is_in_nobodys_way(repository: Repository) -> None:
+def test_what_killed_ones_left_in_a_directory_in_use_goes_when_it_is_old(repository: Repository) -> None:
+    """git looks at the time of the whole directory only, which every claim renews."""
     repository.put("first")
-    repository.temporary("text").write_text("half")
-    oid = repository.temporary("text").name.rpartition("_")[2]
-    (repository.apart / f"{os.getpid()}_{oid[:2]}").mkdir()
-    assert repository.put("text") == oid
-    assert os.listdir(repository.apart) == []
+    left = [repository.apart / name for name in ("tmp_obj_old_1", "tmp_obj_old_2", "tmp_obj_new_1", "tmp_obj_new_2")]
+    for path in left:
+        path.mkdir() if path.name.endswith("2") else path.write_text("half an obj")
+        if "old" in path.name:
+            os.utime(path, (time.time() - 15 * 24 * 3600,) * 2)
+    for number in range(20):
+        repository.put(f"text {number}")
+    assert [path.exists() for path in left] == [False, False, True, True]
+
+
+def test_two_writers_of_one_object_do_not_touch_each_others_files(repository: Repository) -> None:
+    """In two containers both may have the same number."""
+    repository.put("first")
+    begun: list[Path] = []
+    one, two = repository.open(), repository.open()
+    place = one._place
+
+    def slow(oid: str) -> str:
+        begun.extend(repository.temporaries())
+        repository.put("text", two)
+        assert [path.exists() for path in begun] == [True]
+        return place(oid)
+
+    one._pending = {one.write("blob", b"text"): b"whatever the file holds"}
+    one._place = slow  # type: ignore[method-assign]
+    one.publish()
+    assert len(begun) == 1 and os.listdir(repository.apart) == []
 
 
 @pytest.mark.parametrize("all_of_it", [True, False])
@@ -168,9 +198,9 @@ def test_what_gc_takes_away_while_it_is_written_is_written_again(
     taken: list[str] = []
 
     def late(self: LooseObjects, oid: str) -> str:
-        if repository.temporary("text").exists() and not taken:
+        if repository.temporaries() and not taken:
             taken.append(oid)
-            shutil.rmtree(repository.apart) if all_of_it else repository.temporary("text").unlink()
+            shutil.rmtree(repository.apart) if all_of_it else repository.temporaries()[0].unlink()
         return place(self, oid)
 
     monkeypatch.setattr(LooseObjects, "_place", late)
@@ -182,15 +212,15 @@ def test_another_that_makes_the_same_directory_is_not_disturbed(
 ) -> None:
     repository.put("first")
     make = LooseObjects._make_one
+    oid = git(repository.top, "hash-object", "--stdin", data=b"text").decode().strip()
 
     def slow(self: LooseObjects, path: str) -> None:
         make(self, path)
-        folder = repository.objects / path[-2:]
-        folder.mkdir()
-        (folder / ("a" * 38)).write_text("another's")
+        (repository.objects / oid[:2]).mkdir()
+        (repository.objects / oid[:2] / ("a" * 38)).write_text("another's")
 
     monkeypatch.setattr(LooseObjects, "_make_one", slow)
-    oid = repository.put("text")
+    assert repository.put("text") == oid
     assert (repository.objects / oid[:2] / ("a" * 38)).read_text() == "another's"
     assert os.listdir(repository.apart) == []
 
@@ -223,12 +253,39 @@ def test_where_the_directory_is_not_ours_objects_are_made_in_their_places(reposi
     assert repository.apart.exists() == there and not list(repository.objects.glob("*/tmp_obj_*"))
 
 
-def test_a_file_in_the_place_of_the_directory_is_an_error_that_changes_nothing(repository: Repository) -> None:
-    repository.apart.write_text("mine")
-    with pytest.raises(StoreError, match="cannot write an object"):
+@pytest.mark.parametrize("what", ["a file", "a link to nothing", "a link elsewhere"])
+def test_whatever_is_in_the_place_of_the_directory_stays_and_troubles_nobody(
+    repository: Repository, tmp_path: Path, what: str
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    if what == "a file":
+        repository.apart.write_text("mine")
+    else:
+        repository.apart.symlink_to(tmp_path / ("elsewhere" if what == "a link elsewhere" else "nothing"))
+    for number in range(5):
+        repository.put(f"text {number}")
+    assert repository.apart.is_symlink() or repository.apart.read_text() == "mine"
+    assert not os.listdir(tmp_path / "elsewhere") and not list(repository.objects.glob("*/tmp_obj_*"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no other file system")
+def test_a_link_to_another_file_system_in_its_place(repository: Repository) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        repository.apart.symlink_to(elsewhere)
         repository.put("text")
-    assert repository.apart.read_text() == "mine"
-    assert b"count: 0" in git(repository.top, "count-objects", "-v")
+        assert not os.listdir(elsewhere)
+
+
+def test_where_nothing_can_be_written_the_error_says_why(repository: Repository) -> None:
+    shutil.rmtree(repository.objects)
+    repository.objects.write_text("")
+    with pytest.raises(StoreError, match="Not a directory"):
+        repository.put("text")
+
+
+def test_an_object_is_nobodys_to_write(repository: Repository) -> None:
+    oid = repository.put("x" * 100_000)
+    assert stat.S_IMODE((repository.objects / oid[:2] / oid[2:]).stat().st_mode) & 0o333 == 0
 
 
 # --- the whole
