@@ -216,8 +216,8 @@ class LooseObjects:
             posix.rename(new, folder)
         except OSError:
             remove_directory(new)
-            if not is_directory(folder):  # another makes it, and has something in it
-                raise
+            if not is_directory(folder):
+                raise  # else another made it, and has something in it
 
     def _make_one(self, path: str) -> None:
         try:
