@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,26 @@ def test_it_is_made_below_one_that_the_file_system_spreads(tmp_path: Path) -> No
 def _is_ext4(path: Path) -> bool:
     kind = subprocess.run(["stat", "-f", "-c", "%T", str(path)], capture_output=True, text=True, check=False)
     return "ext" in kind.stdout
+
+
+def test_what_the_file_system_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flags that are there and one more, on the directory around it, before it is made."""
+    calls: list[tuple[str, int, int]] = []
+
+    def noting(fd: int, request: int, data: bytes) -> bytes:
+        calls.append((os.readlink(f"/proc/self/fd/{fd}"), request, int.from_bytes(data[:4], "little")))
+        return (0x80000).to_bytes(len(data), "little")
+
+    def make(path: str) -> None:
+        calls.append((path, 0, 0))
+        os.mkdir(path)
+
+    monkeypatch.setattr(apart_module, "ioctl", noting)
+    _make(tmp_path / "new", make)
+    (get, got, _), (put, _, flags), (made, _, _) = calls
+    assert get == put == os.path.dirname(made) and flags == 0x80000 | _TOP
+    if struct.calcsize("l") == 8:
+        assert got == _GET_FLAGS
 
 
 def test_a_file_system_that_knows_no_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
