@@ -88,7 +88,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--restless",
         action="store_true",
-        help="do not wait until what was deleted before no longer slows the disk down",
+        help="make and delete many files first, which slows some disks down for minutes",
     )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the large repositories there for the next run")
     given = parser.parse_args()
@@ -139,7 +139,7 @@ def fresh_disk(directory: Path) -> Iterator[Path]:
 
 
 def _run(given: argparse.Namespace, scale: Scale, directory: Path) -> int:
-    place = Place(directory, given.command_dir, rests=not (given.quick or given.restless))
+    place = Place(directory, given.command_dir, restless=given.restless)
     facts = report.machine(place)
     cache = given.cache or directory / "cache"
     results: list[Result] = []

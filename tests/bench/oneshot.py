@@ -35,7 +35,7 @@ def claim_and_release(place: Place, rounds: int) -> list[Result]:
         def step(where: "os.PathLike[str]", *words: str) -> "Step":
             return Step(place, where, words, files)
 
-        disk = place.rest(ours / ".git")
+        disk = place.disk(ours / ".git")
         samples = interleave(
             rounds,
             {

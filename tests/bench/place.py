@@ -6,12 +6,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.bench.disk import making, stir
 from tests.bench.measure import Failed, run_timed
-from tests.bench.rest import rest
 
 ROOT = Path(__file__).resolve().parents[2]
 _KEPT = ("PATH", "TMPDIR", "LANG", "TZ", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE")
@@ -34,9 +35,9 @@ _CONFIG = """[init]
 class Place:
     """A directory for everything, an environment without the user's settings, and the commands under test."""
 
-    def __init__(self, directory: Path, command_dir: Path | None, *, rests: bool = False) -> None:
+    def __init__(self, directory: Path, command_dir: Path | None, *, restless: bool = False) -> None:
         self.directory = directory
-        self._rests = rests
+        self._restless = restless
         self.home = directory / "home"
         self.home.mkdir()
         (self.home / ".gitconfig").write_text(_CONFIG)
@@ -97,9 +98,12 @@ class Place:
         """The floor: the very interpreter that runs `git claim`, doing nothing."""
         return self.timed(self.python, "-I", "-S", "-c", "pass")
 
-    def rest(self, *directories: Path) -> dict[str, float]:
-        """Before files are made there and the time is taken: what the disk was like, for the figures."""
-        return rest(directories) if self._rests else {}
+    def disk(self, *directories: Path) -> dict[str, float]:
+        """Right before the time is taken of what makes files there: what the disk is like, for the figures."""
+        if self._restless:
+            stir(self.directory)
+            time.sleep(1.0)  # it takes the file system a moment to heed it
+        return {"a new file / a rename": round(max(making(directory) for directory in directories), 1)}
 
     def repository(self, name: str, files: Sequence[str], *, ledger: bool = True) -> Path:
         """A fresh repository with these files in one commit, and a ledger made by `git coord init`."""

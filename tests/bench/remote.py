@@ -166,7 +166,7 @@ def _cost(place: Place, kind: str, served: Served, rounds: int) -> list[Result]:
             _say(stays, "settle -")  # what follows is not measured beside the end of this
             return took
 
-        disk = place.rest(where / ".git", served.bare)
+        disk = place.disk(where / ".git", served.bare)
         samples = interleave(
             rounds, {"push": push, "claim": claim, "wire": wire, "python": lambda _: place.bare_python()}
         )

@@ -14,11 +14,11 @@ import pytest
 
 from tests.bench.__main__ import BENCHES, NEED_LFS
 from tests.bench.build import spread_paths
+from tests.bench.disk import making, stir
 from tests.bench.lfs_server import running
 from tests.bench.measure import Target, compare, interleave
 from tests.bench.place import ROOT, has_lfs, interpreter
 from tests.bench.remote import KINDS
-from tests.bench.rest import making, rest
 
 # What each benchmark reports, and whether a target belongs to it.
 _ROWS = {
@@ -200,17 +200,12 @@ def test_lock_server(server: HTTPConnection) -> None:
     assert ask(server, "GET", "/elsewhere")[0] == 404
 
 
-def test_it_waits_until_every_disk_rests_but_not_for_ever() -> None:
-    costs = {Path("a"): iter([1.0, 9.0, 1.0]), Path("b"): iter([30.0, 2.0, 3.0])}
-    pauses: list[float] = []
-    found = rest(costs, look=lambda directory: next(costs[directory]), pause=pauses.append)
-    assert found == {"a new file / a rename": 3.0, "rested s": sum(pauses)} and len(pauses) == 2
-    pauses.clear()
-    assert rest([Path("a")], look=lambda _: 50.0, pause=pauses.append)["a new file / a rename"] == 50
-    assert sum(pauses) == 480
-
-
 def test_a_new_file_is_compared_with_a_rename(tmp_path: Path) -> None:
     assert making(tmp_path) > 0
     (place,) = tmp_path.iterdir()
     assert len(list(place.iterdir())) > 100  # which are not deleted
+
+
+def test_stirring_the_disk_leaves_nothing(tmp_path: Path) -> None:
+    stir(tmp_path, trees=1)
+    assert not list(tmp_path.iterdir())
