@@ -6,11 +6,12 @@ come and go beside the repository, it pays to make ours elsewhere.
 """
 
 import posix
+from errno import ENOTDIR
 from fcntl import ioctl
 from struct import calcsize, pack, unpack
 from time import time
 
-from gitcoord.store.files import is_directory, remove_directory, remove_file
+from gitcoord.store.files import exists, is_directory, remove_directory, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ def make_apart(path: str, temporary: str, make: "Callable[[str], None]" = posix.
 
     What a kill leaves of it has a name that begins with `temporary`.
     """
+    if is_directory(path):
+        return  # an empty one would be replaced, with whatever rights it has
+    if exists(path):
+        raise NotADirectoryError(ENOTDIR, "Not a directory", path)
     around = f"{temporary}-{posix.urandom(8).hex()}"
     # Where it lands depends on its name too: not in the same place for all repositories of a disk.
     inner = f"{around}/{posix.urandom(8).hex()}"
@@ -44,7 +49,7 @@ def make_apart(path: str, temporary: str, make: "Callable[[str], None]" = posix.
 
 def drop_old(path: str, names: "Sequence[str]") -> None:
     """Remove what killed writers left in a directory that is in use: git looks only at the whole, and that stays new."""
-    for name in names:
+    for name in names if is_directory(path) else ():  # a link leads to what is not ours
         left = f"{path}/{name}"
         try:
             if posix.lstat(left).st_mtime < time() - _OLD:

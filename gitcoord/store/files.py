@@ -48,7 +48,7 @@ def write_at_once(fd: int, data: bytes) -> None:
 
 def write_file(path: str, data: bytes) -> None:
     """Replace a small file at once, so that a reader never sees half of it."""
-    temporary = f"{path}.{posix.getpid()}.tmp"
+    temporary = f"{path}.{posix.urandom(6).hex()}.tmp"  # numbers of processes are the same in several containers
     try:
         fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
         try:

@@ -2,7 +2,7 @@
 
 import posix
 
-from gitcoord.store.files import make_directory, remove_file
+from gitcoord.store.files import is_directory, list_files, make_directory, remove_file
 
 
 def look(path: str) -> "bytes | None":
@@ -55,13 +55,11 @@ def bring_back(keep: str, path: str) -> None:
 
 def remove_tree(path: str) -> None:
     """A directory with all below it; links are removed, not followed. Harmless to repeat."""
-    try:
-        names = posix.listdir(path)
-    except OSError:
+    if not is_directory(path):
         return
-    for name in names:
+    for name in list_files(path):
         below = f"{path}/{name}"
-        if posix.lstat(below).st_mode & 0o170000 == 0o040000:
+        if is_directory(below):
             remove_tree(below)
         else:
             remove_file(below)

@@ -14,8 +14,8 @@ import posix
 from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import make_directory, read_up_to, remove_file, write_at_once
-from gitcoord.store.process import is_running, own_namespace, process_state, start_time
+from gitcoord.store.files import list_files, make_directory, read_up_to, remove_file, write_at_once
+from gitcoord.store.process import is_running, own_namespace, process_state, runs_still, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,27 +24,26 @@ if TYPE_CHECKING:
 _PACKED = ("packed-refs.lock", "packed-refs.new")
 _SPARE = "spare"
 _PAGE = 4096  # so much is written in one piece, or not at all
-_LIMIT = 1 << 22
+_LIMIT = 1 << 24
 _FLAGS = posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK  # what lies there may be anything
 
 
-class Note(NamedTuple):
-    """Who was about to lock what. On disk: these words in a line, then a ref name a line, then a NUL; what follows is old."""
+class Owner(NamedTuple):
+    """A git process that locks refs: what its note is called."""
 
-    pid: int
-    start: str
+    pid: str
+    start: str  # since when it runs; '-' and something random where that cannot be told
     boot: str
     namespace: str
-    refs: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """Not the number alone: after a reboot or a wrap another process has it, and the old note may still be needed."""
-        return f"{self.pid}.{self.start}.{self.boot[:8]}.{self.namespace}"
+        """All of it: after a reboot or a wrap another has the number, and the old note may still be needed."""
+        return ".".join((self.pid, self.start, self.boot.replace("/", "_"), self.namespace.strip("pid:[]")))
 
 
 class LockNotes:
-    """The notes below `<scratch>/locks`, for the locks below `common`."""
+    """The notes below `<scratch>/locks`, for the locks below `common`. In each its own name, then a ref a line, then a NUL."""
 
     def __init__(self, common: str, scratch: str, boot: str) -> None:
         self._common = common
@@ -54,11 +53,11 @@ class LockNotes:
     def note(self, pid: int, refs: "Iterable[RefName]", *, deletes: bool = True) -> str:
         """Write down that this git process is about to lock these refs; gives the note's file, to forget it by."""
         self.sweep()  # what the dead noted and did not leave behind must not vouch for a lock of somebody living
+        start = start_time(pid) or f"-{posix.urandom(4).hex()}"
+        name = Owner(str(pid), start, self._boot, own_namespace()).name
         # Only a transaction that deletes refs locks packed-refs too.
-        locked = (*refs, *(_PACKED if deletes else ()))
-        note = Note(pid, start_time(pid) or "-", self._boot, own_namespace() or "-", locked)
-        data = "\n".join([" ".join(map(str, note[:4])), *locked]).encode("utf-8", "surrogateescape") + b"\0"
-        path = f"{self._directory}/{note.name}"
+        data = "\n".join([name, *refs, *(_PACKED if deletes else ())]).encode("utf-8", "surrogateescape") + b"\0"
+        path = f"{self._directory}/{name}"
         if len(data) <= _PAGE:  # or a kill could leave a part of it, with the old behind
             try:
                 posix.rename(f"{self._directory}/{_SPARE}", path)
@@ -84,14 +83,19 @@ class LockNotes:
         The caller holds the writers' queue, so that nobody of ours makes a new lock in between.
         """
         in_the_way = [name for name in self._names(refs) if self._exists(name)]
-        if not in_the_way:
-            self.sweep()
-            return False
-        notes = self._notes()
         for name in in_the_way:
-            self._remove(name, notes)
+            self._remove(name)
         self.sweep()
-        return True
+        return bool(in_the_way)
+
+    def sweep(self) -> None:
+        """Drop notes whose processes are dead and whose locks are gone."""
+        for name, owner in self._owners():
+            if self._alive(owner):
+                continue
+            refs = self._refs(name)  # only now: the dead write no more
+            if refs is not None and not any(self._exists(ref if ref in _PACKED else f"{ref}.lock") for ref in refs):
+                self.forget(f"{self._directory}/{name}")
 
     def _names(self, refs: "Iterable[RefName]") -> list[str]:
         return [*(f"{ref}.lock" for ref in refs), *_PACKED]
@@ -103,16 +107,18 @@ class LockNotes:
         except OSError:
             return False
 
-    def _notes(self) -> "list[tuple[str, Note]]":
-        try:
-            names = posix.listdir(self._directory)
-        except OSError:
-            return []
-        found = [(f"{self._directory}/{name}", self._read(name)) for name in names if name[:1].isdecimal()]
-        return [(path, note) for path, note in found if note is not None]
+    def _owners(self) -> "list[tuple[str, Owner]]":
+        """Whose notes there are. What is called like none, but for what is not ours, is of one that is dead."""
+        found = []
+        for name in list_files(self._directory):
+            pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
+            if pid.isdecimal():
+                boot, namespace = boot.replace("_", "/"), f"pid:[{namespace}]" if namespace else ""
+                found.append((name, Owner(pid, start, boot, namespace)))
+        return found
 
-    def _read(self, name: str) -> "Note | None":
-        """None where it cannot be read: such a note vouches for nothing, and is not taken away."""
+    def _refs(self, name: str) -> "list[str] | None":
+        """What a note says its owner locks: nothing where it says it of another, or is not whole. None if it cannot be read."""
         try:
             fd = posix.open(f"{self._directory}/{name}", _FLAGS | posix.O_RDONLY)
             try:
@@ -121,31 +127,24 @@ class LockNotes:
                 posix.close(fd)
         except OSError:
             return None
-        text, end, _ = data.partition(b"\0")
+        if len(data) == _LIMIT:
+            return None
+        text, whole, _ = data.partition(b"\0")
         first, *refs = text.decode("utf-8", "surrogateescape").split("\n")
-        words = first.split(" ")
-        if end and len(words) == 4 and words[0].isdecimal():
-            note = Note(int(words[0]), words[1], words[2], words[3], tuple(refs))
-            if note.name == name:
-                return note
-        return self._named(name)
+        return refs if whole and first == name else []
 
-    def _named(self, name: str) -> Note:
-        """Who made a note that says nothing yet, as far as its name tells."""
-        pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
-        known = pid.isdecimal() and boot == self._boot[:8]
-        return Note(int(pid), start, self._boot, namespace, ()) if known else Note(0, "-", "", "-", ())
-
-    def _remove(self, name: str, notes: "list[tuple[str, Note]]") -> None:
+    def _remove(self, name: str) -> None:
         lock = f"{self._common}/{name}"
-        owners = [note for _, note in notes if name.removesuffix(".lock") in note.refs or name in note.refs]
-        living = [note for note in owners if self._alive(note)]
+        named = {name, name.removesuffix(".lock")}
+        owners = [owner for note, owner in self._owners() if named & {*(self._refs(note) or ())}]
+        living = [owner for owner in owners if self._alive(owner)]
         if living:
-            stopped = process_state(living[0].pid) in ("T", "t")
+            pid = int(living[0].pid)
+            stopped = process_state(pid) in ("T", "t")
             raise LockHeld(
-                f"{lock} is held by process {living[0].pid}" + (", which is stopped" if stopped else ""),
-                hints=((f"let it go on: kill -CONT {living[0].pid}",) if stopped else ("try again in a moment",)),
-                data={"file": lock, "pid": living[0].pid},
+                f"{lock} is held by process {pid}" + (", which is stopped" if stopped else ""),
+                hints=((f"let it go on: kill -CONT {pid}",) if stopped else ("try again in a moment",)),
+                data={"file": lock, "pid": pid},
             )
         if not owners:
             raise LockHeld(
@@ -158,7 +157,7 @@ class LockNotes:
     def _unlink(self, lock: str) -> None:
         """Move the lock aside first: if another git made a new one just now, it is not lost."""
         # Outside of refs/: a leftover there would be a branch or a claim.
-        aside = f"{self._directory}/stale-{posix.getpid()}"
+        aside = f"{self._directory}/stale-{posix.urandom(6).hex()}"
         try:
             make_directory(self._directory)
             inode = posix.lstat(lock).st_ino
@@ -168,22 +167,21 @@ class LockNotes:
             posix.unlink(aside)
         except (FileNotFoundError, FileExistsError):
             pass  # somebody else was quicker
+        except OSError as error:
+            raise LockHeld(
+                f"{lock} is in the way, whose owner is dead, and cannot be removed: {error.strerror}",
+                hints=("remove that file and try again",),
+                data={"file": lock},
+            ) from None
 
-    def _alive(self, note: Note) -> bool:
-        if note.boot.partition("/")[0] != self._boot.partition("/")[0]:
+    def _alive(self, owner: Owner) -> bool:
+        if owner.boot.partition("/")[0] != self._boot.partition("/")[0]:
             return False
-        if note.boot != self._boot or note.namespace != (own_namespace() or "-"):
+        if owner.boot != self._boot or owner.namespace != own_namespace():
             return True  # another container: its processes cannot be seen from here, or not since when they run
-        if note.start == "-":
-            return is_running(note.pid)  # no /proc here, or it was gone before it was noted
-        return start_time(note.pid) == note.start and process_state(note.pid) not in ("Z", "X")
-
-    def sweep(self) -> None:
-        """Drop notes whose processes are dead and whose locks are gone."""
-        for path, note in self._notes():
-            left = (ref if ref in _PACKED else f"{ref}.lock" for ref in note.refs)
-            if not self._alive(note) and not any(self._exists(name) for name in left):
-                self.forget(path)
+        if owner.start.startswith("-"):
+            return is_running(int(owner.pid))  # no /proc here, or it was gone before it was noted
+        return runs_still(owner.pid, owner.start)
 
 
 def _write(path: str, data: bytes) -> None:

@@ -6,7 +6,7 @@ from zlib import error as ZlibError
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid
-from gitcoord.store.files import flush_file, is_directory, list_files, read_up_to, remove_directory
+from gitcoord.store.files import exists, flush_file, is_directory, list_files, read_up_to, remove_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 APART = "tmp_gitcoord"  # git removes such directories when nobody has used them for two weeks
+_TEMPORARY = "tmp_obj_"  # git's name for what it may remove later
 _TRIES = 100
 _LIMIT = 1 << 20
 _BLOCK = 4000
@@ -160,13 +161,14 @@ class LooseObjects:
     def _write_file(self, oid: Oid, packed: bytes) -> None:
         """`git gc` removes directories as empty, and with --prune=now what is just being written: then once more."""
         folder = f"{self._directory}/{oid[:2]}"
-        for again in range(_TRIES):
+        missing = False
+        for _ in range(_TRIES):
             try:
-                if again:
+                if missing:
                     self._make(folder)
                 return self._try_file(oid, packed, folder)
             except FileNotFoundError:
-                pass
+                missing = True
             except OSError:
                 if not self._apart:
                     raise
@@ -192,26 +194,26 @@ class LooseObjects:
         """What only this writer makes: numbers of processes are the same in several containers, and for several threads."""
         self._mark = self._mark or posix.urandom(6).hex()
         self._count += 1
-        return f"{self._apart or folder}/tmp_obj_{self._mark}_{self._count}"  # git's name for what it may remove later
+        return f"{self._apart or folder}/{_TEMPORARY}{self._mark}_{self._count}"
 
     def _make(self, folder: str) -> None:
         """The directories that an object needs. Its own one is made apart too: so will be what git makes in it."""
         if not self._apart:
             self._make_one(folder)
             return
-        left = list_files(self._apart)
+        left = [name for name in list_files(self._apart) if name.startswith(_TEMPORARY)]
         if left:
             from gitcoord.store.apart import drop_old
 
             drop_old(self._apart, left)
-        new = self._new_name(folder)
-        try:
-            self._make_one(new)
-        except FileNotFoundError:
+        if not is_directory(self._apart):
             from gitcoord.store.apart import make_apart  # once in the life of a repository
 
             make_apart(self._apart, self._apart, self._make_one)
-            self._make_one(new)
+        if exists(folder):
+            return
+        new = self._new_name(folder)
+        self._make_one(new)
         try:
             posix.rename(new, folder)
         except OSError:

@@ -164,7 +164,8 @@ class PlumbingStore(PlumbingReader):
         except StoreError:
             self._update = None
             child.close()  # without the word to commit it changes nothing
-            notes.forget(note)
+            if child.code is not None and child.code >= 0:  # else it was killed, and its locks may be there
+                notes.forget(note)
             raise
         child.send(b"commit\n")
         answers = [child.line(), child.line(), child.line()]

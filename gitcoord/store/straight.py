@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dulwich.objects import ShaFile
 
 # Whoever says how objects are to be kept, shared or checked there, or who judges a push, gets them with the push.
-_SAYS = r"^(core\.(sharedrepository|fsync.*|hookspath)|(receive|transfer)\.(fsckobjects|unpacklimit)|receive\.maxinputsize|hook\..*)$"
+_SAYS = r"^(core\.(sharedrepository|fsync.*|hookspath)|(receive|transfer)\.(fsckobjects|unpacklimit)|receive\.maxinputsize|extensions\.objectformat|hook\..*)$"
 _JUDGES = ("pre-receive", "update", "proc-receive")
 _OTHERS_WRITE = 0o022
 _MANY = 100  # so many git keeps in a pack

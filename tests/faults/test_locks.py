@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitcoord.hot.host import Host
+from gitcoord.store import locks as locks_module
 from gitcoord.store.locks import LockNotes
 from gitcoord.store.process import start_time
 from tests.faults.world import GIT, LEDGER, SESSIONS, SOAK, TIP, World
@@ -18,7 +19,8 @@ from tests.faults.world import GIT, LEDGER, SESSIONS, SOAK, TIP, World
 pytestmark = pytest.mark.faults
 
 ROOT = Path(__file__).parents[2]
-NAMESPACE = os.readlink("/proc/self/ns/pid")
+BOOT = Host().boot.replace("/", "_")  # as names of notes have it
+NAMESPACE = os.readlink("/proc/self/ns/pid").strip("pid:[]")
 
 CLAIM_REF = "refs/claims/path/src/app.py/@alice"
 # What is locked -> the lock files that a git which dies after `prepare` leaves, and a command that they stop.
@@ -172,7 +174,7 @@ def test_a_number_given_again_is_not_the_owner(holder: Holder) -> None:
 def test_a_process_of_another_namespace_is_not_judged(holder: Holder) -> None:
     """A container's processes cannot be seen from here: its locks stay."""
     holder.end()
-    _alter(notes(holder.world).note(holder.pid, holder.refs), os.readlink("/proc/self/ns/pid"), "pid:[1]")
+    _alter(notes(holder.world).note(holder.pid, holder.refs), NAMESPACE, "1")
     _stops(holder)
 
 
@@ -260,7 +262,7 @@ def test_a_note_that_was_forgotten_vouches_for_nothing(holder: Holder) -> None:
     known.forget(known.note(dead, ["refs/heads/" + "long" * 50, *holder.refs]))
     holder.end()
     _stops(holder)
-    taken = directory / f"{dead}.1.{Host().boot[:8]}.{NAMESPACE}"
+    taken = directory / f"{dead}.1.{BOOT}.{NAMESPACE}"
     os.rename(directory / "spare", taken)  # its taker was killed before it wrote
     _stops(holder)
     assert not taken.exists()
@@ -297,14 +299,16 @@ def test_a_note_of_one_page(world: World) -> None:
 
 
 def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None:
-    directory, boot, start = world.git_dir / "gitcoord/locks", Host().boot[:8], start_time(os.getpid())
-    me = os.getpid()
-    living = [directory / f"{me}.{start}.{boot}.{NAMESPACE}", directory / f"{me}.1.{boot}.pid:[1]"]
+    directory, start, me = world.git_dir / "gitcoord/locks", start_time(os.getpid()), os.getpid()
+    boot, shifted = BOOT, BOOT.replace("_", "_9")
+    names = [f"{me}.{start}.{boot}.{NAMESPACE}", f"{me}.1.{boot}.1", f"{me}.1.{shifted}.{NAMESPACE}"]
+    living = [directory / name for name in names]
     dead = [f"{me}.1.{boot}.{NAMESPACE}", f"{_dead()}.1.{boot}.{NAMESPACE}", f"{me}.{start}.x.{NAMESPACE}", "7", "7.8"]
+    dead += [f"{'9' * 99}.1.{boot}.{NAMESPACE}", f"{'9' * 99}.-1.{boot}.{NAMESPACE}"]
     others = [directory / name for name in dead]
     aside = directory / "stale-1"  # a lock that is just being moved aside
     for file in (*living, aside, *others):
-        file.write_bytes(f"{_dead()} 1 {Host().boot} {NAMESPACE}\nrefs/heads/old\0".encode())
+        file.write_bytes(f"{_dead()}.1.{BOOT}.{NAMESPACE}\nrefs/heads/old\0".encode())
     notes(world).sweep()
     assert all(file.exists() for file in (*living, aside)) and not any(file.exists() for file in others)
 
@@ -386,6 +390,55 @@ def test_half_a_note_is_none(world: World) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert os.listdir(world.git_dir / "gitcoord/locks") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+def test_a_process_that_cannot_be_looked_at_is_not_dead(tmp_path: Path) -> None:
+    """Some systems hide the processes of other users."""
+    for place in (tmp_path, *tmp_path.parents):
+        place.chmod(place.stat().st_mode | 0o011)
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks").chmod(0o777)
+    (tmp_path / "x.lock").touch()
+    Path(LockNotes(str(tmp_path), str(tmp_path), "boot").note(os.getpid(), ["x"])).chmod(0o666)
+    script = (
+        "import os; from gitcoord.store.locks import LockNotes; from gitcoord.errors import LockHeld; os.setuid(2001)\n"
+        f"try: LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot').recover(['x'])\n"
+        "except LockHeld as held: print(held.message)"
+    )
+    hidden = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", hidden, "sh", sys.executable, "-c", script],
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if "mount" in done.stderr or "unshare" in done.stderr:
+        pytest.skip(done.stderr)
+    assert f"is held by process {os.getpid()}" in done.stdout, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="several users")
+def test_a_lock_that_may_not_be_removed_is_named(tmp_path: Path) -> None:
+    for place in (tmp_path, *tmp_path.parents):
+        place.chmod(place.stat().st_mode | 0o011)
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks").chmod(0o777)
+    (tmp_path / "x.lock").touch()
+    LockNotes(str(tmp_path), str(tmp_path), "boot").note(_dead(), ["x"])
+    script = (
+        "import os; from gitcoord.store.locks import LockNotes; from gitcoord.errors import LockHeld; os.setuid(2001)\n"
+        f"try: LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot').recover(['x'])\n"
+        "except LockHeld as held: print(held.message)"
+    )
+    argv = [sys.executable, "-c", script]
+    done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert f"{tmp_path}/x.lock" in done.stdout and "Permission denied" in done.stdout, done
+
+
+def test_a_note_too_long_to_read_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = notes(world).note(_dead(), ["refs/heads/unrelated" + "x" * 100])
+    monkeypatch.setattr(locks_module, "_LIMIT", 100)
+    notes(world).sweep()
+    assert os.path.exists(path)
 
 
 def test_broken_notes_are_no_notes(world: World) -> None:

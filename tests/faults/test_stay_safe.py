@@ -81,9 +81,8 @@ def test_a_dead_note_does_not_vouch_for_a_living_lock(world: World) -> None:
     world.take("src/a.py")
     notes = world.top / ".git/gitcoord/locks"
     notes.mkdir(exist_ok=True)
-    (notes / "999999-1-dead").write_text(
-        "999999 1 another-boot -\nrefs/heads/gitcoord\npacked-refs.lock\npacked-refs.new"
-    )
+    name = "999999.1.another-boot.1"
+    (notes / name).write_text(f"{name}\nrefs/heads/gitcoord\npacked-refs.lock\npacked-refs.new\0")
     world.take("src/b.py")
     assert os.listdir(notes) == ["spare"], "swept before it could be believed"
     world.git("pack-refs", "--all")

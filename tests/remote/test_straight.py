@@ -42,6 +42,11 @@ def _move(bare: Path) -> None:
     (bare / "objects").symlink_to("elsewhere")
 
 
+def _other_ids(bare: Path) -> None:
+    shutil.rmtree(bare)
+    subprocess.run(["git", "init", "-q", "--bare", "--object-format=sha256", str(bare)], check=True)
+
+
 OTHERWISE: "dict[str, Callable[[Path], object]]" = {
     "shared": _config("core.sharedRepository", "group"),
     "synced": _config("core.fsync", "all"),
@@ -64,6 +69,7 @@ OTHERWISE: "dict[str, Callable[[Path], object]]" = {
     "a directory that git passes over": lambda bare: (bare / ".git").mkdir(),
     "a file that leads elsewhere": lambda bare: (bare / ".git").write_text("gitdir: /elsewhere\n"),
     "a link that leads elsewhere": lambda bare: (bare / ".git").symlink_to("/elsewhere"),
+    "other ids": _other_ids,
     "settings that cannot be read": lambda bare: (bare / "config").write_text("[core\n"),
 }
 

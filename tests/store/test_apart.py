@@ -22,6 +22,7 @@ from gitcoord.errors import StoreError
 from gitcoord.hot.open import environ, open_repository
 from gitcoord.store import apart as apart_module
 from gitcoord.store.apart import make_apart
+from gitcoord.store.hookfiles import remove_tree
 from gitcoord.store.objects import APART, LooseObjects
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
@@ -177,17 +178,27 @@ def test_directories_of_objects_have_the_rights_that_they_need(repository: Repos
         assert stat.S_IMODE(path.stat().st_mode) == (0o2775 if shared else 0o755)
 
 
+def test_a_directory_that_is_there_keeps_its_rights(repository: Repository) -> None:
+    """Whoever prepared it for others, say; also an empty one."""
+    for number in range(256):
+        (repository.objects / f"{number:02x}").mkdir()
+        (repository.objects / f"{number:02x}").chmod(0o2777)
+    oid = repository.put("text")
+    assert stat.S_IMODE((repository.objects / oid[:2]).stat().st_mode) == 0o2777
+
+
 def test_what_killed_ones_left_in_a_directory_in_use_goes_when_it_is_old(repository: Repository) -> None:
     """git looks at the time of the whole directory only, which every claim renews."""
     repository.put("first")
-    left = [repository.apart / name for name in ("tmp_obj_old_1", "tmp_obj_old_2", "tmp_obj_new_1", "tmp_obj_new_2")]
+    names = ("tmp_obj_old_1", "tmp_obj_old_2", "tmp_obj_new_1", "tmp_obj_new_2", "old_of_others")
+    left = [repository.apart / name for name in names]
     for path in left:
         path.mkdir() if path.name.endswith("2") else path.write_text("half an obj")
         if "old" in path.name:
             os.utime(path, (time.time() - 15 * 24 * 3600,) * 2)
     for number in range(20):
         repository.put(f"text {number}")
-    assert [path.exists() for path in left] == [False, False, True, True]
+    assert [path.exists() for path in left] == [False, False, True, True, True]
 
 
 def test_two_writers_of_one_object_do_not_touch_each_others_files(repository: Repository) -> None:
@@ -279,6 +290,8 @@ def test_whatever_is_in_the_place_of_the_directory_stays_and_troubles_nobody(
     repository: Repository, tmp_path: Path, what: str
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "tmp_obj_mine").write_text("mine")
+    os.utime(tmp_path / "elsewhere" / "tmp_obj_mine", (0, 0))
     if what == "a file":
         repository.apart.write_text("mine")
     else:
@@ -286,7 +299,9 @@ def test_whatever_is_in_the_place_of_the_directory_stays_and_troubles_nobody(
     for number in range(5):
         repository.put(f"text {number}")
     assert repository.apart.is_symlink() or repository.apart.read_text() == "mine"
-    assert not os.listdir(tmp_path / "elsewhere") and not list(repository.objects.glob("*/tmp_obj_*"))
+    remove_tree(str(repository.apart))
+    assert os.listdir(tmp_path / "elsewhere") == ["tmp_obj_mine"]
+    assert [path.name for path in repository.objects.glob("*/tmp_obj_*")] in ([], ["tmp_obj_mine"])
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no other file system")
