@@ -341,7 +341,7 @@ def test_a_note_that_cannot_be_read_stays(tmp_path: Path) -> None:
     assert not note.exists()
 
 
-@pytest.mark.parametrize("what", ["a copy's too", "a link", "a pipe"])
+@pytest.mark.parametrize("what", ["a copy's too", "a link", "a pipe", "a pipe that is read"])
 def test_a_spare_file_that_is_not_ours_alone_is_not_written_to(world: World, tmp_path: Path, what: str) -> None:
     known, spare, other = notes(world), world.git_dir / "gitcoord/locks/spare", tmp_path / "other"
     known.forget(known.note(os.getpid(), [LEDGER]))
@@ -351,8 +351,11 @@ def test_a_spare_file_that_is_not_ours_alone_is_not_written_to(world: World, tmp
     else:
         spare.unlink()
         other.write_bytes(before)
-        os.mkfifo(spare) if what == "a pipe" else spare.symlink_to(other)
+        os.mkfifo(spare) if what.startswith("a pipe") else spare.symlink_to(other)
+    reader = os.open(spare, os.O_RDONLY | os.O_NONBLOCK) if what == "a pipe that is read" else -1
     path = Path(known.note(os.getpid(), [TIP]))
+    if reader >= 0:
+        os.close(reader)
     assert TIP in path.read_text() and path.is_file() and not path.is_symlink()
     assert other.read_bytes() == before
 
@@ -402,7 +405,8 @@ def test_a_process_that_cannot_be_looked_at_is_not_dead(tmp_path: Path) -> None:
     (tmp_path / "x.lock").touch()
     Path(LockNotes(str(tmp_path), str(tmp_path), "boot").note(os.getpid(), ["x"])).chmod(0o666)
     script = (
-        "import os; from gitcoord.store.locks import LockNotes; from gitcoord.errors import LockHeld; os.setuid(2001)\n"
+        "import os; from gitcoord.store.locks import LockNotes; from gitcoord.errors import LockHeld\n"
+        "os.setgroups([]); os.setgid(2001); os.setuid(2001)\n"
         f"try: LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot').recover(['x'])\n"
         "except LockHeld as held: print(held.message)"
     )
