@@ -6,12 +6,11 @@ come and go beside the repository, it pays to make ours elsewhere.
 """
 
 import posix
-from errno import ENOTDIR
 from fcntl import ioctl
 from struct import calcsize, pack, unpack
 from time import time
 
-from gitcoord.store.files import exists, is_directory, remove_directory, remove_file
+from gitcoord.store.files import is_directory, remove_directory, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ def make_apart(path: str, temporary: str, make: "Callable[[str], None]" = posix.
     """
     if is_directory(path):
         return  # an empty one would be replaced, with whatever rights it has
-    if exists(path):
-        raise NotADirectoryError(ENOTDIR, "Not a directory", path)
     around = f"{temporary}-{posix.urandom(8).hex()}"
     # Where it lands depends on its name too: not in the same place for all repositories of a disk.
     inner = f"{around}/{posix.urandom(8).hex()}"
