@@ -1,5 +1,7 @@
 """A swap that is begun before it is wanted holds nothing, sees nothing, and changes nothing without the word."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from gitcoord.store.far import Far, Move, nothing
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.remote import RemoteStore
+from tests.race.support import wait_until
 from tests.support import git, plumbing_store, repo_at
 
 REF, OTHER = "refs/heads/gitcoord", "refs/gitcoord/tip"
@@ -149,3 +152,28 @@ def test_what_is_sent_first_is_written_before_any_ref_leads_to_it(here: Here, mo
             store.flush()
     store.flush()
     assert git(here.top, "cat-file", "blob", blob) == b"second", "what could not be written is not forgotten"
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_git_that_was_killed_while_the_disk_failed_is_still_known(here: Here, killed: bool) -> None:
+    """Nothing is committed where an object cannot be kept; if git is killed in that moment, its locks stay, and so does its note."""
+    one, two = here.commits[:2]
+    here.put(REF, one)
+    store = here.store
+    objects, _ = store._write_parts()
+
+    def fail() -> None:
+        wait_until("git has its locks", lambda: bool(here.locks()))
+        if killed:
+            assert store._update is not None
+            os.kill(store._update.pid, signal.SIGKILL)
+        raise StoreError("the disk failed")
+
+    objects.settle = fail  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="the disk failed"):
+        store.swap([Update(REF, one, two)])
+    assert bool(here.locks()) == bool(here.notes()) == killed
+    del objects.settle
+    assert store.recover([Update(REF, one, two)]) == killed
+    store.swap([Update(REF, one, two)])
+    assert here.at(REF) == two and not here.notes()
