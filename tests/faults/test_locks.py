@@ -234,6 +234,30 @@ def test_notes_of_the_dead_do_not_pile_up(world: World) -> None:
     assert len(os.listdir(world.git_dir / "gitcoord/locks")) < 40
 
 
+def _for_all_users(place: Path) -> None:
+    """Notes lie in `place`/locks, where every user may write."""
+    for parent in (place, *place.parents):
+        parent.chmod(parent.stat().st_mode | 0o011)
+    (place / "locks").mkdir()
+    (place / "locks").chmod(0o777)
+
+
+def _as_another(place: Path, script: str, *before: str) -> "subprocess.CompletedProcess[str]":
+    """Run this on `known`, the notes in `place`, as another user; `before` starts it."""
+    begin = (
+        "import os; from gitcoord.errors import LockHeld; from gitcoord.store.locks import LockNotes\n"
+        "os.setgroups([]); os.setgid(2001); os.setuid(2001)\n"
+        f"known = LockNotes({str(place)!r}, {str(place)!r}, 'boot')\n"
+    )
+    return subprocess.run(
+        [*before, sys.executable, "-c", begin + script],
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+_RECOVER = "try: known.recover(['x'])\nexcept LockHeld as held: print(held.message)"
+
+
 def _dead() -> int:
     gone = subprocess.Popen(["true"])
     gone.wait()
@@ -324,18 +348,11 @@ def test_a_note_under_anothers_name_is_not_believed(holder: Holder) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="several users")
 def test_a_note_that_cannot_be_read_stays(tmp_path: Path) -> None:
-    for place in (tmp_path, *tmp_path.parents):
-        place.chmod(place.stat().st_mode | 0o011)
-    (tmp_path / "locks").mkdir(mode=0o777)
-    (tmp_path / "locks").chmod(0o777)
+    _for_all_users(tmp_path)
     known = LockNotes(str(tmp_path), str(tmp_path), "boot")
     note = Path(known.note(_dead(), [LEDGER]))
     note.chmod(0o600)
-    script = (
-        "import os; from gitcoord.store.locks import LockNotes; os.setuid(2001)\n"
-        f"LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot').sweep()"
-    )
-    subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT)}, check=True)
+    assert _as_another(tmp_path, "known.sweep()").returncode == 0
     assert note.exists()
     known.sweep()
     assert not note.exists()
@@ -362,20 +379,11 @@ def test_a_spare_file_that_is_not_ours_alone_is_not_written_to(world: World, tmp
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="several users")
 def test_the_spare_file_may_be_another_users(tmp_path: Path) -> None:
-    for place in (tmp_path, *tmp_path.parents):
-        place.chmod(place.stat().st_mode | 0o011)
-    (tmp_path / "locks").mkdir()
-    (tmp_path / "locks").chmod(0o777)
+    _for_all_users(tmp_path)
     known = LockNotes(str(tmp_path), str(tmp_path), "boot")
     known.forget(known.note(os.getpid(), [LEDGER]))
-    script = (
-        "import os; from gitcoord.store.locks import LockNotes; os.setuid(2001)\n"
-        f"known = LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot')\n"
-        f"note = known.note(os.getpid(), [{LEDGER!r}]); print(open(note, 'rb').read().count(b'{LEDGER}')); known.forget(note)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
+    words = f"note = known.note(os.getpid(), [{LEDGER!r}]); print(open(note, 'rb').read().count(b'{LEDGER}')); known.forget(note)"
+    done = _as_another(tmp_path, words)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     spare = tmp_path / "locks" / "spare"
     assert os.listdir(spare.parent) == ["spare"] and spare.stat().st_uid == 2001
@@ -398,23 +406,11 @@ def test_half_a_note_is_none(world: World) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
 def test_a_process_that_cannot_be_looked_at_is_not_dead(tmp_path: Path) -> None:
     """Some systems hide the processes of other users."""
-    for place in (tmp_path, *tmp_path.parents):
-        place.chmod(place.stat().st_mode | 0o011)
-    (tmp_path / "locks").mkdir()
-    (tmp_path / "locks").chmod(0o777)
+    _for_all_users(tmp_path)
     (tmp_path / "x.lock").touch()
     Path(LockNotes(str(tmp_path), str(tmp_path), "boot").note(os.getpid(), ["x"])).chmod(0o666)
-    script = (
-        "import os; from gitcoord.store.locks import LockNotes; from gitcoord.errors import LockHeld\n"
-        "os.setgroups([]); os.setgid(2001); os.setuid(2001)\n"
-        f"try: LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot').recover(['x'])\n"
-        "except LockHeld as held: print(held.message)"
-    )
     hidden = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"'
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", hidden, "sh", sys.executable, "-c", script],
-        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = _as_another(tmp_path, _RECOVER, "unshare", "-m", "sh", "-c", hidden, "sh")
     if "mount" in done.stderr or "unshare" in done.stderr:
         pytest.skip(done.stderr)
     assert f"is held by process {os.getpid()}" in done.stdout, done
@@ -422,19 +418,10 @@ def test_a_process_that_cannot_be_looked_at_is_not_dead(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="several users")
 def test_a_lock_that_may_not_be_removed_is_named(tmp_path: Path) -> None:
-    for place in (tmp_path, *tmp_path.parents):
-        place.chmod(place.stat().st_mode | 0o011)
-    (tmp_path / "locks").mkdir()
-    (tmp_path / "locks").chmod(0o777)
+    _for_all_users(tmp_path)
     (tmp_path / "x.lock").touch()
     LockNotes(str(tmp_path), str(tmp_path), "boot").note(_dead(), ["x"])
-    script = (
-        "import os; from gitcoord.store.locks import LockNotes; from gitcoord.errors import LockHeld; os.setuid(2001)\n"
-        f"try: LockNotes({str(tmp_path)!r}, {str(tmp_path)!r}, 'boot').recover(['x'])\n"
-        "except LockHeld as held: print(held.message)"
-    )
-    argv = [sys.executable, "-c", script]
-    done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    done = _as_another(tmp_path, _RECOVER)
     assert f"{tmp_path}/x.lock" in done.stdout and "Permission denied" in done.stdout, done
 
 
