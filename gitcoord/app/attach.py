@@ -17,7 +17,7 @@ from gitcoord.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quot
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import BRANCH_SESSIONS, FAILED, HOST, LANDED, LOST, Far, Move
 from gitcoord.store.interface import Create, Delete
-from gitcoord.store.lasting import run_bounded
+from gitcoord.store.lasting import run_bounded, watched
 from gitcoord.store.process import run
 from gitcoord.store.remote import RemoteStore
 from gitcoord.store.settings import Settings
@@ -171,15 +171,16 @@ def _ledger_there(ctx: "Context", name: str) -> "Oid | None":
 def _continues(ctx: "Context", name: str, here: "Oid") -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
     argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{PROBE}ledger"]
-    run_bounded(argv, ctx.repo.env, 60.0)
+    watched(ctx.notes.start(argv, ctx.repo.env, shares_terminal=True), 60.0)
     code, _, _ = run(["git", "merge-base", "--is-ancestor", here, f"{PROBE}ledger"], ctx.repo.env)
-    run(["git", "update-ref", "-d", f"{PROBE}ledger"], ctx.repo.env)
+    ctx.run_git(["git", "update-ref", "-d", f"{PROBE}ledger"])
     return not code
 
 
 def _joined(ctx: "Context", near: "PlumbingStore", name: str, ways: Ways) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
     far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic)
+    far.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
     return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host)
 

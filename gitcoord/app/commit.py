@@ -260,7 +260,7 @@ def _swap(ctx: "Context", head: Head, made: Oid, subject: str) -> bool:
     argv = ["git", "update-ref", "-m", f"{what}: {subject}", *target, made, head.oid or "0" * len(made)]
     for _ in range(PATIENCE):
         ctx.host.shield(True)
-        code, _, complaint = run(argv, ctx.repo.env)
+        code, _, complaint = ctx.run_git(argv)
         now = made if not code else _oid(ctx, head.ref or "HEAD")
         if now == made:
             return True

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from gitcoord.names import Oid
     from gitcoord.store.interface import Store
+    from gitcoord.store.locks import LockNotes
     from gitcoord.store.process import Child
     from gitcoord.store.queue import Queue
     from gitcoord.store.repo import Repo
@@ -53,6 +54,7 @@ class Context:
         self.remote = (
             "" if authority == "local" else authority
         )  # the remote that decides; '' where this repository does
+        self._notes: LockNotes | None = None
         self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
 
     def view(self) -> View:
@@ -80,6 +82,25 @@ class Context:
         except OSError as error:
             raise StoreError(f"cannot write in {directory}: {error.strerror}") from None
         return path
+
+    @property
+    def notes(self) -> "LockNotes":
+        """About the git processes of ours that lock refs."""
+        if self._notes is None:
+            from gitcoord.store.locks import LockNotes
+
+            self._notes = LockNotes(self.repo.common_dir, self.repo.scratch, self.host.boot)
+        return self._notes
+
+    def run_git(
+        self, argv: "list[str]", data: bytes = b"", *, env: "dict[bytes, bytes] | None" = None
+    ) -> "tuple[int, bytes, str]":
+        """Run a git that moves refs by itself, so that its locks are removed if it is killed: exit code, stdout, stderr."""
+        from gitcoord.store.locks import ANY
+        from gitcoord.store.process import finish
+
+        own = f"{self.repo.git_dir}/HEAD".removeprefix(f"{self.repo.common_dir}/")  # of a linked work tree
+        return finish(self.notes.start(argv, env or self.repo.env, (*ANY, own)), data)
 
     def queue(self) -> "Queue":
         from gitcoord.store.queue import Queue

@@ -28,13 +28,16 @@ _TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"
 
 
-def git(ctx: "Context", *words: str, data: bytes = b"", network: bool = False) -> "tuple[int, bytes, str]":
-    """git on the history as it is: no replaced objects, no grafts."""
+def git(
+    ctx: "Context", *words: str, data: bytes = b"", network: bool = False, moves: bool = False
+) -> "tuple[int, bytes, str]":
+    """git on the history as it is: no replaced objects, no grafts. `moves`: it moves refs."""
     env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
     asked = b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")
     if network and not asked:
         env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # nobody is asked for a password in the middle of a check
-    return run(["git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false", *words], env, data)
+    argv = ["git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false", *words]
+    return ctx.run_git(argv, data, env=env) if moves else run(argv, env, data)
 
 
 def _lines(out: bytes, end: str = "\n") -> "list[str]":
@@ -113,7 +116,7 @@ def fetch_sync(ctx: "Context", remote: str, sync: str) -> None:
         "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head",
     )  # fmt: skip
     for _ in range(_TRIES):
-        code, _, complaint = git(ctx, "fetch", *words, "--", remote, refspec, network=True)
+        code, _, complaint = git(ctx, "fetch", *words, "--", remote, refspec, network=True, moves=True)
         if not code:
             return
         if "cannot lock ref" not in complaint:

@@ -188,7 +188,7 @@ def _remove(ctx: "Context", tree: Tree, branch: str) -> None:
         raise StoreError(f"git could not remove the work tree: {complaint}", hints=("its claims were released",))
     if branch:
         argv = ["git", "update-ref", "-d", f"refs/heads/{tree.made}", branch]
-        code, _, complaint = run(argv, ctx.repo.env)
+        code, _, complaint = ctx.run_git(argv)
         if code:
             raise StoreError(f"the work tree is gone; its branch moved meanwhile, and stays: {complaint}")
         run(["git", "config", "--remove-section", f"branch.{tree.made}"], ctx.repo.env)

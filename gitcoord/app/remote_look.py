@@ -2,11 +2,12 @@
 
 from gitcoord.errors import (
     GitcoordError,
+    LockHeld,
     StoreError,
     Unreachable,
 )
 from gitcoord.names import LEDGER, SESSIONS, TIP
-from gitcoord.store.far import BEHIND, LANDED, LOST, NONE, Report
+from gitcoord.store.far import BEHIND, LANDED, LOCKED, LOST, NONE, Report, locked_refs
 from gitcoord.store.files import read_file, write_file
 from gitcoord.store.interface import SwapFailed, Update, Verify
 from gitcoord.store.process import run
@@ -35,13 +36,15 @@ def look(ctx: "Context") -> None:
     """Fetch what the remote has. Unreachable where it does not answer; what was seen before stays."""
     store = store_of(ctx)
     began = ctx.host.mono()
-    for _ in range(STUBBORN):
+    for left in reversed(range(STUBBORN)):
         known = store.near.resolve([LEDGER])[0]
         report = store.far.fetch()
         if report.kind == BEHIND:
             report = _overtaken(ctx, known)
         store.refresh()
-        if report.kind != LOST:
+        if report.kind == LOCKED:
+            _clear_locks(ctx, report.words, last=not left)
+        elif report.kind != LOST:
             break
         ctx.host.pause(0.05)
     if report.kind == NONE:
@@ -51,10 +54,24 @@ def look(ctx: "Context") -> None:
             f"the ledger is gone from '{store.far.name}'",
             hints=("see what happened there before anything else", "from this clone: git coord fsck"),
         )
+    if report.kind in (LOST, LOCKED):
+        raise StoreError(
+            f"this clone cannot keep what it fetched from '{store.far.name}': {report.words}",
+            hints=("other commands of this clone may be at work: try again",),
+        )
     if report.kind != LANDED:
         raise unreachable(ctx, report.words)
     _follow_tip(ctx)
     _note_look(ctx, began)
+
+
+def _clear_locks(ctx: "Context", words: str, *, last: bool) -> None:
+    """Lock files of this clone stopped a fetch: remove what a dead process left."""
+    try:
+        ctx.notes.recover(locked_refs(words))
+    except LockHeld:
+        if last:
+            raise
 
 
 def _overtaken(ctx: "Context", known: "Oid | None") -> Report:

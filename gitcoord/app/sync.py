@@ -69,7 +69,7 @@ def _merge(ctx: "Context", found: "Staleness", branch: str) -> str:
     theirs = f"the remote's '{printable(found.sync)}'" if branch == found.sync else f"'{printable(found.sync)}'"
     message = f"Merge {theirs} into '{printable(branch)}'"
     words = ("--ff", "--commit", "--no-squash", "--no-autostash", "--no-edit", "--no-stat", "--quiet")
-    code, out, complaint = git(ctx, "merge", *words, "-m", message, tip)
+    code, out, complaint = git(ctx, "merge", *words, "-m", message, tip, moves=True)
     if code:
         _undo(ctx)
         told = (complaint or out.decode("utf-8", "replace")).strip().split("\n")
@@ -80,7 +80,7 @@ def _merge(ctx: "Context", found: "Staleness", branch: str) -> str:
 def _undo(ctx: "Context") -> None:
     """A hook's no, or a conflict that was not foreseen, leaves a merge under way."""
     if exists(f"{ctx.repo.git_dir}/MERGE_HEAD"):
-        code, _, complaint = git(ctx, "merge", "--abort")
+        code, _, complaint = git(ctx, "merge", "--abort", moves=True)
         if code:
             raise StoreError(f"the merge could not be undone: {complaint}", hints=("git merge --abort",))
 

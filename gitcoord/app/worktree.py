@@ -193,7 +193,7 @@ def _add(ctx: "Context", command: Add, claim: "Claim | None") -> "dict[str, obje
     try:
         result = _make_tree(ctx, command, path, claim)
     except BaseException:
-        run(["git", "update-ref", "-d", f"refs/heads/{command.branch}", start], ctx.repo.env)
+        ctx.run_git(["git", "update-ref", "-d", f"refs/heads/{command.branch}", start])
         raise
     return {"name": command.name, "branch": command.branch, "agent": command.agent, "start": start, **result}
 
@@ -244,7 +244,7 @@ def _require_new(ctx: "Context", command: Add, path: str, trees: "list[Tree]") -
 
 def _make_branch(ctx: "Context", branch: str, start: str) -> None:
     argv = ["git", "update-ref", "-m", f"branch: Created from {start}", f"refs/heads/{branch}", start, "0" * len(start)]
-    code, _, complaint = run(argv, ctx.repo.env)
+    code, _, complaint = ctx.run_git(argv)
     if code:
         raise StoreError(f"git could not make the branch {quote(branch)}: {complaint}", hints=("nothing was changed",))
 
@@ -253,7 +253,7 @@ def _make_tree(ctx: "Context", command: Add, path: str, claim: "Claim | None") -
     if not create_directory(path):
         raise Refused(Refusal("exists", f"{printable(path)} is there already", hints=("take another name",)))
     try:
-        code, _, complaint = run(["git", "worktree", "add", "--quiet", path, command.branch], ctx.repo.env)
+        code, _, complaint = ctx.run_git(["git", "worktree", "add", "--quiet", path, command.branch])
         if code:
             raise StoreError(f"git could not make the work tree: {complaint}", hints=("nothing was changed",))
         path = git_in(ctx, path, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")

@@ -86,14 +86,16 @@ class Opening:
         if remote:
             if self._writes:
                 _preload("remote")
+            from gitcoord.store.locks import LockNotes
             from gitcoord.store.remote import at_remote
 
+            notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
             if stays:
                 from gitcoord.store.wire import Wire
 
-                store = at_remote(self._store, repo, settings, Wire)
+                store = at_remote(self._store, repo, settings, notes, Wire)
             else:
-                store = at_remote(self._store, repo, settings)
+                store = at_remote(self._store, repo, settings, notes)
             store.far.line = self._line
         return Context(repo, settings, store, host)
 

@@ -11,19 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gitcoord.store.interface import Operation
-    from gitcoord.store.locks import LockNotes
     from gitcoord.store.process import Child
 
 
 class Ahead:
     """One git, which knows these operations and has not begun."""
 
-    def __init__(self, child: "Child", notes: "LockNotes", note: str, operations: "Sequence[Operation]") -> None:
-        """`note` names the locks that it will take."""
+    def __init__(self, child: "Child", operations: "Sequence[Operation]") -> None:
         self.operations = operations
         self._child = child
-        self._notes = notes
-        self._note = note
 
     @property
     def waits(self) -> bool:
@@ -40,8 +36,8 @@ class Ahead:
             answers = [child.line(), child.line(), child.line()]
             done = answers == [b"start: ok", b"prepare: ok", b"commit: ok"]
             complaint = "" if done else child.complaint()
-            if done or (child.code is not None and child.code >= 0):
-                self._notes.forget(self._note)
+            if done and child.note is not None:
+                child.note.forget()
             child.close_input()
         if not done:
             raise SwapFailed(complaint or f"git update-ref ended with {child.code}")

@@ -12,6 +12,9 @@ from gitcoord.store.process import OURS, Child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.store.locks import Note
     from gitcoord.store.process import Environ
     from gitcoord.store.settings import Settings
 
@@ -32,7 +35,9 @@ class Line:
     def __init__(self, argv: list[str], env: "dict[bytes, bytes]") -> None:
         self._child = Child(argv, env, shares_terminal=True)
 
-    def push(self, argv: list[str], env: "dict[bytes, bytes]", seconds: float) -> "tuple[int, bytes, str] | None":
+    def push(
+        self, argv: list[str], env: "dict[bytes, bytes]", seconds: float, note: "Callable[[int], Note | None]"
+    ) -> "tuple[int, bytes, str] | None":
         """A `git push` that speaks through it, to its end: exit code, stdout, stderr. None where it could not take it up."""
         reads, writes = self._child.output, self._child.input
         relay = _RELAY.format(pid=posix.getpid(), reads=reads, writes=writes, bell=_BELL)
@@ -47,6 +52,7 @@ class Line:
         bell, rings = posix.pipe()
         try:
             push = Child(argv, spoken, shares_terminal=True, lends=((rings, _BELL),))
+            push.note = note(push.pid)
             posix.close(rings)
             rings = -1
             code, out, complaint = watched(push, seconds, bell, take)

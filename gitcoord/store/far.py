@@ -7,6 +7,7 @@ into few answers, because each asks for something else: try again, give up, look
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.lasting import run_bounded, watched
+from gitcoord.store.locks import ANY
 from gitcoord.store.process import Child
 
 TYPE_CHECKING = False
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gitcoord.store.dial import Line
+    from gitcoord.store.locks import LockNotes, Note
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
-LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND = (
-    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind",
+LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, LOCKED = (
+    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind", "locked",
 )  # fmt: skip
 
 # gitcoord's own transfers run no hooks here: what they carry was judged before.
@@ -83,6 +85,7 @@ class Far:
         self.branches = branches
         self.atomic = atomic
         self.line: Line | None = None  # opened ahead, for the next push
+        self.notes: LockNotes | None = None  # where to note whose locks these are; a test may do without
         self._env = env
         self._seconds = seconds
         self._stays = stays
@@ -156,31 +159,45 @@ class Far:
         line, self.line = self.line, None
         if line is not None:
             meanwhile()
-            done = line.push(argv, self._env, self._seconds)
+            done = line.push(argv, self._env, self._seconds, self._note)
             if done is not None:
                 return done
-        child = Child(argv, self._env, shares_terminal=True)
+        child = self._start(argv)
         meanwhile()
         return watched(child, self._seconds)
+
+    def _start(self, argv: list[str]) -> Child:
+        """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
+        if self.notes is None:
+            return Child(argv, self._env, shares_terminal=True)
+        return self.notes.start(argv, self._env, shares_terminal=True)
+
+    def _note(self, pid: int) -> "Note | None":
+        try:
+            return self.notes.note(pid, ANY) if self.notes is not None else None
+        except OSError:
+            return None
 
     def fetch(self, *, back: bool = False) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
 
         BEHIND where the ledger there lacks what the one here has, unless that may go `back`: another fetch here saw a newer
-        one and was quicker, or it was rewound there.
+        one and was quicker, or it was rewound there. LOCKED where lock files of this clone are in the way: see `locked_refs`.
         """
         sessions = BRANCH_SESSIONS if self.branches else SESSIONS
         specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*"]
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
         argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
         argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]
-        code, _, complaint = run_bounded(argv, self._env, self._seconds)
+        code, _, complaint = watched(self._start(argv), self._seconds)
         if not code:
             return Report(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
             return Report(BEHIND)  # git has no words for it, being quiet
         if "couldn't find remote ref" in complaint:
             return Report(NONE, complaint)
+        if locked_refs(complaint):
+            return Report(LOCKED, complaint)
         if "cannot lock ref" in complaint or "unable to lock" in complaint:
             return Report(LOST, complaint)  # another fetch is at work here
         return Report(UNREACHABLE, _last_words(complaint))
@@ -190,6 +207,22 @@ class Far:
         argv = [*_GIT, "ls-remote", "--quiet", "--", self.name, LEDGER]
         code, out, _ = run_bounded(argv, self._env, self._seconds)
         return out.decode("ascii", "replace").partition("\t")[0] or None if not code else None
+
+
+def locked_refs(complaint: str) -> list[str]:
+    """The refs of this clone whose lock files are in the way, by git's words."""
+    files = [
+        part.partition("'")[0] for part in complaint.split("Unable to create '")[1:] if ".lock': File exists" in part
+    ]
+    return [name for file in files if (name := _below_git_dir(file.removesuffix(".lock")))]
+
+
+def _below_git_dir(path: str) -> str:
+    """A ref by its file, wherever the git directory is; '' for what is none."""
+    if path.endswith("/packed-refs"):
+        return "packed-refs"
+    _, slash, rest = path.rpartition("/refs/")
+    return f"refs/{rest}" if slash else ""
 
 
 def read_report(code: int, out: str, complaint: str) -> Report:

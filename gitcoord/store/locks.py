@@ -1,29 +1,25 @@
-"""Lock files that a killed git left behind.
+"""Notes about the git processes that lock refs, so that the lock files of a killed one can be told from those of others.
 
-git's lock files carry no owner, and an open-file check proves nothing: git closes them after `prepare`. So before each
-transaction the git process and the locks it will take are noted. A lock is removed only where a note names it and that
-very process is dead; a lock without a note is never touched, and the error names the file.
-
-The file of a note that is no longer needed is kept for the next one, under a name that is nobody's: to make a file and delete
-it for each transaction costs more than all the rest of this, where the file system does not use deleted places again at once.
-What it said stays in it, and counts no more: a note is believed only under the name of the process that it speaks of.
+git's lock files name no owner, and whether a process has one open proves nothing: git closes them as soon as they are made. So
+before a git process of gitcoord's moves refs, a note says which locks it may take; once it has taken them, the note says which
+files they are. `stale` says when a lock may be removed.
 """
 
 import posix
 
-from gitcoord.errors import LockHeld
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import list_files, make_directory, read_up_to, remove_file, write_at_once
-from gitcoord.store.process import is_running, own_namespace, process_state, runs_still, start_time
+from gitcoord.store.process import Child, is_running, own_namespace, runs_still, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_PACKED = ("packed-refs.lock", "packed-refs.new")
-_SPARE = "spare"
-_PAGE = 4096  # so much is written in one piece, or not at all
+    from gitcoord.store.stale import StaleLocks
+
+PACKED = "packed-refs"
+ANY = ("refs/*", "HEAD", "ORIG_HEAD")  # for a git that decides itself which refs it moves
 _LIMIT = 1 << 24
 _FLAGS = posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK  # what lies there may be anything
 
@@ -42,139 +38,139 @@ class Owner(NamedTuple):
         return ".".join((self.pid, self.start, self.boot.replace("/", "_"), self.namespace.strip("pid:[]")))
 
 
+class Content(NamedTuple):
+    """What a note says."""
+
+    refs: list[str]  # which its process may lock; a name that ends in '/*' stands for all below it
+    taken: "dict[str, str] | None"  # the lock files that it had, by name; None before that is known
+    written: int  # when, in nanoseconds of the file system's clock
+
+    def covers(self, lock: str) -> bool:
+        """May its process have taken this lock?"""
+        name = lock.removesuffix(".lock")
+        return any(name == ref or (ref.endswith("/*") and name.startswith(ref[:-1])) for ref in self.refs)
+
+
+class Note:
+    """A note while its process runs."""
+
+    def __init__(self, path: str, fd: int) -> None:
+        self._path = path
+        self._fd = fd
+
+    def taken(self, common: str, refs: "Iterable[RefName]") -> None:
+        """The process has its locks now: write down which files they are."""
+        files = [
+            (name, which_file(f"{common}/{name}")) for name in (*(f"{ref}.lock" for ref in refs), f"{PACKED}.lock")
+        ]
+        lines = [f"{file} {name}\n" for name, file in files if file]
+        write_at_once(self._fd, "".join(lines).encode("utf-8", "surrogateescape") + b"\0")
+
+    def end(self, code: int) -> None:
+        """The process has ended: by itself, and has left nothing; or it was killed, and the note stays for whoever finds its
+        locks. Harmless to repeat."""
+        if code >= 0:
+            self.forget()
+        else:
+            self._close()
+
+    def forget(self) -> None:
+        """The process holds no lock any more."""
+        remove_file(self._path)
+        self._close()
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            posix.close(self._fd)
+            self._fd = -1
+
+
 class LockNotes:
-    """The notes below `<scratch>/locks`, for the locks below `common`. In each its own name, then a ref a line, then a NUL."""
+    """The notes below `<scratch>/locks`, for the locks below `common`. In each: its own name and a ref a line, then a NUL; then,
+    once they are taken, the locks' files and another NUL."""
 
     def __init__(self, common: str, scratch: str, boot: str) -> None:
-        self._common = common
-        self._directory = scratch + "/locks"
+        self.common = common
+        self.directory = scratch + "/locks"
         self._boot = boot
+        self._stale: StaleLocks | None = None
 
-    def note(self, pid: int, refs: "Iterable[RefName]", *, deletes: bool = True) -> str:
-        """Write down that this git process is about to lock these refs; gives the note's file, to forget it by."""
-        self.sweep()  # what the dead noted and did not leave behind must not vouch for a lock of somebody living
+    def note(self, pid: int, refs: "Iterable[RefName]", *, deletes: bool = True) -> Note:
+        """Write down that this git process is about to lock these refs, or those below a name that ends in '/*'."""
+        self.sweep()
         start = start_time(pid) or f"-{posix.urandom(4).hex()}"
         name = Owner(str(pid), start, self._boot, own_namespace()).name
         # Only a transaction that deletes refs locks packed-refs too.
-        data = "\n".join([name, *refs, *(_PACKED if deletes else ())]).encode("utf-8", "surrogateescape") + b"\0"
-        path = f"{self._directory}/{name}"
-        if len(data) <= _PAGE:  # or a kill could leave a part of it, with the old behind
-            try:
-                posix.rename(f"{self._directory}/{_SPARE}", path)
-            except OSError:
-                pass  # there is none, or another was quicker
-        # Written in place: whoever dies before the note is whole has locked nothing yet.
+        data = "\n".join([name, *refs, *((PACKED,) if deletes else ())]).encode("utf-8", "surrogateescape") + b"\0"
+        path = f"{self.directory}/{name}"
         try:
-            _write(path, data)
+            return Note(path, _write(path, data))
         except FileNotFoundError:
-            make_directory(self._directory)
-            _write(path, data)
-        return path
+            make_directory(self.directory)
+            return Note(path, _write(path, data))
 
-    def forget(self, path: str) -> None:
+    def start(
+        self,
+        argv: list[str],
+        env: "dict[bytes, bytes]",
+        refs: "Iterable[RefName]" = ANY,
+        *,
+        shares_terminal: bool = False,
+    ) -> Child:
+        """Start a git that locks refs by itself, and note it. Where that cannot be noted, what it leaves if it is killed stays."""
+        self.sweep()
+        child = Child(argv, env, shares_terminal=shares_terminal)
         try:
-            posix.rename(path, f"{self._directory}/{_SPARE}")
+            child.note = self.note(child.pid, refs)
         except OSError:
-            pass  # gone already; or it stays, and is one of the dead soon
+            pass
+        return child
 
     def recover(self, refs: "Iterable[RefName]") -> bool:
-        """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be.
-
-        The caller holds the writers' queue, so that nobody of ours makes a new lock in between.
-        """
-        in_the_way = [name for name in self._names(refs) if self._exists(name)]
-        for name in in_the_way:
-            self._remove(name)
-        self.sweep()
-        return bool(in_the_way)
+        """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
+        return self._removal().recover(refs)
 
     def sweep(self) -> None:
-        """Drop notes whose processes are dead and whose locks are gone."""
-        for name, owner in self._owners():
-            if self._alive(owner):
-                continue
-            refs = self._refs(name)  # only now: the dead write no more
-            if refs is not None and not any(self._exists(ref if ref in _PACKED else f"{ref}.lock") for ref in refs):
-                self.forget(f"{self._directory}/{name}")
+        """Remove the locks of dead owners, where that can be done at once, and drop notes that are no longer needed."""
+        for name in list_files(self.directory):
+            owner = owner_of(name)
+            if owner is not None and not self.is_alive(owner):
+                self._removal().sweep(name)
 
-    def _names(self, refs: "Iterable[RefName]") -> list[str]:
-        return [*(f"{ref}.lock" for ref in refs), *_PACKED]
+    def _removal(self) -> "StaleLocks":
+        if self._stale is None:
+            from gitcoord.store.stale import StaleLocks  # only after a crash
 
-    def _exists(self, name: str) -> bool:
+            self._stale = StaleLocks(self)
+        return self._stale
+
+    def all(self) -> "list[tuple[Owner, Content | None]]":
+        """Who has noted what. None for a note that cannot be read."""
+        names = list_files(self.directory)
+        return [(owner, self.content(name)) for name in names if (owner := owner_of(name)) is not None]
+
+    def content(self, name: str) -> "Content | None":
+        """What a note says: nothing where it is not whole, or speaks of another process. None if it cannot be read."""
         try:
-            posix.lstat(f"{self._common}/{name}")
-            return True
-        except OSError:
-            return False
-
-    def _owners(self) -> "list[tuple[str, Owner]]":
-        """Whose notes there are. What is called like none, but for what is not ours, is of one that is dead."""
-        found = []
-        for name in list_files(self._directory):
-            pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
-            if pid.isdecimal():
-                boot, namespace = boot.replace("_", "/"), f"pid:[{namespace}]" if namespace else ""
-                found.append((name, Owner(pid, start, boot, namespace)))
-        return found
-
-    def _refs(self, name: str) -> "list[str] | None":
-        """What a note says its owner locks: nothing where it says it of another, or is not whole. None if it cannot be read."""
-        try:
-            fd = posix.open(f"{self._directory}/{name}", _FLAGS | posix.O_RDONLY)
+            fd = posix.open(f"{self.directory}/{name}", _FLAGS | posix.O_RDONLY)
             try:
-                data = read_up_to(fd, _LIMIT)
+                data, written = read_up_to(fd, _LIMIT), posix.fstat(fd).st_mtime_ns
             finally:
                 posix.close(fd)
         except OSError:
             return None
         if len(data) == _LIMIT:
             return None
-        text, whole, _ = data.partition(b"\0")
-        first, *refs = text.decode("utf-8", "surrogateescape").split("\n")
-        return refs if whole and first == name else []
+        head, *rest = data.decode("utf-8", "surrogateescape").split("\0")
+        first, *refs = head.split("\n")
+        if not rest or first != name:
+            return Content([], None, written)
+        if len(rest) < 2:
+            return Content(refs, None, written)
+        files = [line.partition(" ") for line in rest[0].split("\n")[:-1]]
+        return Content(refs, {lock: file for file, _, lock in files}, written)
 
-    def _remove(self, name: str) -> None:
-        lock = f"{self._common}/{name}"
-        named = {name, name.removesuffix(".lock")}
-        owners = [owner for note, owner in self._owners() if named & {*(self._refs(note) or ())}]
-        living = [owner for owner in owners if self._alive(owner)]
-        if living:
-            pid = int(living[0].pid)
-            stopped = process_state(pid) in ("T", "t")
-            raise LockHeld(
-                f"{lock} is held by process {pid}" + (", which is stopped" if stopped else ""),
-                hints=((f"let it go on: kill -CONT {pid}",) if stopped else ("try again in a moment",)),
-                data={"file": lock, "pid": pid},
-            )
-        if not owners:
-            raise LockHeld(
-                f"{lock} is in the way, and gitcoord does not know whose it is",
-                hints=("if no git process is running here, remove that file and try again",),
-                data={"file": lock},
-            )
-        self._unlink(lock)
-
-    def _unlink(self, lock: str) -> None:
-        """Move the lock aside first: if another git made a new one just now, it is not lost."""
-        # Outside of refs/: a leftover there would be a branch or a claim.
-        aside = f"{self._directory}/stale-{posix.urandom(6).hex()}"
-        try:
-            make_directory(self._directory)
-            inode = posix.lstat(lock).st_ino
-            posix.rename(lock, aside)
-            if posix.lstat(aside).st_ino != inode:
-                posix.link(aside, lock)
-            posix.unlink(aside)
-        except (FileNotFoundError, FileExistsError):
-            pass  # somebody else was quicker
-        except OSError as error:
-            raise LockHeld(
-                f"{lock} is in the way, whose owner is dead, and cannot be removed: {error.strerror}",
-                hints=("remove that file and try again",),
-                data={"file": lock},
-            ) from None
-
-    def _alive(self, owner: Owner) -> bool:
+    def is_alive(self, owner: Owner) -> bool:
         if owner.boot.partition("/")[0] != self._boot.partition("/")[0]:
             return False
         if owner.boot != self._boot or owner.namespace != own_namespace():
@@ -184,30 +180,35 @@ class LockNotes:
         return runs_still(owner.pid, owner.start)
 
 
-def _write(path: str, data: bytes) -> None:
-    """Over what the file held. A note of which a part is missing must not be found."""
-    fd = _open(path)
+def owner_of(name: str) -> "Owner | None":
+    """Whose note is called so; None for other files."""
+    pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
+    if not pid.isdecimal():
+        return None
+    return Owner(pid, start, boot.replace("_", "/"), f"pid:[{namespace}]" if namespace else "")
+
+
+def which_file(path: str) -> str:
+    """A file's inode and change time, which no other file shares; '' where there is none."""
+    try:
+        found = posix.lstat(path)
+        return f"{found.st_ino}:{found.st_ctime_ns}"
+    except OSError:
+        return ""
+
+
+def _write(path: str, data: bytes) -> int:
+    """A new file, still open. A note of which a part is missing must not be found."""
+    flags = _FLAGS | posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL
+    try:
+        fd = posix.open(path, flags, 0o666)
+    except FileExistsError:
+        remove_file(path)  # of a process that this one has replaced within a tick
+        fd = posix.open(path, flags, 0o666)
     try:
         write_at_once(fd, data)
     except OSError:
         remove_file(path)
-        raise
-    finally:
         posix.close(fd)
-
-
-def _open(path: str) -> int:
-    """The file, if only we write to it; else a new one in its place."""
-    flags = _FLAGS | posix.O_WRONLY | posix.O_CREAT
-    try:
-        fd = posix.open(path, flags, 0o666)
-        found = posix.fstat(fd)
-        if found.st_nlink == 1 and found.st_mode & 0o170000 == 0o100000:
-            return fd
-        posix.close(fd)  # a copy of this repository has it too
-    except FileNotFoundError:
         raise
-    except OSError:
-        pass  # another user's
-    remove_file(path)
-    return posix.open(path, flags | posix.O_EXCL, 0o666)
+    return fd

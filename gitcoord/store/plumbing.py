@@ -151,6 +151,7 @@ class PlumbingStore(PlumbingReader):
             note = notes.note(child.pid, refs, deletes=any(isinstance(op, Delete) for op in operations))
         except OSError as error:
             raise StoreError(f"cannot note whose locks these will be: {error.strerror}") from None
+        child.note = note
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations), "prepare"]
         try:
             if objects.log():
@@ -161,22 +162,24 @@ class PlumbingStore(PlumbingReader):
             child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
             objects.publish()
             objects.settle()
+            answers = [child.line(), child.line()]
+            if answers == [b"start: ok", b"prepare: ok"]:
+                try:
+                    note.taken(self._repo.common_dir, refs)
+                except OSError as error:
+                    raise StoreError(f"cannot note whose locks these are: {error.strerror}") from None
         except StoreError:
             self._update = None
             child.close()  # without the word to commit it changes nothing
-            if child.code is not None and child.code >= 0:  # else it was killed, and its locks may be there
-                notes.forget(note)
             raise
         child.send(b"commit\n")
-        answers = [child.line(), child.line(), child.line()]
-        if answers != [b"start: ok", b"prepare: ok", b"commit: ok"]:
+        if [*answers, child.line()] != [b"start: ok", b"prepare: ok", b"commit: ok"]:
             complaint = child.complaint()
             child.close()
             self._update = None
-            if child.code is not None and child.code >= 0:
-                notes.forget(note)
             raise SwapFailed(complaint or f"git update-ref ended with {child.code}")
-        notes.forget(note)
+        note.forget()
+        child.note = None
         child.close_input()
         self._update = None
         self._spent.append(child)
@@ -229,7 +232,8 @@ class PlumbingStore(PlumbingReader):
         self._spent.append(child)
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations)]
         child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
-        return Ahead(child, notes, note, operations)
+        child.note = note
+        return Ahead(child, operations)
 
     def make_room(self, names: "Sequence[str]") -> None:
         if self._loose is None:  # another ref format than files
@@ -265,7 +269,12 @@ class PlumbingStore(PlumbingReader):
         self._spent.append(child)
 
     def recover(self, operations: "Sequence[Operation]") -> bool:
-        return self._write_parts()[1].recover([operation.ref for operation in operations])
+        return self.notes.recover([operation.ref for operation in operations])
+
+    @property
+    def notes(self) -> "LockNotes":
+        """About all git processes of ours that lock refs here, whoever starts them."""
+        return self._write_parts()[1]
 
     def close(self) -> None:
         for child in (self._cat, self._update, *self._spent):

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gitcoord.store.locks import Note
+
     Environ = Mapping[bytes, bytes]
 
 # What would make a child look at another repository, index, namespace or object than the one that was asked for.
@@ -99,6 +101,7 @@ class Child:
         posix.close(child_out)
         self._buffer = b""
         self.code: int | None = None
+        self.note: Note | None = None  # about the locks that it may take
 
     @property
     def output(self) -> int:
@@ -193,6 +196,8 @@ class Child:
                 _, status = posix.waitpid(self.pid, 0)
                 self.code = posix.waitstatus_to_exitcode(status)
                 STARTED.discard(self.pid)
+                if self.note is not None:
+                    self.note.end(self.code)
             except ChildProcessError:
                 raise StoreError(
                     "how git ended cannot be told: somebody else collects this process's children"
@@ -231,7 +236,11 @@ def run(
     argv: list[str], env: "dict[bytes, bytes]", data: bytes = b"", *, shares_terminal: bool = False
 ) -> "tuple[int, bytes, str]":
     """Run to the end: exit code, stdout, stderr."""
-    child = Child(argv, env, shares_terminal=shares_terminal)
+    return finish(Child(argv, env, shares_terminal=shares_terminal), data)
+
+
+def finish(child: Child, data: bytes = b"") -> "tuple[int, bytes, str]":
+    """Give a child all its input, and wait for its end: exit code, stdout, stderr."""
     if len(data) > _PIPE:
         child.feed(data)  # more than a pipe holds: the child may wait for us to read before it takes the rest
     else:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from gitcoord.store.ahead import Ahead
     from gitcoord.store.interface import Object, Operation
+    from gitcoord.store.locks import LockNotes
     from gitcoord.store.objects import Scales
     from gitcoord.store.plumbing import PlumbingStore
     from gitcoord.store.repo import Repo
@@ -168,7 +169,9 @@ def as_move(operation: "Operation") -> Move:
     return Move(operation.ref, operation.expected or None, operation.expected or None)
 
 
-def at_remote(near: "PlumbingStore", repo: "Repo", settings: "Settings", kind: "type[Far]" = Far) -> RemoteStore:
+def at_remote(
+    near: "PlumbingStore", repo: "Repo", settings: "Settings", notes: "LockNotes", kind: "type[Far]" = Far
+) -> RemoteStore:
     """The store that the settings describe. A process that lives long talks to the remote itself: see `wire`."""
     far = kind(
         repo.env,
@@ -178,6 +181,7 @@ def at_remote(near: "PlumbingStore", repo: "Repo", settings: "Settings", kind: "
         seconds=_seconds(settings, "gitcoord.remotetimeout", SECONDS) or SECONDS,
         stays=_seconds(settings, "gitcoord.stayconnected", _STAYS),
     )
+    far.notes = notes
     return RemoteStore(near, far)
 
 

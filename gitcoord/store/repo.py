@@ -68,7 +68,7 @@ def _look(env: "dict[bytes, bytes]") -> "Repo | None":
         try:
             mode = posix.stat(dot_git).st_mode
         except OSError:
-            if _is_git_dir(top):
+            if is_git_dir(top):
                 return None  # bare, or inside a git directory: git knows the finer rules
             if top == "/":
                 return None
@@ -76,7 +76,7 @@ def _look(env: "dict[bytes, bytes]") -> "Repo | None":
             continue
         linked = mode & 0o170000 != 0o040000
         git_dir = follow(dot_git, top) if linked else dot_git
-        if git_dir is None or not _is_git_dir(git_dir):
+        if git_dir is None or not is_git_dir(git_dir):
             return None
         if linked and _read(git_dir + "/commondir") is None:
             return None  # a submodule, or a bare directory beside its work trees: git knows where its work tree is
@@ -85,7 +85,7 @@ def _look(env: "dict[bytes, bytes]") -> "Repo | None":
         return Repo(git_dir, common, top, prefix + "/" if prefix else "", env)
 
 
-def _is_git_dir(path: str) -> bool:
+def is_git_dir(path: str) -> bool:
     try:
         posix.lstat(path + "/HEAD")
         if _read(path + "/commondir") is None:

@@ -82,6 +82,15 @@ def notes(world: World, boot: str = "") -> LockNotes:
     return LockNotes(str(world.git_dir), f"{world.git_dir}/gitcoord", boot or Host().boot)
 
 
+def path_of(known: LockNotes, pid: int, refs: list[str]) -> str:
+    """Make a note; gives its file."""
+    directory = Path(known.directory)
+    before = set(directory.iterdir()) if directory.exists() else set()
+    known.note(pid, refs)
+    (path,) = set(directory.iterdir()) - before
+    return str(path)
+
+
 def _only(*places: str) -> pytest.MarkDecorator:
     """In a quick run not every test tries every lock."""
     return pytest.mark.parametrize("holder", list(PLACES) if SOAK else places, indirect=True)
@@ -115,6 +124,13 @@ def _works(holder: Holder) -> None:
 
 
 def test_a_noted_dead_owner_loses_its_locks(holder: Holder) -> None:
+    notes(holder.world).note(holder.pid, holder.refs).taken(str(holder.world.git_dir), holder.refs)
+    holder.end()
+    _works(holder)
+
+
+def test_a_dead_owner_that_was_killed_while_it_took_its_locks_loses_them(holder: Holder) -> None:
+    """Its note says which refs, but not yet which files: nobody else who was running then runs any more."""
     notes(holder.world).note(holder.pid, holder.refs)
     holder.end()
     _works(holder)
@@ -166,7 +182,7 @@ def _alter(path: str, old: str, new: str) -> None:
 def test_a_number_given_again_is_not_the_owner(holder: Holder) -> None:
     holder.end()
     start = start_time(os.getpid())
-    _alter(notes(holder.world).note(os.getpid(), holder.refs), start, str(int(start) - 1))
+    _alter(path_of(notes(holder.world), os.getpid(), holder.refs), start, str(int(start) - 1))
     _works(holder)
 
 
@@ -174,7 +190,7 @@ def test_a_number_given_again_is_not_the_owner(holder: Holder) -> None:
 def test_a_process_of_another_namespace_is_not_judged(holder: Holder) -> None:
     """A container's processes cannot be seen from here: its locks stay."""
     holder.end()
-    _alter(notes(holder.world).note(holder.pid, holder.refs), NAMESPACE, "1")
+    _alter(path_of(notes(holder.world), holder.pid, holder.refs), NAMESPACE, "1")
     _stops(holder)
 
 
@@ -205,8 +221,7 @@ def test_a_note_outlives_its_number(holder: Holder) -> None:
     """The same process number, after a reboot or a wrap, must not overwrite the note of a lock that is still there."""
     notes(holder.world, boot="another-boot").note(holder.pid, holder.refs)
     holder.end()
-    again = notes(holder.world)
-    again.forget(again.note(holder.pid, ["refs/heads/unrelated"]))
+    notes(holder.world).note(holder.pid, ["refs/heads/unrelated"]).forget()
     _works(holder)
 
 
@@ -245,7 +260,7 @@ def _for_all_users(place: Path) -> None:
 def _as_another(place: Path, script: str, *before: str) -> "subprocess.CompletedProcess[str]":
     """Run this on `known`, the notes in `place`, as another user; `before` starts it."""
     begin = (
-        "import os; from gitcoord.errors import LockHeld; from gitcoord.store.locks import LockNotes\n"
+        "import os; from gitcoord.errors import LockHeld; from gitcoord.store import stale; from gitcoord.store.locks import LockNotes\n"
         "os.setgroups([]); os.setgid(2001); os.setuid(2001)\n"
         f"known = LockNotes({str(place)!r}, {str(place)!r}, 'boot')\n"
     )
@@ -264,62 +279,27 @@ def _dead() -> int:
     return gone.pid
 
 
-def test_the_file_of_a_note_is_used_again(world: World) -> None:
-    known, directory = notes(world), world.git_dir / "gitcoord/locks"
-    first = known.note(os.getpid(), [LEDGER, "refs/heads/" + "long" * 50])
-    inode = os.stat(first).st_ino
-    known.forget(first)
-    assert os.listdir(directory) == ["spare"]
-    second = known.note(_dead(), [TIP], deletes=False)
-    assert os.listdir(directory) == [os.path.basename(second)] and os.stat(second).st_ino == inode
-    assert Path(second).read_bytes().partition(b"\0")[0].split(b"\n")[1:] == [TIP.encode()]
-    known.forget(second)
-    known.forget(second)  # harmless to repeat
-    assert os.listdir(directory) == ["spare"]
-
-
 @_only("ledger")
 def test_a_note_that_was_forgotten_vouches_for_nothing(holder: Holder) -> None:
-    """Nor does its file, under whatever name, nor what is left in it behind a shorter note."""
-    directory = holder.world.git_dir / "gitcoord/locks"
-    known, dead = notes(holder.world), _dead()
-    known.forget(known.note(dead, ["refs/heads/" + "long" * 50, *holder.refs]))
+    note = notes(holder.world).note(holder.pid, holder.refs)
     holder.end()
-    _stops(holder)
-    taken = directory / f"{dead}.1.{BOOT}.{NAMESPACE}"
-    os.rename(directory / "spare", taken)  # its taker was killed before it wrote
-    _stops(holder)
-    assert not taken.exists()
-    known.forget(known.note(dead, ["refs/heads/" + "long" * 50, *holder.refs]))
-    known.note(dead, ["refs/heads/unrelated"])
+    note.forget()
+    note.forget()  # harmless to repeat
+    assert os.listdir(holder.world.git_dir / "gitcoord/locks") == []
     _stops(holder)
 
 
 @_only("claim")
-def test_a_note_of_many_refs(holder: Holder) -> None:
-    """What takes several pages may be torn by a kill: it is written where nothing old is behind it, and counts when it is whole."""
-    directory = holder.world.git_dir / "gitcoord/locks"
-    known, many = notes(holder.world), [f"refs/heads/{'x' * 90}{number}" for number in range(100)]
-    assert os.listdir(directory) == ["spare"]
-    path = Path(known.note(holder.pid, [*many, *holder.refs]))
-    assert sorted(os.listdir(directory)) == sorted([path.name, "spare"])
+def test_half_a_note_vouches_for_nothing(holder: Holder) -> None:
+    """What takes several pages may be torn by a kill."""
+    many = [f"refs/heads/{'x' * 90}{number}" for number in range(100)]
+    path = Path(path_of(notes(holder.world), holder.pid, [*many, *holder.refs]))
     holder.end()
-    data = path.read_bytes()
+    data, name = path.read_bytes(), path
     path.write_bytes(data[:-1])
     _stops(holder)
-    path.write_bytes(data)
+    name.write_bytes(data)
     _works(holder)
-
-
-def test_a_note_of_one_page(world: World) -> None:
-    """Up to there, and no further, the spare file is used."""
-    directory, known = world.git_dir / "gitcoord/locks", notes(world)
-    bare = len(Path(known.note(os.getpid(), [""], deletes=False)).read_bytes().partition(b"\0")[0]) + 1
-    for size, used in ((4096, True), (4097, False)):
-        known.forget(known.note(os.getpid(), [""], deletes=False))
-        path = Path(known.note(os.getpid(), ["x" * (size - bare)], deletes=False))
-        assert path.read_bytes().index(b"\0") == size - 1
-        assert (directory / "spare").exists() != used
 
 
 def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None:
@@ -340,7 +320,7 @@ def test_what_says_nothing_yet_stays_while_its_maker_lives(world: World) -> None
 @_only("claim")
 def test_a_note_under_anothers_name_is_not_believed(holder: Holder) -> None:
     """Whoever writes late may write into a file that is another's by then."""
-    path = notes(holder.world).note(holder.pid, holder.refs)
+    path = path_of(notes(holder.world), holder.pid, holder.refs)
     holder.end()
     os.rename(path, path.replace(f"/{holder.pid}.", f"/{_dead()}."))
     _stops(holder)
@@ -350,7 +330,7 @@ def test_a_note_under_anothers_name_is_not_believed(holder: Holder) -> None:
 def test_a_note_that_cannot_be_read_stays(tmp_path: Path) -> None:
     _for_all_users(tmp_path)
     known = LockNotes(str(tmp_path), str(tmp_path), "boot")
-    note = Path(known.note(_dead(), [LEDGER]))
+    note = Path(path_of(known, _dead(), [LEDGER]))
     note.chmod(0o600)
     assert _as_another(tmp_path, "known.sweep()").returncode == 0
     assert note.exists()
@@ -358,41 +338,9 @@ def test_a_note_that_cannot_be_read_stays(tmp_path: Path) -> None:
     assert not note.exists()
 
 
-@pytest.mark.parametrize("what", ["a copy's too", "a link", "a pipe", "a pipe that is read"])
-def test_a_spare_file_that_is_not_ours_alone_is_not_written_to(world: World, tmp_path: Path, what: str) -> None:
-    known, spare, other = notes(world), world.git_dir / "gitcoord/locks/spare", tmp_path / "other"
-    known.forget(known.note(os.getpid(), [LEDGER]))
-    before = spare.read_bytes()
-    if what == "a copy's too":
-        os.link(spare, other)
-    else:
-        spare.unlink()
-        other.write_bytes(before)
-        os.mkfifo(spare) if what.startswith("a pipe") else spare.symlink_to(other)
-    reader = os.open(spare, os.O_RDONLY | os.O_NONBLOCK) if what == "a pipe that is read" else -1
-    path = Path(known.note(os.getpid(), [TIP]))
-    if reader >= 0:
-        os.close(reader)
-    assert TIP in path.read_text() and path.is_file() and not path.is_symlink()
-    assert other.read_bytes() == before
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="several users")
-def test_the_spare_file_may_be_another_users(tmp_path: Path) -> None:
-    _for_all_users(tmp_path)
-    known = LockNotes(str(tmp_path), str(tmp_path), "boot")
-    known.forget(known.note(os.getpid(), [LEDGER]))
-    words = f"note = known.note(os.getpid(), [{LEDGER!r}]); print(open(note, 'rb').read().count(b'{LEDGER}')); known.forget(note)"
-    done = _as_another(tmp_path, words)
-    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
-    spare = tmp_path / "locks" / "spare"
-    assert os.listdir(spare.parent) == ["spare"] and spare.stat().st_uid == 2001
-
-
 def test_half_a_note_is_none(world: World) -> None:
-    """A full disk: what was written of it is taken back, with what the file held before."""
+    """A full disk: what was written of it is taken back."""
     known = notes(world)
-    known.forget(known.note(os.getpid(), ["refs/heads/" + "long" * 50]))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
     try:
@@ -408,7 +356,7 @@ def test_a_process_that_cannot_be_looked_at_is_not_dead(tmp_path: Path) -> None:
     """Some systems hide the processes of other users."""
     _for_all_users(tmp_path)
     (tmp_path / "x.lock").touch()
-    Path(LockNotes(str(tmp_path), str(tmp_path), "boot").note(os.getpid(), ["x"])).chmod(0o666)
+    Path(path_of(LockNotes(str(tmp_path), str(tmp_path), "boot"), os.getpid(), ["x"])).chmod(0o666)
     hidden = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"'
     done = _as_another(tmp_path, _RECOVER, "unshare", "-m", "sh", "-c", hidden, "sh")
     if "mount" in done.stderr or "unshare" in done.stderr:
@@ -426,7 +374,7 @@ def test_a_lock_that_may_not_be_removed_is_named(tmp_path: Path) -> None:
 
 
 def test_a_note_too_long_to_read_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = notes(world).note(_dead(), ["refs/heads/unrelated" + "x" * 100])
+    path = path_of(notes(world), _dead(), ["refs/heads/unrelated" + "x" * 100])
     monkeypatch.setattr(locks_module, "_LIMIT", 100)
     notes(world).sweep()
     assert os.path.exists(path)
