@@ -224,16 +224,13 @@ class PlumbingStore(PlumbingReader):
 
         try:
             child, notes = self._writer(), self._write_parts()[1]
-            deletes = any(isinstance(op, Delete) for op in operations)
-            note = notes.note(child.pid, [op.ref for op in operations], deletes=deletes)
         except (OSError, StoreError):
             return None
         self._update = None
         self._spent.append(child)
         lines = ["start", *(_line(operation, self.oid_length) for operation in operations)]
         child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
-        child.note = note
-        return Ahead(child, operations)
+        return Ahead(child, notes, operations)
 
     def make_room(self, names: "Sequence[str]") -> None:
         if self._loose is None:  # another ref format than files

@@ -16,7 +16,7 @@ _HARMLESS = frozenset((
     "upload-pack",
 ))  # fmt: skip
 _WITH_VALUE = ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix")
-_POINTERS = ("GIT_DIR=", "GIT_COMMON_DIR=")
+_POINTERS = ("GIT_DIR=", "GIT_COMMON_DIR=", "--git-dir=")
 _MOST = 1 << 20
 
 
@@ -44,8 +44,9 @@ def _strings(path: str) -> "list[str]":
 
 def _subcommand(name: str, command: "list[str]") -> str:
     """What this git does: '' where that cannot be told."""
-    if name != "git":
-        return name.removeprefix("git-")
+    if name != "git":  # cut at 15 letters
+        whole = command[0].rpartition("/")[2] if command else ""
+        return (whole if whole.startswith(name) else name).removeprefix("git-")
     words = iter(command[1:])
     for word in words:
         if word in _WITH_VALUE:
@@ -58,14 +59,16 @@ def _subcommand(name: str, command: "list[str]") -> str:
 def _is_elsewhere(pid: str, command: "list[str]", common: str) -> bool:
     """Does it work in another repository, for certain? git goes to the top of the work tree, or stays in the git directory."""
     environ = _strings(f"/proc/{pid}/environ")
-    if not environ or any(word.startswith(_POINTERS) for word in environ):
-        return False
-    if any(word.startswith("--git-dir") for word in command):
-        return False
     try:
         place = posix.readlink(f"/proc/{pid}/cwd")
     except OSError:
         return False
+    if not environ or "--git-dir" in command:
+        return False
+    pointers = [word.partition("=")[2] for word in (*environ, *command) if word.startswith(_POINTERS)]
+    if pointers:
+        paths = [path if path.startswith("/") else f"{place}/{path}" for path in pointers]
+        return all(is_git_dir(path) and not same_file(common_of(path), common) for path in paths)
     while place:
         dot_git = f"{place}/.git"
         git_dir = place if is_git_dir(place) else dot_git if is_git_dir(dot_git) else follow(dot_git, place)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from gitcoord.store.locks import Content, LockNotes
 
 _PACKED, _NEW = f"{PACKED}.lock", f"{PACKED}.new"
-_SECONDS = 5.0  # how long a lock is waited for that another git may hold
+_SECONDS = 5.0  # how long a lock is waited for that another git may hold, if it is in the way
+_GLANCE = 1.0  # and if it is not
 _AGE = 0.1  # seconds; a program that writes refs through a library holds its locks for less
 _SLACK = 10**9  # nanoseconds by which a lock may seem older than its note: a process starts before it can be noted
 _BY_HAND = "if no git process is running in this repository, remove that file and try again"
@@ -55,20 +56,20 @@ class StaleLocks:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
         names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if which_file(self._path(name))]
         for name in names:
-            self._clear(name, wait=True)
+            self._clear(name, _SECONDS)
         orphan = self._drop_orphan()
         self._notes.sweep()
         return bool(names) or orphan
 
     def sweep(self, note: str) -> None:
-        """Remove the locks of a dead owner, where that can be done at once; drop its note if none is left."""
+        """Remove the locks of a dead owner, where that can be shown soon; drop its note if none is left."""
         content = self._notes.content(note)
         if content is None:
             return
         left = [lock for lock in self._covered(content) if which_file(self._path(lock))]
         for lock in list(left):
             try:
-                self._clear(lock, wait=False)
+                self._clear(lock, _GLANCE)
                 left.remove(lock)
             except (OSError, StoreError):
                 pass  # whoever it stops will be told
@@ -94,15 +95,15 @@ class StaleLocks:
             else:
                 yield from self._below(f"{directory}/{name}")
 
-    def _clear(self, lock: str, *, wait: bool) -> None:
+    def _clear(self, lock: str, seconds: float) -> None:
         """Remove this lock; LockHeld if it cannot be shown to be nobody's."""
-        while (file := which_file(self._path(lock))) and not self._is_stale(lock, file, wait=wait):
+        while (file := which_file(self._path(lock))) and not self._is_stale(lock, file, seconds):
             sleep(0.02)
         if file:
             self._remove(lock, file)
         self._sights.pop(lock, None)
 
-    def _is_stale(self, lock: str, file: str, *, wait: bool) -> bool:
+    def _is_stale(self, lock: str, file: str, seconds: float) -> bool:
         """False: not yet, look again."""
         path = self._path(lock)
         notes = self._notes.all()
@@ -117,9 +118,9 @@ class StaleLocks:
             raise LockHeld(
                 f"{path} is in the way, and gitcoord does not know whose it is", hints=(_BY_HAND,), data={"file": path}
             )
-        return self._is_nobodys(lock, file, wait=wait)
+        return self._is_nobodys(lock, file, seconds)
 
-    def _is_nobodys(self, lock: str, file: str, *, wait: bool) -> bool:
+    def _is_nobodys(self, lock: str, file: str, seconds: float) -> bool:
         """Has every git ended that was running when this file was first seen? A git that came later cannot have made it."""
         path = self._path(lock)
         now = running_gits(self._notes.common)
@@ -134,7 +135,7 @@ class StaleLocks:
             )
         waited = monotonic() - sight.at
         others = [(int(key.partition(".")[0]), words) for key, words in sight.others.items() if key in now]
-        if others and (not wait or waited > _SECONDS):
+        if others and waited > seconds:
             pid, words = others[0]
             raise LockHeld(
                 f"{path} may be held by process {pid} ({words})",
@@ -193,7 +194,7 @@ class StaleLocks:
         """The right to remove locks here, for as long as this descriptor is open."""
         make_directory(self._notes.directory)
         flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
-        fd = posix.open(f"{self._notes.directory}/removing", flags, 0o666)
+        fd = posix.open(f"{self._notes.directory}.lock", flags, 0o666)
         end = monotonic() + _SECONDS
         while True:
             try:
