@@ -147,15 +147,12 @@ def _oid(text: str) -> str:
 
 
 def _is_packing(ctx: "Context", move: "Move") -> bool:
-    """pack-refs and gc look like the creation of what is there, and like the deletion of what stays as packed."""
-    from gitcoord.store.files import exists, read_file
-
-    (now,) = ctx.store.resolve([move.ref])
-    if not move.old and move.new and now == move.new:
+    """Does only the place change at which git keeps this ref? Writers may move it while git packs."""
+    if move.new and not move.old and ctx.store.resolve([move.ref])[0] == move.new:
         return True
-    packed = f"{move.old} {move.ref}\n".encode("utf-8", "surrogateescape")
-    place = f"{ctx.repo.common_dir}/packed-refs"
-    return not move.new and packed in read_file(place, 1 << 26) and not exists(place + ".lock")
+    from gitcoord.store.packing import is_packing
+
+    return is_packing(ctx.repo.common_dir, move.ref, move.old, move.new, ctx.host.pause)
 
 
 # --- telling --------------------------------------------------------------------------------------------------------

@@ -260,8 +260,11 @@ class PlumbingStore(PlumbingReader):
         return moved
 
     def maintain(self) -> None:
-        # Nothing in update-ref ever packs, and a claim leaves about ten loose objects. git decides, in the background.
-        child = Child(["git", "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env)
+        # Nothing in update-ref ever packs, and a claim leaves about ten loose objects. git decides, in the background,
+        # and asks the hook by which users put it off. It packs refs: our hook would be asked about each of them.
+        asks = exists(f"{self._repo.common_dir}/hooks/pre-auto-gc")
+        argv = ["git"] if asks else _QUIET
+        child = Child([*argv, "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env)
         child.close_input()
         self._spent.append(child)
 

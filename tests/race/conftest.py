@@ -15,6 +15,8 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def loops(project: Project) -> Iterator[Housekeeping]:
-    """pack-refs and gc run all the while."""
+    """pack-refs and gc run all the while, with gitcoord's hooks."""
+    done = project.coord("install-hooks")
+    assert done.code == 0, done
     with housekeeping(project) as found:
         yield found

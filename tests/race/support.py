@@ -16,7 +16,7 @@ from typing import IO, Any
 import pytest
 
 from tests.race.history import Row, check_history, check_ledger, read_ledger, read_logs
-from tests.support import ROOT, STARTS
+from tests.support import ROOT, STARTS, UNHOOKED
 
 SOAK = bool(os.environ.get("GITCOORD_SOAK"))
 SOAK_OUT = Path(os.environ.get("GITCOORD_SOAK_OUT") or ROOT / "docs" / "soak.json")
@@ -116,7 +116,7 @@ class Project:
             (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / name).write_text(text)
         self.git("add", ".")
-        self.git("commit", "-q", "-m", "work")
+        self.git(*UNHOOKED, "commit", "-q", "-m", "work")
         return self.git("rev-parse", "HEAD").strip()
 
     def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
@@ -281,12 +281,16 @@ def assert_sound(arena: Arena, capacity: dict[str, int] | None = None) -> None:
 
 
 class Housekeeping:
-    """`git pack-refs --all` and `git gc` over and over, each in a loop of its own, until it is closed."""
+    """`git pack-refs --all` and `git gc` over and over, each in a loop of its own, until it is closed.
+
+    The project has gitcoord's hooks: they never stop what changes no value.
+    """
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._over = threading.Event()
         self.counts = {"pack-refs": 0, "gc": 0}
+        self.refused: list[str] = []
         # A short breath between two runs, or they would leave the contenders no time on a small machine.
         loops = ((0.01, "pack-refs", "--all"), (0.3, "gc", "--quiet"))
         self._threads = [threading.Thread(target=self._loop, args=words) for words in loops]
@@ -299,11 +303,14 @@ class Housekeeping:
                 ["git", *words], cwd=self._project.repo, env=self._project.env, capture_output=True, check=False
             )
             self.counts[words[0]] += done.returncode == 0
+            complaint = done.stderr.decode(errors="replace")
+            self.refused += [complaint] if "hook" in complaint else []
 
     def close(self) -> None:
         self._over.set()
         for thread in self._threads:
             thread.join()
+        assert not self.refused, (len(self.refused), self.refused[0])
 
 
 @contextlib.contextmanager
