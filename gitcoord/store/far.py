@@ -8,7 +8,7 @@ from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.lasting import run_bounded, watched
 from gitcoord.store.locks import ANY
-from gitcoord.store.process import Child
+from gitcoord.store.process import Child, has_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,9 +168,12 @@ class Far:
 
     def _start(self, argv: list[str]) -> Child:
         """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
+        # Without a terminal nobody can be asked. Then git, and what serves a repository on this machine to it, are in a group of
+        # their own: whoever kills the group of a command leaves them to end in order.
+        shares = has_terminal()
         if self.notes is None:
-            return Child(argv, self._env, shares_terminal=True)
-        return self.notes.start(argv, self._env, shares_terminal=True)
+            return Child(argv, self._env, shares_terminal=shares)
+        return self.notes.start(argv, self._env, shares_terminal=shares)
 
     def _note(self, pid: int) -> "Note | None":
         try:
@@ -194,6 +197,8 @@ class Far:
             return Report(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
             return Report(BEHIND)  # git has no words for it, being quiet
+        if code < 0 and not complaint:
+            return Report(LOST, _end_of(code))
         if "couldn't find remote ref" in complaint:
             return Report(NONE, complaint)
         if locked_refs(complaint):

@@ -264,7 +264,8 @@ class PlumbingStore(PlumbingReader):
         # and asks the hook by which users put it off. It packs refs: our hook would be asked about each of them.
         asks = exists(f"{self._repo.common_dir}/hooks/pre-auto-gc")
         argv = ["git"] if asks else _QUIET
-        child = Child([*argv, "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env)
+        # It packs refs before it goes into the background, so the process that is noted is the one that locks them.
+        child = self.notes.start([*argv, "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env)
         child.close_input()
         self._spent.append(child)
 

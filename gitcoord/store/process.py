@@ -252,6 +252,15 @@ def finish(child: Child, data: bytes = b"") -> "tuple[int, bytes, str]":
     return code, out, complaint
 
 
+def has_terminal() -> bool:
+    """Is there a terminal at which git or ssh could ask somebody?"""
+    try:
+        posix.close(posix.open("/dev/tty", posix.O_RDWR | posix.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
 _DIGITS = 18  # more than any number of a process has
 
 
