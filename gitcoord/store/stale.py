@@ -18,7 +18,7 @@ from time import monotonic, sleep
 from gitcoord.errors import LockHeld, StoreError
 from gitcoord.names import RefName
 from gitcoord.record import NamedTuple
-from gitcoord.store.files import list_files, make_directory, remove_file
+from gitcoord.store.files import list_files, remove_file
 from gitcoord.store.locks import PACKED, which_file
 from gitcoord.store.process import process_state
 from gitcoord.store.running import running_gits
@@ -192,9 +192,11 @@ class StaleLocks:
 
     def _exclusive(self) -> int:
         """The right to remove locks here, for as long as this descriptor is open."""
-        make_directory(self._notes.directory)
-        flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
-        fd = posix.open(f"{self._notes.directory}.lock", flags, 0o666)
+        path, flags = f"{self._notes.directory}.lock", posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
+        try:
+            fd = posix.open(path, flags, 0o666)
+        except OSError as error:
+            raise StoreError(f"stale locks cannot be removed: {path}: {error.strerror}") from None
         end = monotonic() + _SECONDS
         while True:
             try:

@@ -368,6 +368,8 @@ def test_a_process_that_cannot_be_looked_at_is_not_dead(tmp_path: Path) -> None:
 def test_a_lock_that_may_not_be_removed_is_named(tmp_path: Path) -> None:
     _for_all_users(tmp_path)
     (tmp_path / "x.lock").touch()
+    (tmp_path / "locks.lock").touch()
+    (tmp_path / "locks.lock").chmod(0o666)
     LockNotes(str(tmp_path), str(tmp_path), "boot").note(_dead(), ["x"])
     done = _as_another(tmp_path, _RECOVER)
     assert f"{tmp_path}/x.lock" in done.stdout and "Permission denied" in done.stdout, done

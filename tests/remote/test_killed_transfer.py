@@ -15,26 +15,36 @@ GIT = shutil.which("git") or "git"
 _WRAPPER = f"""#!/bin/sh
 case " $* " in
 *" $VICTIM "*) if mkdir "$ONCE" 2>/dev/null; then
-    exec {STRACE} -D -o "$ONCE/trace" -P "$LOCK" -e trace=close -e inject=close:signal=SIGKILL:when=1 {GIT} "$@"; fi ;;
+    set -- -o "$ONCE/trace" -P "$LOCK" -e trace=close -e inject=close:signal=SIGKILL:when=1 {GIT} "$@"
+    [ -n "$WITH_COMMAND" ] || exec {STRACE} -D "$@"
+    {STRACE} "$@"
+    kill -9 $PPID $$; fi ;;
 esac
 exec {GIT} "$@"
 """
 POINTS = [
-    ("fetch", "refs/heads/gitcoord.lock"),
-    ("fetch", "refs/claims/path/other/@alice.lock"),
-    ("fetch", "packed-refs.lock"),
-    ("fetch", "refs/remotes/origin/gitcoord.lock"),
-    ("push", "refs/remotes/origin/gitcoord.lock"),
+    ("fetch", "refs/heads/gitcoord.lock", True),
+    ("fetch", "refs/heads/gitcoord.lock", False),
+    ("fetch", "refs/claims/path/other/@alice.lock", True),
+    ("fetch", "packed-refs.lock", True),
+    ("fetch", "refs/remotes/origin/gitcoord.lock", True),
+    ("push", "refs/remotes/origin/gitcoord.lock", True),
+    ("push", "refs/remotes/origin/gitcoord.lock", False),
 ]
 
 
-def killed(machine: Machine, verb: str, lock: str) -> list[Path]:
-    """Run a command whose git is killed so; gives the locks that it has left."""
+def killed(machine: Machine, verb: str, lock: str, *, with_command: bool) -> list[Path]:
+    """Run a command whose git is killed so, alone or with the command; gives the locks that are left."""
     tools = machine.place / "wrapped"
     tools.mkdir()
     (tools / "git").write_text(_WRAPPER)
     (tools / "git").chmod(0o755)
-    env = {"VICTIM": verb, "LOCK": str(machine.git_dir / lock), "ONCE": str(machine.place / "once")}
+    env = {
+        "WITH_COMMAND": "yes" if with_command else "",
+        "VICTIM": verb,
+        "LOCK": str(machine.git_dir / lock),
+        "ONCE": str(machine.place / "once"),
+    }
     before = machine.env
     machine.env = {**before, **env, "PATH": f"{tools}:{before['PATH']}"}
     try:
@@ -49,8 +59,10 @@ def locks(machine: Machine) -> list[Path]:
     return [path for path in machine.git_dir.rglob("*.lock") if path.parent.name != "gitcoord"]
 
 
-@pytest.mark.parametrize(("verb", "lock"), POINTS)
-def test_the_next_command_clears_what_a_killed_transfer_left(fleet: Fleet, verb: str, lock: str) -> None:
+@pytest.mark.parametrize(("verb", "lock", "with_command"), POINTS)
+def test_the_next_command_clears_what_a_killed_transfer_left(
+    fleet: Fleet, verb: str, lock: str, with_command: bool
+) -> None:
     one, two = fleet.joined()
     two.git("fetch", "-q")  # what git itself keeps of the remote's branches is there to be moved, too
     two.git("pack-refs", "--all")
@@ -59,8 +71,8 @@ def test_the_next_command_clears_what_a_killed_transfer_left(fleet: Fleet, verb:
     assert two.claim("list").code == 0
     if verb == "fetch":
         assert one.claim("release", "other", agent="alice").code == 0  # so that it removes a ref, too
-    left = killed(two, verb, lock)
-    assert two.git_dir / lock in left or verb == "push"  # the command itself looks again, and clears it
+    left = killed(two, verb, lock, with_command=with_command)
+    assert (two.git_dir / lock in left) == with_command  # a command that lives looks again, and clears it
     done = two.claim("list")
     assert done.code == 0 and "cannot be reached" not in done.err, done
     assert two.claim("src/db.py", agent="bob").code == 0
