@@ -41,7 +41,7 @@ class Server(Hindsight):
         return self.seen_view.first_seen(agent)
 
     def fact(self, *what: str) -> object:
-        if what[0] in ("changed", "landed", "approvers", "policy", "workers", "restrictions", "classes"):
+        if what[0] in ("changed", "within", "landed", "approvers", "policy", "workers", "restrictions", "classes"):
             self.facts[what] = self.seen_view.fact(*what)
         return super().fact(*what)
 
