@@ -42,27 +42,27 @@ def changed(state: "State", view: "View", work: str, claims: "list[Record]") -> 
         differing = view.fact("changed", start, work, *paths) if start != work else {}
         assert isinstance(differing, dict)
         for path, files in differing.items():
-            own = _without_others(state, view, work, path, files) if files else []
+            own = _without_others(state, view, start, work, path, files) if files else []
             if own:
                 found[path] = (start, own)
     return found
 
 
-def _without_others(state: "State", view: "View", work: str, path: str, files: "Rows") -> "Rows":
-    """The files, but for those in which `work` has exactly the last released work that it contains: that is no change."""
+def _without_others(state: "State", view: "View", start: str, work: str, path: str, files: "Rows") -> "Rows":
+    """The files, but for those in which `work` has exactly the last released work, brought in since `start`: no change."""
     records: dict[str, list[Record]] = {}
     for record in state.below(lineage_dir(state, path)).values():
         records.setdefault(key_of(state, Item("path", record["path"])), []).append(record)
     by_row = [(row, records.get(key_of(state, Item("path", row[0])), [])) for row in files]
-    asked = {r["commit"] for row, known in by_row if any(_is_same(r, row) for r in known) for r in known}
+    asked = sorted({r["commit"] for row, known in by_row if any(_is_same(r, row) for r in known) for r in known})
     if not asked:
         return files
-    within = view.fact("within", work, *sorted(asked))
-    assert isinstance(within, list)
+    there, before = view.fact("within", work, *asked), view.fact("within", start, *asked) if start else []
+    assert isinstance(there, list) and isinstance(before, list)
     own = []
     for row, known in by_row:
-        last = max((r for r in known if r["commit"] in within), key=lambda record: int(record["seq"]), default=None)
-        if last is None or not _is_same(last, row):
+        last = max((r for r in known if r["commit"] in there), key=lambda record: int(record["seq"]), default=None)
+        if last is None or last["commit"] in before or not _is_same(last, row):
             own.append(row)
     return own
 

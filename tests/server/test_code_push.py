@@ -99,6 +99,19 @@ def test_a_release_that_the_server_can_check(site: Site) -> None:
     assert "shared/a" in git(site.bare, "ls-tree", "-r", "--name-only", "gitcoord", "lineage").decode()
 
 
+@pytest.mark.parametrize("mode", ["read", "intent"])
+def test_a_path_that_another_relies_on_is_held(site: Site, mode: str) -> None:
+    """Whatever is marked, and in whichever mode."""
+    site.claim("free/x", "--mode", mode, agent="bob")
+    assert site.sync("ci").code == 0
+    before = site.refs()
+    site.commit({"free/x": "2\n"}, "alice")
+    unchanged(site, push(site, "main"), before, "[held]", f"bob holds it ({mode})")
+    site.claim("release", "free/x", agent="bob")
+    assert site.sync("ci").code == 0
+    assert push(site, "main").code == 0
+
+
 def test_halted_and_killed(site: Site) -> None:
     assert site.world.coord("halt", agent="alice").code == 0
     assert site.sync("alice").code == 0
