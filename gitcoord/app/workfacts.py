@@ -92,6 +92,8 @@ def trunk_tips(ctx: "Context", snapshot: "Snapshot") -> list[str]:
 
 def _left_trunk(ctx: "Context", snapshot: "Snapshot", commit: str) -> str:
     """The last commit of the trunk that `commit` builds on: itself once it has landed; '' where there is none."""
+    if ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}") == commit:
+        return commit  # the usual case, without a process
     found = ""
     for tip in trunk_tips(ctx, snapshot):
         code, out, _ = run([*GIT, "merge-base", tip, commit], ctx.repo.env)

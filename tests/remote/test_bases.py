@@ -96,14 +96,17 @@ def test_work_whose_base_was_rewritten_is_landed_by_another(tmp_path: Path, way:
     assert refused(change(two, AT, "line 20\n", "bob's\n", "bob"), "unclaimed")
 
 
-@GATES
-def test_a_base_that_its_own_repository_has_lost(tmp_path: Path, gate: bool) -> None:
+@pytest.mark.parametrize(("gate", "branch"), [(False, "main"), (True, "main"), (True, "alices")])
+def test_a_base_that_its_own_repository_has_lost(tmp_path: Path, gate: bool, branch: str) -> None:
     """The claim can be given back, its work is on record, and both go on."""
     team = Team(tmp_path, gate=gate)
     start_on_a_local_commit(team)
     rewrite(team, "amend")
     assert change(team.one, AT, "line 3\n", "alice's\n", "alice").code == 0
-    git(team.one, "push", "-q", "origin", "main", agent="alice")
+    git(team.one, "push", "-q", "origin", f"HEAD:{branch}", agent="alice")
+    if branch != "main":
+        git(team.one, "checkout", "-q", "-B", branch, agent="alice")
+        team.one.git(*UNHOOKED, "branch", "-q", "-f", "main", "origin/main")
     forget(team.one)
     claim(team.one, "release", AT, agent="alice")
     assert [row["agent"] for row in team.lineage(AT)] == ["alice"]
@@ -113,7 +116,7 @@ def test_a_base_that_its_own_repository_has_lost(tmp_path: Path, gate: bool) -> 
     claim(team.two, "release", "--dirty", AT, agent="bob")
     claim(team.one, AT, agent="alice")
     assert change(team.one, AT, "line 9\n", "alice's again\n", "alice").code == 0
-    git(team.one, "push", "-q", "origin", "main", agent="alice")
+    git(team.one, "push", "-q", "origin", f"HEAD:{branch}", agent="alice")
 
 
 def test_lost_after_the_release(tmp_path: Path) -> None:
