@@ -360,8 +360,11 @@ def test_a_base_that_nobody_has_is_no_obstacle(project: Project) -> None:
 
 
 def test_without_its_base_released_work_is_what_the_trunk_lacks(project: Project) -> None:
-    """What others landed before is no part of it: nobody may go back to that."""
+    """What others landed before is no part of it: nobody may go back to that, before it lands or afterwards."""
     released_from_a_lost_base(project)
+    project.switch("main")
+    assert refused(project.try_commit({"shared/a": "a\n"}, "boss"), "unclaimed", "shared/a")
+    project.unhooked("reset", "-q", "--hard")
     _land(project, "merge", "-q", "--squash", "bobs")
     assert project.try_commit({}, "boss").code == 0
     assert refused(project.try_commit({"shared/a": LONG}, "boss"), "unclaimed", "shared/a")

@@ -49,6 +49,8 @@ def released_after(team: Team, way: str, branch: str = "main") -> str:
     git(team.one, "push", "-q", "origin", f"HEAD:{branch}", agent="alice")
     claim(team.one, "release", AT, agent="alice")
     assert git(team.two, "cat-file", "-e", base, agent="bob", code=None).code != 0, "it was shared after all"
+    (entry,) = team.events("release")[0]["released"]
+    team.git("merge-base", "--is-ancestor", entry["base"], entry["commit"])  # which others can fetch
     return team.one.git("rev-parse", "HEAD").strip()
 
 
