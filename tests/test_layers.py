@@ -219,7 +219,9 @@ LOADED = {
     "take": EVERY
     + WRITING
     + "gitcoord.app.restrict gitcoord.app.retired gitcoord.core.asking gitcoord.core.kinds.init",
-    "release": EVERY + WRITING + "gitcoord.app.facts gitcoord.core.kinds.release",
+    "release": EVERY
+    + WRITING
+    + "gitcoord.app.facts gitcoord.app.workfacts gitcoord.core.kinds.release gitcoord.core.released",
 }
 WORDS = {
     "check": ["check", "src"],
@@ -233,7 +235,7 @@ LOADED["guard"] = (
     EVERY.replace("gitcoord.hot.paths gitcoord.hot.render gitcoord.hot.verbs", "")
     + """
 errno fcntl gitcoord.app.guard gitcoord.app.look gitcoord.app.policy gitcoord.app.restrict gitcoord.app.seen
-gitcoord.app.validators gitcoord.core.guarding gitcoord.core.judge gitcoord.core.kinds.release gitcoord.core.lineage
+gitcoord.app.validators gitcoord.core.guarding gitcoord.core.judge gitcoord.core.lineage gitcoord.core.released
 gitcoord.core.policy gitcoord.core.roles gitcoord.core.seen gitcoord.core.toolevents gitcoord.core.validators
 gitcoord.hot.conversations gitcoord.hot.coord gitcoord.hot.deeds gitcoord.hot.guard gitcoord.hot.guarding
 gitcoord.hot.tools gitcoord.hot.tools.claude gitcoord.hot.tools.words gitcoord.store.notes

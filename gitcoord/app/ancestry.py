@@ -8,7 +8,7 @@ from gitcoord.app.history import GIT, LOG, NOTHING, lying_at, parse_log, stand_i
 from gitcoord.core.policy import same_answers
 from gitcoord.core.state import View
 from gitcoord.errors import CouldNotJudge
-from gitcoord.names import is_oid
+from gitcoord.names import is_oid, shell_word
 from gitcoord.store.files import read_file
 from gitcoord.store.process import run
 
@@ -31,6 +31,10 @@ class Looking(View):
     def __init__(self, wall: int, mono: int, boot: str, paths: "set[str]") -> None:
         super().__init__(wall, mono, boot)
         self.paths = paths
+
+    def trunk(self) -> "list[str]":
+        """Where the trunk stands; for whom it is told."""
+        return []
 
     def often(self, what: "tuple[str, ...]") -> bool:
         """Is it worth while to answer this for all paths at once?"""
@@ -74,6 +78,8 @@ def read_history_fact(ctx: "Context", view: Looking, what: "tuple[str, ...]") ->
 def _require(ctx: "Context", *commits: str) -> None:
     for commit, oid in zip(commits, ctx.store.resolve(commits)):
         if oid is None:
+            if _is_shallow(ctx):
+                raise _shallow(ctx)
             raise CouldNotJudge(
                 f"{commit[:12]} is not in this repository, so what it holds cannot be compared",
                 hints=(
@@ -83,13 +89,20 @@ def _require(ctx: "Context", *commits: str) -> None:
             )
 
 
+def _shallow(ctx: "Context") -> CouldNotJudge:
+    """A shallow clone follows one branch only: released work may be on any."""
+    remote = shell_word(ctx.remote)
+    every = f" {remote} {shell_word(f'+refs/heads/*:refs/remotes/{ctx.remote}/*')}" if ctx.remote else ""
+    return CouldNotJudge("this clone is shallow: history is missing", hints=(f"git fetch --unshallow{every}",))
+
+
 def _is_ancestor(ctx: "Context", old: str, new: str) -> bool:
     code, _, complaint = run([*GIT, "merge-base", "--is-ancestor", old, new], ctx.repo.env)
     if code not in (0, 1):
         _require(ctx, old, new)
         raise CouldNotJudge(f"git cannot compare {old[:12]} with {new[:12]}: {complaint}")
     if code and _is_shallow(ctx):
-        raise CouldNotJudge("this clone is shallow: history is missing", hints=("git fetch --unshallow",))
+        raise _shallow(ctx)
     return not code
 
 
@@ -176,8 +189,17 @@ def _rows(steps: "list[Step]") -> "Rows":
 
 
 def _work(ctx: "Context", view: Looking, base: str, commit: str, path: str) -> "list[list[str]]":
-    """[commit, mode, blob] of what each commit since `base` left at the path."""
-    return _touching(ctx, view, [commit, *([f"^{base}"] if base else [])], path)
+    """[commit, mode, blob] of what each commit since `base` left at the path.
+
+    A base that is not here was never shared, or rewritten and lost: then it is what the trunk does not have.
+    """
+    known = ("beyond", base)
+    if known not in view.facts:
+        is_here = not base or ctx.store.resolve([base])[0] is not None
+        view.facts[known] = ([base] if base else []) if is_here else view.trunk()
+    beyond = view.facts[known]
+    assert isinstance(beyond, list)
+    return _touching(ctx, view, [commit, *(f"^{oid}" for oid in beyond)], path)
 
 
 def _had(ctx: "Context", view: Looking, released: str, at: str, path: str, mode: str, blob: str) -> bool:

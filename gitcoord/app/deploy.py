@@ -6,6 +6,7 @@ Fetching and not knowing are kept apart from "fine": whatever git cannot tell is
 from gitcoord.app.facts import declared_resources, project_settings
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.transact import transact
+from gitcoord.app.workfacts import usual_remote
 from gitcoord.core.claims import format_record
 from gitcoord.core.deploys import Staleness, Target, first, resource_of, targets
 from gitcoord.core.kinds import kind_module
@@ -71,18 +72,6 @@ def commit_named(ctx: "Context", word: str) -> str:
         what = f"{quote(word[:80])} is not a commit here" if word else "nothing is committed here yet"
         raise UsageError(what, hints=("git fetch, if it is elsewhere",) if word else ())
     return out.decode().strip()
-
-
-def usual_remote(ctx: "Context", snapshot: "Snapshot") -> str:
-    """Where the sync branch is shared: its own remote, else origin, else the only one; '' where there is none."""
-    code, out, _ = git(ctx, "config", "-z", "--get-regexp", r"^(remote\..*\.url|branch\..*\.remote)$")
-    pairs = [entry.partition("\n") for entry in _lines(out, "\0")] if not code else []
-    remotes = {key[len("remote.") : -len(".url")]: None for key, _, _ in pairs if key.startswith("remote.")}
-    upstream = [value for key, _, value in pairs if key == f"branch.{sync_name(snapshot)}.remote"]
-    for name in (*upstream[-1:], "origin"):
-        if name in remotes:
-            return name
-    return next(iter(remotes)) if len(remotes) == 1 else ""
 
 
 # --- is it stale? --------------------------------------------------------------------------------------------------

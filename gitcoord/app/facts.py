@@ -6,7 +6,7 @@ from gitcoord.core.durations import parse_duration
 from gitcoord.core.sessions import Seen
 from gitcoord.core.state import Policy
 from gitcoord.errors import CouldNotJudge, StoreError, UsageError
-from gitcoord.names import CONFIG, ROOT, check_agent, covers, fold, is_oid, printable
+from gitcoord.names import CONFIG, ROOT, check_agent, covers, fold, printable
 from gitcoord.store.files import list_files, read_file, write_file
 from gitcoord.store.process import Child, run, runs_still
 
@@ -54,14 +54,10 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
         view.facts[what] = _dirty(ctx, snapshot, "", rest)
     elif kind == "dirty in":
         view.facts[what] = _dirty(ctx, snapshot, rest[0], rest[1:])
-    elif kind == "changed":
-        view.facts[what] = _changed(ctx, snapshot, rest[0], rest[1], rest[2:])
-    elif kind == "unlanded":
-        view.facts[what] = _unlanded(ctx, snapshot, rest[0], rest[1:])
-    elif kind == "lacking":
-        view.facts[what] = _lacking(ctx, rest)
-    elif kind == "landed":
-        view.facts[what] = _landed(ctx, snapshot, rest[0], rest[1:])
+    elif kind in ("since", "changed", "within", "unlanded", "lacking", "landed"):
+        from gitcoord.app.workfacts import read_work_fact  # of commits; only who gives back asks
+
+        view.facts[what] = read_work_fact(ctx, snapshot, kind, rest)
     elif kind == "grants":
         from gitcoord.app.grants import read_grants  # only who comes back after an expiry asks
 
@@ -117,7 +113,7 @@ def _classes(ctx: "Context", snapshot: "Snapshot", paths: "list[str]") -> "dict[
     if code:
         raise CouldNotJudge(f"git cannot list the files of {commit[:12]}: {complaint}")
     names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
-    covering = _Covering(snapshot, paths)
+    covering = Covering(snapshot, paths)
     asked = {path: [path, f"{prefixes[path]}a-new-file", *covering.files(path, names)] for path in paths}
     source = Source(ctx, commit, case=folds_case(snapshot.state))
     found = source.attributes({name: None for names in asked.values() for name in names})
@@ -186,7 +182,7 @@ def deploy_refs(ctx: "Context", snapshot: "Snapshot") -> list[str]:
     return found
 
 
-class _Covering:
+class Covering:
     """Which of the claimed paths cover a file, whatever its spelling: claims and files meet by conflict key."""
 
     def __init__(self, snapshot: "Snapshot", paths: "list[str]") -> None:
@@ -238,7 +234,7 @@ def _dirty(ctx: "Context", snapshot: "Snapshot", tree: str, paths: "list[str]") 
     """Those of the claimed paths below which something is not committed, here or in another work tree."""
     if not ctx.repo.worktree and not tree:
         return []
-    covering = _Covering(snapshot, paths)
+    covering = Covering(snapshot, paths)
     started = None if tree else ctx.started.pop(tuple(covering.pathspecs), None)
     child = started or _start_status(ctx, tree, covering.pathspecs)
     out = child.rest()
@@ -247,84 +243,3 @@ def _dirty(ctx: "Context", snapshot: "Snapshot", tree: str, paths: "list[str]") 
     child.close()
     changed = [entry[3:] for entry in out.decode("utf-8", "surrogateescape").split("\0") if entry]
     return [path for path in paths if covering.files(path, changed)]
-
-
-def _changed(
-    ctx: "Context", snapshot: "Snapshot", base: str, commit: str, paths: "list[str]"
-) -> "dict[str, list[list[str]]]":
-    """Below each path, the files that differ between `base` (the merge base after a rebase) and `commit`."""
-    covering = _Covering(snapshot, paths)
-    argv = ["git", "--no-replace-objects", "diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev"]
-    argv += ["--ignore-submodules=none"]
-    specs = ["--", *covering.pathspecs]
-    if base:
-        code, out, complaint = run([*argv, "--merge-base", base, commit, *specs], ctx.repo.env)
-        if code:  # no common ancestor
-            code, out, complaint = run([*argv, base, commit, *specs], ctx.repo.env)
-    else:
-        code, empty, complaint = run(["git", "hash-object", "-t", "tree", "/dev/null"], ctx.repo.env)
-        code, out, complaint = run([*argv, empty.decode().strip(), commit, *specs], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(
-            f"git cannot compare {base[:12]} with {commit[:12]}: {complaint}",
-            hints=("git fetch, if history is missing here",),
-        )
-    files = {row[0]: row for row in _parse_raw(out)}
-    return {path: [files[name] for name in covering.files(path, files)] for path in paths}
-
-
-def _unlanded(
-    ctx: "Context", snapshot: "Snapshot", commit: str, paths: "list[str]"
-) -> "dict[str, tuple[str, list[list[str]]]]":
-    """Below each path, what `commit` has that the sync branch does not, and since which commit."""
-    tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}")
-    if not tip or tip == commit:
-        return {}
-    code, out, _ = run(["git", "--no-replace-objects", "merge-base", tip, commit], ctx.repo.env)
-    base = out.decode().strip() if not code else ""
-    if not base or base == commit:
-        return {}
-    return {path: (base, files) for path, files in _changed(ctx, snapshot, base, commit, paths).items() if files}
-
-
-def _parse_raw(data: bytes) -> "list[list[str]]":
-    """[path, new mode, new blob] of each changed file; '' for the blob of a deleted one."""
-    words = data.decode("utf-8", "surrogateescape").split("\0")
-    files = []
-    for meta, path in zip(words[::2], words[1::2]):
-        _, mode, _, blob, _ = meta.lstrip(":").split(" ")
-        files.append([path, mode, "" if set(blob) == {"0"} else blob])
-    return files
-
-
-def _lacking(ctx: "Context", commits: "list[str]") -> list[str]:
-    """Those of the commits that, as far as this clone knows, the remote that decides does not have."""
-    argv = ["git", "--no-replace-objects", "rev-list", *commits, "--not", f"--remotes={ctx.remote}"]
-    code, out, complaint = run(argv, ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot tell what '{ctx.remote}' has: {complaint}")
-    outside = set(out.decode().split())
-    return [commit for commit in commits if commit in outside]
-
-
-def _landed(ctx: "Context", snapshot: "Snapshot", work: str, commits: "list[str]") -> list[str]:
-    """Those of the commits that landed where the sync branch is shared, and that `work` contains too.
-
-    What git does not have has not landed as far as we know; what was not pushed yet is still to be judged there.
-    """
-    from gitcoord.app.deploy import usual_remote
-
-    name = format_record(snapshot.state)["sync"]
-    remote = usual_remote(ctx, snapshot)
-    sync = f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"
-    there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None and is_oid(c)]
-    if not there or not work or ctx.store.resolve([sync])[0] is None:
-        return []
-    outside: set[str] = set()
-    for place in (sync, work):
-        argv = ["git", "--no-replace-objects", "rev-list", "--stdin"]
-        code, out, complaint = run(argv, ctx.repo.env, "\n".join([*there, f"^{place}", ""]).encode())
-        if code:
-            raise CouldNotJudge(f"git cannot tell what {place} contains: {complaint}")
-        outside.update(out.decode().split())
-    return [commit for commit in there if commit not in outside]

@@ -8,7 +8,7 @@ from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.app.look import inside, sign_of_life
 from gitcoord.app.policy import Source
 from gitcoord.app.restrict import sync_policy_commit
-from gitcoord.core.claims import WRITE, Item, covers_item, describe, folds_case, overlapping
+from gitcoord.core.claims import WRITE, Item, compatible, covers_item, describe, folds_case, overlapping
 from gitcoord.core.guarding import AUTO, UNTOLD, Finding, answer_to, approved
 from gitcoord.core.judge import Change, Step, is_family, judge, path_word
 from gitcoord.core.policy import ENFORCE, MONITOR
@@ -162,12 +162,12 @@ class Judging:
         return Finding(answer_to(verdict), verdict.message, verdict.rule, verdict.path, verdict.hints, verdict.held)
 
     def _below(self) -> "list[Finding]":
-        """Live write claims of others below a directory that is written as a whole."""
+        """Live claims of others below a directory that is written as a whole."""
         return [_held(row) for _, row in self._others(list(self._wholes))]
 
     def _in_hand(self) -> "list[Finding]":
         """What others hold, and have changed in this very work tree: a stash, a reset or a checkout would take it from them."""
-        rows = self._others(self._around)
+        rows = [(path, row) for path, row in self._others(self._around) if row["mode"] == WRITE]
         if not rows:
             return []
         paths = sorted({path for path, _ in rows})
@@ -176,13 +176,13 @@ class Judging:
         return [_held(row) for path, row in rows if path in dirty]
 
     def _others(self, paths: "list[str]") -> "list[tuple[str, dict[str, object]]]":
-        """The live write claims of others that overlap with these paths, each with what of them it covers."""
+        """The live claims of others that conflict with writing these paths, each with what of them it covers."""
 
         def rule(state: "State", view: "View") -> "list[tuple[str, dict[str, object]]]":
             found = []
             for path in paths:
                 for claim in overlapping(state, Item("path", path)):
-                    if claim["mode"] == WRITE and not is_family(claim["agent"], self.actor.agent):
+                    if not compatible(claim["mode"], WRITE) and not is_family(claim["agent"], self.actor.agent):
                         verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
                         narrow = path if covers_item(state, claim, Item("path", path)) else str(claim["path"])
                         found += [] if verdict.silent else [(narrow, describe(claim, verdict.expires_in))]

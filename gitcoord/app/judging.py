@@ -62,6 +62,11 @@ class Reading(Looking):
         self._ctx = ctx
         self._snapshot = snapshot
 
+    def trunk(self) -> "list[str]":
+        from gitcoord.app.workfacts import trunk_tips  # asked only where a release's base is not here
+
+        return trunk_tips(self._ctx, self._snapshot)
+
     def fact(self, *what: str) -> object:
         if what not in self.facts and not read_history_fact(self._ctx, self, what):
             read_fact(self._ctx, self._snapshot, self, what)
@@ -94,7 +99,7 @@ class Judging:
     def remote(self) -> str:
         """Where the sync branch is shared; '' where it is not."""
         if self._remote is None:
-            from gitcoord.app.deploy import usual_remote
+            from gitcoord.app.workfacts import usual_remote
 
             self._remote = usual_remote(self._ctx, self._snapshot)
         return self._remote

@@ -1,10 +1,10 @@
 """Reserving numbers of a sequence: the ledger remembers those that it gave, files tell which were in use before."""
 
-from gitcoord.app.deploy import usual_remote
 from gitcoord.app.facts import project_settings
 from gitcoord.app.history import GIT
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.transact import transact
+from gitcoord.app.workfacts import usual_remote
 from gitcoord.core.claims import format_record
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.kinds.number import LAST, check_sequence, exhausted, next_number

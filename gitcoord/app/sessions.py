@@ -6,7 +6,7 @@ from gitcoord.app.transact import transact
 from gitcoord.app.trees import note_claims, note_tree
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
-from gitcoord.errors import GitcoordError, Refused
+from gitcoord.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
 from gitcoord.names import session_ref
 from gitcoord.record import NamedTuple
 from gitcoord.store.interface import SwapFailed, move
@@ -56,9 +56,22 @@ def _lost(state: "State", view: "View", agent: str) -> "tuple[Record, ...]":
 
 
 def stop(ctx: "Context", actor: "Actor", *, keep: bool = False) -> "dict[str, object]":
-    """End the session and release what it holds; `keep` leaves claims with uncommitted work to their ttl."""
+    """End the session and release what it holds; `keep` leaves claims with uncommitted work to their ttl.
+
+    With `keep` it ends in any case: where the work cannot be compared, or the authority does not agree about it, every claim
+    that may carry work is left to its ttl.
+    """
     kind = kind_module("stop")
-    return transact(ctx, kind.decide, kind.Stop(actor, keep))
+    try:
+        return transact(ctx, kind.decide, kind.Stop(actor, keep))
+    except (StoreError, Refused) as error:
+        if (
+            not keep
+            or isinstance(error, (LockHeld, Unreachable))
+            or (isinstance(error, Refused) and error.code != "host")
+        ):
+            raise
+    return transact(ctx, kind.decide, kind.Stop(actor, keep, blind=True))
 
 
 def before_stop(ctx: "Context", actor: "Actor") -> "list[str]":

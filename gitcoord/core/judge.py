@@ -5,7 +5,7 @@ ledger through `state`, git through the facts of `view`, and the project's polic
 against it; what cannot be judged raises CouldNotJudge, which every gate treats as a no.
 """
 
-from gitcoord.core.claims import WRITE, Item, check_claim, describe, folds_case, key_of
+from gitcoord.core.claims import WRITE, Item, check_claim, compatible, describe, folds_case, key_of
 from gitcoord.core.lineage import Lineages
 from gitcoord.core.policy import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
 from gitcoord.core.roles import is_free, may_approve, out_of_role
@@ -163,18 +163,16 @@ class _Judge:
             )  # fmt: skip
 
     def _standing(self, agent: str, path: str) -> "tuple[bool, list[dict[str, object]]]":
-        """Does the agent, or whoever pushes, hold it, and which live write claims of others cover it?
+        """Does the agent, or whoever pushes, hold it, and which live claims of others that conflict with a change cover it?
 
         Whoever accepted a handoff pushes commits that name the one who handed over.
         """
         holds, others = False, []
         for claim in self._claims.over(path):
-            if claim["mode"] != WRITE:
-                continue
             if is_family(claim["agent"], agent) or is_family(claim["agent"], self._actor.agent):
                 # Its own claim, as long as no event says otherwise: the gate is a sign of life.
-                holds = True
-            else:
+                holds = holds or claim["mode"] == WRITE
+            elif not compatible(claim["mode"], WRITE):
                 verdict = silence(self._state, self._view, claim["agent"], claim["session"], claim["ttl"])
                 if not verdict.silent:
                     others.append(describe(claim, verdict.expires_in))
@@ -185,7 +183,7 @@ class _Judge:
         if others:
             holder = others[0]
             self._add(
-                "held", path, agent, f"{holder['agent']} holds it", step=step, change=change, held=tuple(others),
+                "held", path, agent, _holding(holder), step=step, change=change, held=tuple(others),
                 hints=(f"wait for it: git claim --wait 10m {path_word(path)}",),
             )  # fmt: skip
         elif self._policy.of(path).claim:
@@ -277,6 +275,10 @@ class _Claims:
         if directory not in self._above:
             self._above[directory] = [claim for above in ancestors(key) for claim in self._at.get(above, ())]
         return [*self._above[directory], *self._at.get(key, ())]
+
+
+def _holding(claim: "dict[str, object]") -> str:
+    return f"{claim['agent']} holds it" + (f" ({claim['mode']})" if claim["mode"] != WRITE else "")
 
 
 def path_word(path: str) -> str:

@@ -8,7 +8,7 @@ them) brings its record along. And a merge among the steps that are judged, abov
 """
 
 from gitcoord.core.claims import Item, key_of
-from gitcoord.core.kinds.release import lineage_dir
+from gitcoord.core.released import lineage_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

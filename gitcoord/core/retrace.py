@@ -5,13 +5,14 @@ chain, `decide` runs on the state before it with the server's own clock, heartbe
 must be the same. Ignored, because only the client can know it and nothing is decided by it: `at` (the client's clock; a
 server bounds it) and by which rule a client saw that a holder was silent (the server must see silence itself).
 Taken from the events, because it is about the client's own work tree and harms nobody else: where HEAD was, what was not
-committed, that an earlier process of the same agent is gone, what was refused since. What is said of commits is not
-among that: which files changed, and what has landed, is answered by the server.
+committed, that an earlier process of the same agent is gone, what was refused since, and from which commit on released work
+is judged: the client's repository may have what the server's never had. What is said of commits is not among that: that the
+work contains that commit, which files changed since, and what has landed, is answered by the server.
 """
 
 from gitcoord.core.events import Decision, apply
 from gitcoord.core.kinds import kind_module
-from gitcoord.core.kinds.release import lineage_file
+from gitcoord.core.released import is_recorded, lineage_file
 from gitcoord.core.sessions import agent_record
 from gitcoord.core.state import View
 from gitcoord.errors import Refusal, UsageError
@@ -32,7 +33,7 @@ _MOST_HEADS = 8
 class Hindsight(View):
     """The server's view, with the client's own part read off the events that are being retraced."""
 
-    __slots__ = ("_commits", "_entries", "_gone", "_kept", "_landed", "_own")
+    __slots__ = ("_commits", "_entries", "_gone", "_kept", "_landed", "_own", "_state")
 
     def __init__(self, wall: int, mono: int, boot: str) -> None:
         super().__init__(wall, mono, boot)
@@ -42,10 +43,12 @@ class Hindsight(View):
         self._commits: list[str] = []
         self._landed: set[str] = set()
         self._gone = ""
+        self._state: State | None = None
 
     def turn_to(self, state: "State", events: "list[Event]") -> None:
         """From now on the questions are about this chain."""
         agent = events[0].agent
+        self._state = state
         released = [entry for event in events if event.kind == "release" for entry in event.body["released"]]
         stops = [event.body for event in events if event.kind == "stop" and event.body["target"] == agent]
         self._kept = {path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]}
@@ -87,6 +90,12 @@ class Hindsight(View):
             return self._gone
         if kind == "runner":
             return "gone"  # whether the process that ran an effect once lives is known on its own machine
+        if kind == "since":
+            return {path: self._since(rest[0], rest[1], path) for path in rest[2:]}
+        if kind == "changed":
+            return self._changed(*what)
+        if kind == "within":
+            return []  # what the client left out for it is left out by `_changed`
         if kind == "unlanded":
             return self._unlanded(rest[0], rest[1:])
         if kind == "landed":
@@ -96,16 +105,35 @@ class Hindsight(View):
             return [commit for commit in found if commit in self._landed]
         return super().fact(*what)
 
+    def _since(self, base: str, work: str, path: str) -> str:
+        """From where the event judges the work: the claim's base, or a commit that the work contains.
+
+        What is not released with this work has no change in it, by the client's own word.
+        """
+        entry = self._entries.get(path)
+        if entry is None or entry["commit"] != work:
+            return work
+        told = str(entry["base"])
+        return told if told in ("", base) or super().fact("within", work, told) else work
+
+    def _changed(self, *what: str) -> "dict[str, list[list[str]]]":
+        """What git says changed. A client may leave out what another release has on record already."""
+        found = super().fact(*what)
+        assert isinstance(found, dict) and self._state is not None
+        state = self._state
+        return {
+            path: [row for row in files if row in self.told(path) or not is_recorded(state, row)]
+            for path, files in found.items()
+        }
+
     def _unlanded(self, work: str, paths: "list[str]") -> "dict[str, tuple[str, list[list[str]]]]":
-        """Work from before its claim, where the event names some: what git says changed since the base that it names."""
+        """Work from before its claim, where the event names some: what git says changed since the commit that it names."""
         found = {}
         for path in paths:
-            entry = self._entries.get(path)
-            if entry is not None and entry["commit"] == work and entry["base"]:
-                changed = super().fact("changed", entry["base"], work, path)
-                assert isinstance(changed, dict)
-                if changed[path]:
-                    found[path] = (entry["base"], changed[path])
+            since = self._since("", work, path)
+            changed = self._changed("changed", since, work, path)[path] if since not in ("", work) else []
+            if changed:
+                found[path] = (since, changed)
         return found
 
 

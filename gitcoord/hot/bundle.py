@@ -85,7 +85,7 @@ GROUPS = {
     ],
     "remote": ["gitcoord.app.remote"],
     "taking": [*_CHANGING, "gitcoord.core.asking", "gitcoord.app.restrict"],
-    "writing": [*_CHANGING, "gitcoord.app.facts"],
+    "writing": [*_CHANGING, "gitcoord.app.facts", "gitcoord.app.workfacts"],
 }
 
 # Runs inside the command, before anything else of gitcoord. Modules of a group are made without the import system, whose

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from gitcoord.core.codec import VERSION
 from gitcoord.core.judge import Change, Step, Verdict, judge
-from gitcoord.core.kinds.release import lineage_file
 from gitcoord.core.policy import Attributes, Policy, parse_policy
+from gitcoord.core.released import lineage_file
 from gitcoord.core.sessions import Actor, Beat, new_agent
 from gitcoord.core.state import State, View
 from gitcoord.names import claim_file, fold

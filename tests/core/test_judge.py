@@ -117,7 +117,11 @@ def test_a_rule_counts_as_the_policy_says(past: Past, ledger: Ledger) -> None:
         ("cyd", "d/f00", "write", False, ["held"]),
         ("cyd", "d", "write", False, ["held"]),
         ("cyd", "d/f00", "write", True, ["unclaimed"]),
-        ("cyd", "d/f00", "read", False, ["unclaimed"]),
+        ("cyd", "d/f00", "read", False, ["held"]),
+        ("cyd", "d/f00", "intent", False, ["held"]),
+        ("cyd", "d", "read", False, ["held"]),
+        ("cyd", "d/f00", "read", True, ["unclaimed"]),
+        ("ann.sub", "d/f00", "intent", False, ["unclaimed"]),
         ("bob", "d/f00", "write", False, []),  # whom the commit names
         ("", "", "", False, ["unclaimed"]),
     ],

@@ -15,6 +15,7 @@ from gitcoord.core.kinds.release import Release
 from gitcoord.core.kinds.takeover import Takeover
 from gitcoord.core.retrace import Hindsight, chains, retrace
 from gitcoord.core.sessions import Actor, Beat, Seen
+from gitcoord.core.state import NotLoaded
 from gitcoord.errors import Refusal
 from tests.core.test_stateful import HANDING, walk
 from tests.core.test_task_walk import walk_tasks
@@ -41,9 +42,13 @@ class Server(Hindsight):
         return self.seen_view.first_seen(agent)
 
     def fact(self, *what: str) -> object:
-        if what[0] in ("changed", "landed", "approvers", "policy", "workers", "restrictions", "classes"):
+        if what[0] in ("changed", "within", "landed", "approvers", "policy", "workers", "restrictions", "classes"):
             self.facts[what] = self.seen_view.fact(*what)
-        return super().fact(*what)
+        try:
+            return super().fact(*what)
+        except NotLoaded as need:
+            self.facts[need.what] = self.seen_view.fact(*need.what)
+            return self.fact(*what)
 
 
 def judged(world: World, events: list[Event], host: FakeHost | None = None, *, person: bool = False) -> Any:
@@ -157,6 +162,29 @@ def test_a_release_that_tells_of_files_that_did_not_change(world: World) -> None
     ):
         answer = judged(world, [event._replace(body={"released": [{**entry, **wrong}]})])
         assert isinstance(answer, Refusal) and answer.code == "differs", wrong
+
+
+def test_from_where_work_is_judged_is_the_clients_word_as_far_as_the_work_contains_it(world: World) -> None:
+    world.head, world.changed = "1" * 40, {"a": [["a", "100644", "b" * 40]]}
+    world.within = {"1" * 40: {"2" * 40}}
+    (event,) = made(world, "release", Release(Actor("alice"), paths("a")))
+    (entry,) = event.body["released"]
+    for base, fine in (("2" * 40, True), ("3" * 40, False), ("main", False)):
+        answer = judged(world, [event._replace(body={"released": [{**entry, "base": base}]})])
+        assert isinstance(answer, Refusal) is not fine, base
+
+
+def test_a_release_may_leave_out_what_another_has_recorded_and_nothing_else(world: World) -> None:
+    theirs, own = ["a/x", "100644", "b" * 40], ["a/y", "100644", "c" * 40]
+    world.head, world.changed = "1" * 40, {"b": [["b", "100644", "d" * 40]], "a": [theirs, own]}
+    world.must("release", Release(Actor("alice"), paths("a")))
+    world.must("claim", Take(Actor("alice"), paths("a")))
+    world.head, world.changed = "2" * 40, {"a": [theirs, own, ["a/z", "100644", "e" * 40]]}
+    (event,) = made(world, "release", Release(Actor("alice"), paths("a")))
+    (entry,) = event.body["released"]
+    for left, fine in ((entry["files"], True), (entry["files"][2:], True), (entry["files"][:2], False)):
+        answer = judged(world, [event._replace(body={"released": [{**entry, "files": left}]})])
+        assert isinstance(answer, Refusal) is not fine, left
 
 
 def test_what_has_not_landed_stays_on_record(world: World) -> None:

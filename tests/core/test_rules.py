@@ -333,6 +333,33 @@ def test_a_later_release_drops_what_has_landed(world: World) -> None:
     assert sorted(world.state.below("lineage")) == [f"lineage/a/@{seq}" for seq in seqs[1:]]
 
 
+ZERO, ONE, TWO, THREE = ("0" * 40, "1" * 40, "2" * 40, "3" * 40)
+
+
+@pytest.mark.parametrize(
+    ("within", "blob", "recorded"),
+    [
+        ({THREE: {ONE, TWO}}, "c", False),  # it was pulled in
+        ({THREE: {ONE, TWO}}, "b", True),  # a way back to what was released before that
+        ({THREE: {ONE}}, "b", False),  # the later work is elsewhere
+        ({THREE: {ONE, TWO}}, "d", True),  # changed again
+        ({THREE: set()}, "c", True),  # made alike, by itself
+        ({THREE: {ONE, TWO}, ZERO: {ONE, TWO}}, "c", True),  # it was there before the claim, and is there again
+    ],
+)
+def test_released_work_that_was_only_brought_in_is_no_change(
+    world: World, within: dict[str, set[str]], blob: str, recorded: bool
+) -> None:
+    for commit, left in ((ONE, "b"), (TWO, "c")):
+        world.head, world.changed = commit, {"a": [["a", "100644", left * 40]]}
+        take(world, BOB, "a", base=ZERO)
+        world.must("release", Release(BOB))
+    take(world, ALICE, "a", base=ZERO)
+    world.head, world.changed, world.within = THREE, {"a": [["a", "100644", blob * 40]]}, within
+    (entry,) = world.must("release", Release(ALICE)).events[-1].body["released"]
+    assert bool(entry["files"]) is recorded
+
+
 def test_disowning(world: World) -> None:
     world.head, world.changed = "1" * 40, {"src": [["src/a", "100644", "b" * 40], ["src/c/d", "100644", "c" * 40]]}
     take(world, ALICE, "src", base="0" * 40)

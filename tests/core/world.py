@@ -51,6 +51,10 @@ class SeenView(View):
         kind, *rest = what
         if kind == "dirty":
             return [path for path in rest if path in self.world.dirty]
+        if kind == "since":
+            return dict.fromkeys(rest[2:], rest[0])
+        if kind == "within":
+            return [commit for commit in rest[1:] if commit in self.world.within.get(rest[0], ())]
         if kind == "changed":
             return {path: self.world.changed.get(path, []) for path in rest[2:]}
         if kind == "landed":
@@ -93,6 +97,7 @@ class World:
         self.dirty: set[str] = set()
         self.changed: dict[str, list[list[str]]] = {}
         self.landed: set[str] = set()
+        self.within: dict[str, set[str]] = {}  # what a commit contains
         self.over: set[tuple[str, int]] = set()  # sessions that ended or were killed
         self.grants: set[tuple[str, str, str, int]] = set()  # as of the last check, which was made at `looked`
         self.looked = 0

@@ -122,6 +122,16 @@ def test_a_directory_that_is_there_is_not_written(held: Project) -> None:
     assert held.held() == {"shared/a": "bob"}
 
 
+@pytest.mark.parametrize("mode", ["read", "intent"])
+@pytest.mark.parametrize("path", ["free/x", "free/new"])
+def test_what_another_relies_on_is_held_alone_and_within_its_directory(project: Project, path: str, mode: str) -> None:
+    """As in every gate: whatever is marked, in whichever mode it is held, also a file that is still to be made."""
+    assert project.world.claim(path, "--mode", mode, agent="bob").code == 0
+    for command in (f"echo x > {path}", "rm -rf free"):
+        verdict, words = answer(project, command)
+        assert verdict == "deny" and "bob holds it" in words, command
+
+
 def test_pathspecs_of_git(held: Project) -> None:
     held.world.git("checkout", "-q", "--", "shared/a")
     for command in ("git checkout HEAD -- 'shared/*'", "cd free && git restore :/shared/a", "git rm -q 'shared/?'"):

@@ -57,6 +57,40 @@ def test_what_another_holds_binds_on_every_path(project: Project) -> None:
     assert project.try_commit({}, "alice").code == 0, "the silent bind nobody"
 
 
+@pytest.mark.parametrize("mode", ["read", "intent"])
+def test_whoever_relies_on_a_path_is_asked_for_in_every_gate(project: Project, mode: str) -> None:
+    """As `git claim` and `git claim check` answer, whatever is marked: a change conflicts with a claim of any mode."""
+    project.claim("free", "--mode", mode, agent="bob")
+    project.branch("work")
+    assert project.world.claim("check", "free/x", agent="alice").code == 1
+    assert project.world.claim("free/x", agent="alice").code == 1
+    done = project.try_commit({"free/x": "new\n"}, "alice")
+    assert refused(done, "held", "free/x") and f"bob holds it ({mode})" in done.err
+    project.commit({}, agent="alice")
+    assert refused(project.push("work", agent="alice"), "held", "free/x"), "the push"
+    project.unhooked("branch", "-q", "-f", "main", "HEAD~1")
+    done = project.try_git("update-ref", "refs/heads/main", "work", agent="alice")
+    assert refused(done, "held", "free/x"), "the move of a guarded branch"
+    project.claim("release", "free", agent="bob")
+    assert project.push("work", agent="alice").code == 0
+
+
+def test_released_work_lands_whoever_reads_the_path(project: Project) -> None:
+    project.work("alice", "work", {"free/x": "new\n"})
+    project.claim("free/x", "--mode", "read", agent="bob")
+    project.switch("main")
+    assert project.try_git("merge", "-q", "--squash", "work", agent="boss").code == 0
+    assert project.try_commit({}, "boss").code == 0
+    assert refused(project.try_commit({"free/x": "newer\n"}, "boss"), "held", "free/x")
+
+
+@pytest.mark.parametrize("mode", ["read", "intent"])
+def test_what_only_ones_own_family_reads_is_free(project: Project, mode: str) -> None:
+    project.claim("free/x", "--mode", mode, agent="alice.helper")
+    project.claim("free/x", "--mode", mode, agent="alice")
+    assert project.try_commit({"free/x": "new\n"}, "alice").code == 0
+
+
 def test_what_nobody_marks_and_nobody_holds_is_free(project: Project) -> None:
     assert project.try_commit({"free/x": "new\n", "other": "y\n"}, "alice").code == 0
 

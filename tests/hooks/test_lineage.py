@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.hooks.repository import GONE
 from tests.hooks.support import Project, refused
+from tests.server.support import forge
 
 LONG = "".join(f"line {n}\n" for n in range(30))
 
@@ -323,6 +325,49 @@ def test_missing_commits_cannot_be_judged(project: Project) -> None:
     assert done.code != 0 and commit[:12] in done.err and "could not be judged" in done.err and "disown" in done.err, (
         done
     )
+
+
+def released_from_a_lost_base(project: Project) -> str:
+    """A release that was judged from a commit which nobody has, as an older client records it after a rewrite."""
+    project.branch("bobs")
+    project.claim("shared/a", agent="bob")
+    token = project.world.claim("list", "--json", agent="bob").json["claims"][0]["token"]
+    commit = project.commit({"shared/a": LONG.replace("line 3\n", "bob's\n")}, "work of bob", "bob")
+    mode, _, blob = project.git("ls-tree", commit, "shared/a").partition("\t")[0].split(" ")
+    entry = {
+        "space": "path", "path": "shared/a", "token": token, "commit": commit, "base": GONE,
+        "files": [["shared/a", mode, blob]], "landed": [],
+    }  # fmt: skip
+    forge(project, ("release", "bob", {"released": [entry]}, {}))
+    return commit
+
+
+def test_a_base_that_nobody_has_is_no_obstacle(project: Project) -> None:
+    """The work is asked for, and may be landed and built upon."""
+    commit = released_from_a_lost_base(project)
+    project.branch("stale")
+    project.claim("shared/a", agent="alice")
+    _text(project.top)
+    assert refused(project.try_commit({}, "alice"), "lineage", "shared/a")
+    project.unhooked("reset", "-q", "--hard")
+    project.claim("release", "shared/a", agent="alice")
+    _land(project, "merge", "-q", "--squash", commit)
+    assert project.try_commit({}, "boss").code == 0
+    assert project.push("main", agent="boss").code == 0
+    project.claim("shared/a", agent="alice")
+    _text(project.top)
+    assert project.try_commit({}, "alice").code == 0
+
+
+def test_without_its_base_released_work_is_what_the_trunk_lacks(project: Project) -> None:
+    """What others landed before is no part of it: nobody may go back to that, before it lands or afterwards."""
+    released_from_a_lost_base(project)
+    project.switch("main")
+    assert refused(project.try_commit({"shared/a": "a\n"}, "boss"), "unclaimed", "shared/a")
+    project.unhooked("reset", "-q", "--hard")
+    _land(project, "merge", "-q", "--squash", "bobs")
+    assert project.try_commit({}, "boss").code == 0
+    assert refused(project.try_commit({"shared/a": LONG}, "boss"), "unclaimed", "shared/a")
 
 
 def test_back_and_forth_within_one_release(project: Project) -> None:

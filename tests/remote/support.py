@@ -18,12 +18,14 @@ exec git {name} "$@"
 class Machine(Project):
     """A clone. `Project` gives the commands; this one is set up by joining the server's ledger."""
 
-    def __init__(self, fleet: "Fleet", name: str) -> None:
+    def __init__(self, fleet: "Fleet", name: str, *words: str) -> None:
+        """`words` are more options of git clone."""
         self.place = fleet.place
         self.repo = fleet.place / name
         self.git_dir = self.repo / ".git"
         self.env = fleet.env
-        subprocess.run(["git", "clone", "-q", str(fleet.bare), str(self.repo)], env=self.env, check=True)
+        argv = ["git", "clone", "-q", *words, f"file://{fleet.bare}" if words else str(fleet.bare), str(self.repo)]
+        subprocess.run(argv, env=self.env, check=True)
         self.git("config", "gitcoord.fsync", "false")
         self.git("config", "user.email", f"{name}@example.com")
         for pack in ("receive-pack", "upload-pack"):
@@ -63,8 +65,8 @@ class Fleet:
         first.git("push", "-q", "origin", "main")
         self.machines = [first, *(Machine(self, name) for name in names[1:])]
 
-    def add(self, name: str) -> Machine:
-        self.machines.append(Machine(self, name))
+    def add(self, name: str, *words: str) -> Machine:
+        self.machines.append(Machine(self, name, *words))
         return self.machines[-1]
 
     def joined(self) -> "list[Machine]":

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gitcoord.adapters.cli.hooks import hook_sources
 from gitcoord.app.hooktext import Kit, render
@@ -140,7 +140,13 @@ def unchanged(site: Site, done: Done, before: dict[str, str], *words: str) -> No
         assert word in done.err, done.err
 
 
-def forge(site: Site, *events: Any, beats: tuple[Any, ...] = ()) -> str:
+class Place(Protocol):
+    """Whatever has a clone."""
+
+    top: Path
+
+
+def forge(site: Place, *events: Any, beats: tuple[Any, ...] = ()) -> str:
     """Commit events to the clone's ledger as a client that asks no rules: trees and refs are right, `decide` never ran."""
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"

@@ -99,6 +99,45 @@ def test_a_release_that_the_server_can_check(site: Site) -> None:
     assert "shared/a" in git(site.bare, "ls-tree", "-r", "--name-only", "gitcoord", "lineage").decode()
 
 
+def test_a_release_that_names_a_base_which_was_never_pushed(site: Site) -> None:
+    """As an older client tells it. The server takes it, asks others for the work, and never for the base."""
+    site.world.git("checkout", "-q", "-b", "work")
+    base = site.commit({"free/x": "local\n"}, "alice")
+    token = site.claim("shared/a", "--json", agent="alice").json["claims"][0]["token"]
+    assert site.sync("alice").code == 0
+    site.commit({"shared/a": "2\n"}, "alice")
+    site.world.git("rebase", "-q", "--onto", "main", "HEAD~1")
+    commit = site.world.git("rev-parse", "HEAD")
+    assert push(site, "work").code == 0
+    file = ["shared/a", "100644", site.blob(b"2\n")]
+    entry = {"space": "path", "path": "shared/a", "token": token, "commit": commit, "base": base, "files": [file]}
+    forge(site, ("release", "alice", {"released": [{**entry, "landed": []}]}, {}))
+    assert site.sync("alice").code == 0
+    site.world.git("checkout", "-q", "main")
+    site.claim("shared/a", agent="bob")
+    assert site.sync("ci").code == 0
+    before = site.refs()
+    site.commit({"shared/a": "bob\n"}, "bob")
+    unchanged(site, push(site, "main", account="ci", agent="bob"), before, "[lineage]")
+    site.world.git("reset", "-q", "--hard", "HEAD~1")
+    site.world.git("merge", "-q", "work")
+    site.commit({"shared/a": "both\n"}, "bob")
+    assert push(site, "main", account="ci", agent="bob").code == 0
+
+
+@pytest.mark.parametrize("mode", ["read", "intent"])
+def test_a_path_that_another_relies_on_is_held(site: Site, mode: str) -> None:
+    """Whatever is marked, and in whichever mode."""
+    site.claim("free/x", "--mode", mode, agent="bob")
+    assert site.sync("ci").code == 0
+    before = site.refs()
+    site.commit({"free/x": "2\n"}, "alice")
+    unchanged(site, push(site, "main"), before, "[held]", f"bob holds it ({mode})")
+    site.claim("release", "free/x", agent="bob")
+    assert site.sync("ci").code == 0
+    assert push(site, "main").code == 0
+
+
 def test_halted_and_killed(site: Site) -> None:
     assert site.world.coord("halt", agent="alice").code == 0
     assert site.sync("alice").code == 0

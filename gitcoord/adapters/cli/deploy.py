@@ -35,6 +35,7 @@ def _sync(call: Call, *, pull: bool, fetch: bool) -> int:
     from gitcoord.app.sessions import beat_quietly
     from gitcoord.app.sync import pull as app_pull
     from gitcoord.app.sync import require_ready
+    from gitcoord.app.workfacts import usual_remote
 
     ctx = call.ctx
     try:
@@ -49,7 +50,7 @@ def _sync(call: Call, *, pull: bool, fetch: bool) -> int:
     if actor is not None:
         beat_quietly(ctx, actor)
     branch = require_ready(ctx) if pull else ""
-    remote = app.usual_remote(ctx, snapshot)
+    remote = usual_remote(ctx, snapshot)
     found = app.staleness(ctx, snapshot, None, app.commit_named(ctx, ""), remote=remote, fetch=fetch)
     head = found.commit
     if pull and found.behind:

@@ -15,6 +15,7 @@ from gitcoord.app import deploy as app
 from gitcoord.app.claims import release, take
 from gitcoord.app.ledger import read_snapshot
 from gitcoord.app.look import around
+from gitcoord.app.workfacts import usual_remote
 from gitcoord.core.asking import Take
 from gitcoord.core.claims import MAX_TTL, Item
 from gitcoord.core.deploys import VERIFY_SECONDS, Target, check_target, refusal, resource_of
@@ -32,7 +33,7 @@ def run_deploy(call: Call, name: str, command: list[str], word: str, *, surface:
     snapshot = read_snapshot(ctx)
     target, policy = app.target_named(ctx, snapshot, check_target(name))
     commit = app.commit_named(ctx, word)
-    remote = target.remote or app.usual_remote(ctx, snapshot)
+    remote = target.remote or usual_remote(ctx, snapshot)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # as Ctrl-C: what was begun is undone
     deployment = Deployment(call, actor, target, commit)

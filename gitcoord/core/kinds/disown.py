@@ -1,7 +1,7 @@
 """disown: the lineage of a path is cleared, on record: the released work was abandoned or rewritten."""
 
 from gitcoord.core.events import Chain, Decision
-from gitcoord.core.kinds.release import lineage_dir, lineage_file
+from gitcoord.core.released import lineage_dir, lineage_file
 from gitcoord.core.rules import halted
 from gitcoord.core.sessions import Actor, admit_or_none
 from gitcoord.errors import Refusal, UsageError

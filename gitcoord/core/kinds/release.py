@@ -1,11 +1,12 @@
 """release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
 
-from gitcoord.core.claims import WRITE, Item, all_claims, file_of, key_of, own_claim
+from gitcoord.core.claims import WRITE, Item, all_claims, file_of, own_claim
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
+from gitcoord.core.released import changed, earlier, landed, lineage_file
 from gitcoord.core.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
 from gitcoord.errors import Refusal
-from gitcoord.names import encode_path, printable, shown
+from gitcoord.names import printable, shown
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -57,8 +58,8 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
     written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
     if (
         command.commit
-        and not _changed(view, command.commit, written)
-        and not _earlier(state, view, command.commit, written)
+        and not changed(state, view, command.commit, written)
+        and not earlier(state, view, command.commit, written)
     ):
         return Refusal(
             "no-work",
@@ -167,92 +168,31 @@ def _trees(view: "View", agent: str) -> list[str]:
 
 def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str) -> None:
     """One event for all these claims, each judged from its own base."""
-    work = commit or str(view.fact("head"))
+    state, work = chain.state, commit or str(view.fact("head"))
     written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
-    changed = _changed(view, work, written)
-    carries = dict.fromkeys(changed, work)
-    if not commit and len(changed) < len(written):
+    found = changed(state, view, work, written)
+    carries = dict.fromkeys(found, work)
+    if not commit and len(found) < len(written):
         for tree in _trees(view, chain.agent):  # the work may have been done in another work tree
-            left = [c for c in written if c["path"] not in changed]
+            left = [c for c in written if c["path"] not in found]
             work_there = str(view.fact("head in", tree))
-            more = _changed(view, work_there, left)
-            changed.update(more)
+            more = changed(state, view, work_there, left)
+            found.update(more)
             carries.update(dict.fromkeys(more, work_there))
-    bases = {claim["path"]: claim["base"] for claim in written}
-    earlier = _earlier(chain.state, view, work, [c for c in written if c["path"] not in changed])
-    for path, (base, files) in earlier.items():
-        bases[path], changed[path], carries[path] = base, files, work
+    before = earlier(state, view, work, [c for c in written if c["path"] not in found])
+    found.update(before)
+    carries.update(dict.fromkeys(before, work))
     released = []
     for claim in claims:
-        files = changed.get(claim["path"], []) if claim["space"] == "path" else []
-        landed = _landed(chain.state, view, claim, files, carries.get(claim["path"], ""))
+        base, files = found.get(claim["path"], ("", [])) if claim["space"] == "path" else ("", [])
         released.append(
             {
                 "space": claim["space"], "path": claim["path"], "token": claim["token"],
-                "commit": carries[claim["path"]] if files else "",
-                "base": bases[claim["path"]] if files else claim["base"], "files": files, "landed": landed,
+                "commit": carries[claim["path"]] if files else "", "base": base if files else claim["base"],
+                "files": files, "landed": landed(state, view, claim, files, carries.get(claim["path"], "")),
             }
         )  # fmt: skip
     chain.add("release", {"released": released})
-
-
-def _changed(view: "View", work: str, claims: "list[Record]") -> "dict[str, list[list[str]]]":
-    """The files that a commit changed below each claim since its base, where there are any."""
-    bases: dict[str, list[str]] = {}
-    for claim in claims:
-        if work and claim["base"] != work:
-            bases.setdefault(claim["base"], []).append(claim["path"])
-    changed: dict[str, list[list[str]]] = {}
-    for base, paths in bases.items():
-        found = view.fact("changed", base, work, *paths)
-        assert isinstance(found, dict)
-        changed.update((path, files) for path, files in found.items() if files)
-    return changed
-
-
-def _earlier(
-    state: "State", view: "View", work: str, claims: "list[Record]"
-) -> "dict[str, tuple[str, list[list[str]]]]":
-    """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
-    if not claims or not work:
-        return {}
-    found = view.fact("unlanded", work, *(claim["path"] for claim in claims))
-    assert isinstance(found, dict)
-    earlier = {}
-    for path, (base, files) in found.items():
-        new = [row for row in files if not _is_recorded(state, row)]
-        if new:
-            earlier[path] = (base, new)
-    return earlier
-
-
-def _is_recorded(state: "State", row: list[str]) -> bool:
-    path, mode, blob = row
-    records = state.leaves(lineage_dir(state, path)).values()
-    return any((record["mode"], record["blob"]) == (mode, blob) for record in records)
-
-
-def _landed(state: "State", view: "View", claim: "Record", files: "list[list[str]]", work: str) -> "list[list[object]]":
-    """Earlier lineage of these files that the sync branch, and this work, contain by now: no longer needed."""
-    if not files:
-        return []
-    touched = {key_of(state, Item("path", path)) for path, _, _ in files}
-    below = sorted(state.below(lineage_dir(state, claim["path"])).items())
-    earlier = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
-    if not earlier:
-        return []
-    landed = view.fact("landed", work, *sorted({record["commit"] for record in earlier}))
-    assert isinstance(landed, list)
-    return [[record["path"], record["seq"]] for record in earlier if record["commit"] in landed]
-
-
-def lineage_dir(state: "State", path: str) -> str:
-    encoded = encode_path(key_of(state, Item("path", path)))
-    return f"lineage/{encoded}" if encoded else "lineage"
-
-
-def lineage_file(state: "State", path: str, seq: int) -> str:
-    return f"{lineage_dir(state, path)}/@{seq}"
 
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":

@@ -1,6 +1,6 @@
 """stop: a session ends. What it held is released first; claims with uncommitted work may stay until their ttl."""
 
-from gitcoord.core.claims import Item, all_claims, file_of, own_claim
+from gitcoord.core.claims import WRITE, Item, all_claims, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import handed_over
 from gitcoord.core.kinds.release import add_release, dirty_paths, stranded, unpushed
@@ -20,12 +20,16 @@ FIELDS = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "k
 
 
 class Stop(NamedTuple):
-    """The command. `keep`: claims with uncommitted or unpushed work stay until their ttl instead of refusing the end."""
+    """The command. `keep`: claims with uncommitted or unpushed work stay until their ttl instead of refusing the end.
+
+    `blind`: what became of the work cannot be told, so every write claim on a path stays.
+    """
 
     actor: Actor
     keep: bool = False
     nonce: str = ""
     refused: "tuple[Record, ...]" = ()
+    blind: bool = False
 
 
 def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
@@ -49,8 +53,7 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     if tasks and is_open and not command.keep:
         return _stranded(tasks)
     claims, handed = _by_handoff(state, agent)
-    paths = [c["path"] for c in claims if c["space"] == "path"]
-    unclean = set(dirty_paths(view, paths, agent)) if paths else set()
+    unclean = _unclean(view, agent, claims, blind=command.blind)
     dirty = [c for c in claims if c["space"] == "path" and c["path"] in unclean]
     if dirty and not command.keep:
         return Refusal(
@@ -85,6 +88,12 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
         "handed_over": [shown(c["path"], c["space"]) for c in handed],
     }  # fmt: skip
     return Decision(chain.events, [], result)
+
+
+def _unclean(view: "View", agent: str, claims: "list[Record]", *, blind: bool) -> set[str]:
+    """The claimed paths below which something is not committed, or may not be."""
+    paths = [c["path"] for c in claims if c["space"] == "path" and (c["mode"] == WRITE or not blind)]
+    return set(paths if blind or not paths else dirty_paths(view, paths, agent))
 
 
 def _by_handoff(state: "State", agent: str) -> "tuple[list[Record], list[Record]]":
