@@ -212,3 +212,17 @@ def test_all_that_a_git_of_ours_may_lock_is_cleared_by_the_next_command(busy: Wo
     assert busy.claim("another.txt", agent="bob").code == 0
     assert not [name for name in left if (busy.git_dir / name).exists()]
     busy.assert_works()
+
+
+def test_the_new_file_goes_before_the_lock_under_which_it_was_made(busy: World) -> None:
+    """Once the lock is gone, a `packed-refs.new` may be somebody's who has come since."""
+    lock, new = busy.git_dir / "packed-refs.lock", busy.git_dir / "packed-refs.new"
+    lock.touch()
+    new.touch()
+    dead_note(busy, taken=True)
+    trace = busy.scrap / "trace"
+    argv = [STRACE, "-o", str(trace), "-e", "trace=unlink,rename", *CLAIM, "release", "src/app.py"]
+    assert busy.run(argv, "alice").code == 0
+    calls = trace.read_text().splitlines()
+    went = {name: next(n for n, call in enumerate(calls) if f'"{name}"' in call) for name in (str(lock), str(new))}
+    assert went[str(new)] < went[str(lock)] and not lock.exists() and not new.exists()
