@@ -9,9 +9,10 @@ from gitcoord.app.limits import read_limits
 from gitcoord.app.receive_ledger import LedgerPush
 from gitcoord.app.receive_refs import Sessions, judge_claims
 from gitcoord.errors import Refusal, Refused, TimedOut
-from gitcoord.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printable
+from gitcoord.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printable, shell_word
 from gitcoord.store.files import write_file
 from gitcoord.store.inflight import EVERYTHING, NOTHING, stake
+from gitcoord.store.symrefs import follow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event
     from gitcoord.core.judge import Verdict
+    from gitcoord.names import RefName
     from gitcoord.store.inflight import Inflight, Stake
 
 REPLACE = "refs/replace/"
@@ -33,7 +35,10 @@ ALLOW = "gitcoord.server.allow"
 
 
 class Parts:
-    """A push, sorted. Refused where a ref lies in a namespace that is not for pushing."""
+    """A push, sorted. Refused where a ref lies in a namespace that is not for pushing.
+
+    A symbolic ref is an alias: git moves its target, so the target is judged, as if it had been pushed by its own name.
+    """
 
     def __init__(self, ctx: "Context", moves: "list[Move]") -> None:
         allowed = (*_USUAL, *(word.rstrip("*") for word in ctx.settings.get(ALLOW).split()))
@@ -41,7 +46,11 @@ class Parts:
         self.claims: list[Move] = []
         self.sessions: list[Move] = []
         self.code: list[Move] = []
+        self.aliases: dict[RefName, list[RefName]] = {}  # the names under which a ref was pushed that is not called so
         for move in moves:
+            if not _is_ours(move.ref) and (move.ref.startswith(_NEVER) or not move.ref.startswith(allowed)):
+                raise _forbidden(move.ref)
+        for move in self._targets(ctx, moves):
             if move.ref == LEDGER:
                 self.ledger = move
             elif move.ref.startswith(CLAIMS):
@@ -55,9 +64,34 @@ class Parts:
             else:
                 self.code.append(move)
 
+    def _targets(self, ctx: "Context", moves: "list[Move]") -> "list[Move]":
+        """The refs that git will move, each once."""
+        files = ctx.settings.get("extensions.refstorage", "files").lower() == "files"
+        found: dict[RefName, Move] = {}
+        for move in moves:
+            *names, target = follow(ctx.repo, move.ref, files=files)
+            if any(_is_ours(name) for name in names):
+                raise _alias_of_ours(move.ref, names, target)
+            if names:
+                self.aliases.setdefault(target, []).extend(names)
+            same = found.setdefault(target, move._replace(ref=target))
+            if same[1:] != move[1:]:
+                raise Refused(
+                    Refusal(
+                        "alias",
+                        f"{printable(move.ref[:200])} and another ref of this push are names of {printable(target[:200])}",
+                        hints=("push one of them",),
+                    )
+                )
+        return list(found.values())
+
     @property
     def private(self) -> "list[Move]":
         return [*([self.ledger] if self.ledger is not None else []), *self.claims, *self.sessions]
+
+
+def _is_ours(ref: "RefName") -> bool:
+    return ref == LEDGER or ref.startswith((CLAIMS, PRIVATE))
 
 
 def _forbidden(ref: str) -> Refused:
@@ -68,6 +102,15 @@ def _forbidden(ref: str) -> Refused:
     )
     hints = ("push branches by name, not with --mirror", f"the server's administrator may allow more: {ALLOW}")
     return Refused(Refusal("namespace", f"{printable(ref[:200])} {what}", hints=hints[: 1 + ("gitcoord" not in ref)]))
+
+
+def _alias_of_ours(ref: "RefName", names: "list[RefName]", target: "RefName") -> Refused:
+    ours = next(name for name in names if _is_ours(name))
+    message = (
+        f"{printable(ours[:200])} is a symbolic ref here, of {printable(target[:200])}: the ledger's refs may not be"
+    )
+    hint = f"the server's administrator takes it away: git symbolic-ref --delete {shell_word(ours)}"
+    return Refused(Refusal("alias", message if ours == ref else f"{printable(ref[:200])}: {message}", hints=(hint,)))
 
 
 def receive(
@@ -125,7 +168,7 @@ def _code(
         return None
     from gitcoord.app.receive_code import CodePush
 
-    code = CodePush(ctx, pusher, parts.code, read_limits(ctx, beginning=False))
+    code = CodePush(ctx, pusher, parts.code, read_limits(ctx, beginning=False), parts.aliases)
     relies = code.gather()
     registry.refine(relies=relies)
     return code

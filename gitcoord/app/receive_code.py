@@ -10,8 +10,10 @@ from gitcoord.app.policy import Source
 from gitcoord.core.deploys import match, targets
 from gitcoord.core.judge import Step
 from gitcoord.errors import Refusal, Refused
+from gitcoord.names import printable
 from gitcoord.record import NamedTuple
 from gitcoord.store.inflight import stake
+from gitcoord.store.symrefs import follow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.core.deploys import Target
     from gitcoord.core.judge import Verdict
     from gitcoord.core.sessions import Actor
+    from gitcoord.names import RefName
     from gitcoord.store.inflight import Stake
 
 
@@ -47,8 +50,18 @@ def _nobody() -> "Actor":
 class CodePush(Judging):
     _runs_commands = False  # whoever may land a policy may not run commands here
 
-    def __init__(self, ctx: "Context", pusher: "Pusher", moves: "list[Move]", limits: "Limits") -> None:
+    def __init__(
+        self,
+        ctx: "Context",
+        pusher: "Pusher",
+        moves: "list[Move]",
+        limits: "Limits",
+        aliases: "dict[RefName, list[RefName]]",
+    ) -> None:
+        """`aliases`: under which names a ref was pushed that is not called so."""
         super().__init__(ctx, _nobody, _ledger(ctx))
+        self._aliases = aliases
+        self._trunk = self._follow(f"refs/heads/{self.sync}")
         self._pusher = pusher
         self._moves = moves
         self._limits = limits
@@ -57,6 +70,11 @@ class CodePush(Judging):
 
     def _look(self) -> None:
         self._snapshot = _ledger(self._ctx)
+
+    def _follow(self, ref: "RefName") -> "RefName":
+        """The ref that git moves when this one is pushed."""
+        files = self._ctx.settings.get("extensions.refstorage", "files").lower() == "files"
+        return follow(self._ctx.repo, ref, files=files)[-1]
 
     # --- gathering
 
@@ -69,11 +87,12 @@ class CodePush(Judging):
         return stake(agents, {change.path for step in steps for change in step.changes})
 
     def _gather(self, move: Move) -> _Gathered:
-        is_sync = move.ref == f"refs/heads/{self.sync}"
+        is_sync = move.ref == self._trunk
         if not move.new and is_sync:
-            raise Refused(
-                Refusal("lineage", f"{move.ref} is where everybody's work lands; deleting it would undo all of it")
-            )
+            names = ", ".join(printable(name[:200]) for name in self._aliases.get(move.ref, ()))
+            also = f" (pushed as {names}, a symbolic ref here)" if names else ""
+            message = f"{move.ref}{also} is where everybody's work lands; deleting it would undo all of it"
+            raise Refused(Refusal("lineage", message))
         commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
         if not commit:
             # Nothing to compare, but whoever was killed or halted moves nothing.
@@ -102,7 +121,14 @@ class CodePush(Judging):
     def _deployed(self, ref: str) -> "list[tuple[Target, str]]":
         """What remotes are called is the clients' affair: a ref that something is deployed from counts here too."""
         known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
-        return [(target, "") for target in known if match(target, target.remote, ref)]
+        names = [ref, *self._aliases.get(ref, ())]
+        return [(target, "") for target in known if any(self._deploys(target, name) for name in names)]
+
+    def _deploys(self, target: "Target", ref: "RefName") -> bool:
+        """Also where the name that is deployed from is an alias of this ref."""
+        if match(target, target.remote, ref):
+            return True
+        return any("*" not in name and self._follow(name) == ref for name in target.refs)
 
     # --- judging
 
@@ -111,7 +137,7 @@ class CodePush(Judging):
         self._look()
         found = []
         for gathered in self._gathered:
-            move, is_sync = gathered.move, gathered.move.ref == f"refs/heads/{self.sync}"
+            move, is_sync = gathered.move, gathered.move.ref == self._trunk
             stale = self._stale(gathered.deploys, move.new) + self._unfinished(gathered.deploys, move.new)
             outcome = self._judge(gathered.policy, gathered.steps, pushed=True)
             if any(step.changes for step in gathered.steps):

@@ -296,3 +296,31 @@ def test_notes_are_no_files(tmp_path: Path) -> None:
     project = Project(tmp_path, "* gitcoord-claim\n")
     project.unhooked("notes", "add", "-m", "well done", "HEAD")
     assert project.push("refs/notes/commits", agent="alice").code == 0
+
+
+# --- symbolic refs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["refs/heads/alias", "refs/heads/second", "refs/tags/alias"])
+def test_an_alias_of_a_guarded_branch(project: Project, name: str) -> None:
+    """git names the target too, whatever the ref is called by which it is moved."""
+    _unclaimed(project)
+    project.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    if name != "refs/heads/alias":
+        project.git("symbolic-ref", name, "refs/heads/alias")
+    before = project.git("for-each-ref")
+    assert refused(project.try_git("update-ref", name, "work", agent="alice"), "unclaimed")
+    assert refused(project.try_git("update-ref", "-d", name, agent="alice"), "lineage")
+    project.switch("alias")
+    assert refused(project.try_git("merge", "-q", "--ff-only", "work", agent="alice"), "unclaimed")
+    assert project.git("for-each-ref") == before
+
+
+def test_an_alias_of_the_ledger(project: Project) -> None:
+    project.git("symbolic-ref", "refs/heads/alias", "refs/heads/gitcoord")
+    before = project.git("for-each-ref")
+    for words in (["refs/heads/alias", "main"], ["-d", "refs/heads/alias"]):
+        assert refused(project.try_git("update-ref", *words, agent="alice"), "ledger")
+    assert project.git("for-each-ref") == before
+    project.git("symbolic-ref", "--delete", "refs/heads/alias", agent="alice")
+    assert project.git("for-each-ref", "refs/heads/gitcoord")
