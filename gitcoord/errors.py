@@ -27,13 +27,21 @@ class Refusal(NamedTuple):
     hints: tuple[str, ...] = ()
 
 
+def _one_line(message: str) -> str:
+    """git says some things in several lines, which would be printed as escapes."""
+    if "\n" not in message:
+        return message
+    lines = [line.strip() for line in message.split("\n") if line.strip()]
+    return " ".join(line if line.endswith((":", ";")) else f"{line};" for line in lines).rstrip(";")
+
+
 class GitcoordError(Exception):
     exit_code = 4
     code = "failed"
 
     def __init__(self, message: str, *, hints: "tuple[str, ...]" = (), data: "dict[str, object] | None" = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = _one_line(message)
+        super().__init__(self.message)
         self.hints = hints
         self.data = data or {}
 

@@ -129,7 +129,7 @@ def read_accounts(ctx: "Context") -> "dict[str, Account] | None":
         return None
     code, out, complaint = run(["git", "config", "-f", path, "--list", "-z"], ctx.repo.env)
     if code:
-        raise CouldNotJudge(f"the server's accounts cannot be read: {printable(complaint)}")
+        raise CouldNotJudge(f"the server's accounts cannot be read: {complaint}")
     return parse_accounts(parse_settings(out))
 
 

@@ -4,7 +4,7 @@ Nothing is noted in this clone before the remote has said yes: a failure leaves 
 """
 
 from gitcoord.app.context import Context
-from gitcoord.app.init import OFTEN_MOVED, first_ledger, note, root_of
+from gitcoord.app.init import OFTEN_MOVED, first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.remote_look import look, store_of
 from gitcoord.app.step import prepare
@@ -12,9 +12,10 @@ from gitcoord.app.transact import transact
 from gitcoord.core.claims import format_record
 from gitcoord.core.events import Decision
 from gitcoord.core.kinds import kind_module
-from gitcoord.errors import Refusal, Refused, StoreError, Unreachable, UsageError
+from gitcoord.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
 from gitcoord.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.record import NamedTuple
+from gitcoord.store.config import change_settings
 from gitcoord.store.far import BRANCH_SESSIONS, FAILED, HOST, LANDED, LOST, Far, Move
 from gitcoord.store.interface import Create, Delete
 from gitcoord.store.lasting import run_bounded, watched
@@ -76,7 +77,7 @@ def init_remote(
         _move_there(joined, ctx, actor, found.url)
     elif found.there is None:
         made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": found.url})
-    look(joined)
+    _look_first(joined, near, found)
     if near.resolve([LEDGER])[0] is None:
         raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
     _follow_tip(joined)
@@ -88,6 +89,19 @@ def init_remote(
         "created": found.there is None, **known, "sync": record["sync"], "remote": name,
         "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
     }  # fmt: skip
+
+
+def _look_first(joined: Context, near: "PlumbingStore", found: _Found) -> None:
+    """UsageError where what the remote has is no ledger, and this clone is as it was."""
+    known = near.resolve([TIP])[0] is not None
+    try:
+        look(joined)
+    except NotInitialised:
+        pass  # told below, in words about the remote
+    there = near.resolve([LEDGER])[0]
+    if not known and there is not None and not is_ledger(near, LEDGER):
+        _forget_copies(near)
+        raise not_a_ledger(joined, found.name, there)
 
 
 def _find(ctx: "Context", near: "PlumbingStore", name: str) -> _Found:
@@ -290,6 +304,6 @@ def _fetch_with_the_rest(ctx: "Context", name: str, ways: Ways) -> None:
     there = out.decode("utf-8", "surrogateescape").split("\n")
     for spec in wanted:
         if spec not in there:
-            code, _, complaint = run(["git", "config", "--local", "--add", key, spec], ctx.repo.env)
+            code, complaint = change_settings(ctx.repo, ["--local", "--add", key, spec], ctx.host.pause)
             if code:
                 raise StoreError(f"cannot write {key} to the local settings: {complaint}")

@@ -158,7 +158,7 @@ def _missing(ctx: "Context", complaint: str, remote: str, commit: str = "") -> C
     if commit and not ctx.store.read([commit])[0]:
         return CouldNotJudge(f"{commit[:12]} is not here", hints=(f"get it: git fetch {where} {commit}",))
     return CouldNotJudge(
-        f"git cannot walk the history: {printable(complaint)}",
+        f"git cannot walk the history: {complaint}",
         hints=(f"git fetch {where}, if history is missing here; git fsck tells more",),
     )
 

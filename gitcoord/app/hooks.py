@@ -10,8 +10,8 @@ from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.managers import EVENTS, Managed, find_link, find_manager
 from gitcoord.core.claims import format_record
 from gitcoord.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
-from gitcoord.names import printable
 from gitcoord.record import NamedTuple
+from gitcoord.store.config import change_settings
 from gitcoord.store.files import free_name, read_file, remove_file, write_file
 from gitcoord.store.hookfiles import bring_back, is_executable, look, put, same_file
 from gitcoord.store.process import run
@@ -67,6 +67,8 @@ def gated_refs(ctx: "Context") -> "list[str]":
     try:
         snapshot = read_snapshot(ctx)
     except NotInitialised as error:
+        if any(hint.startswith("rename") for hint in error.hints):
+            raise
         raise NotInitialised(
             error.message, hints=("make the ledger: git coord init", "or all in one step: git coord setup")
         ) from None
@@ -256,12 +258,13 @@ def git_version(ctx: "Context") -> "tuple[int, ...]":
 def _places(ctx: "Context") -> "tuple[str, str]":
     """The common directory, and where git looks for hooks: absolute, links followed."""
     where = ["-C", ctx.repo.worktree] if ctx.repo.worktree else []
-    argv = ["git", *where, "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "hooks"]
-    code, out, complaint = run(argv, ctx.repo.env)
-    if code:
-        raise StoreError(f"git cannot tell where its hooks are: {complaint}")
-    common, directory = out.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
-    return common, directory
+    found = []
+    for words in (["--git-common-dir"], ["--git-path", "hooks"]):  # apart, since a path may have a line's end in it
+        code, out, complaint = run(["git", *where, "rev-parse", "--path-format=absolute", *words], ctx.repo.env)
+        if code:
+            raise StoreError(f"git cannot tell where its hooks are: {complaint}")
+        found.append(out.decode("utf-8", "surrogateescape").removesuffix("\n"))
+    return found[0], found[1]
 
 
 def _own_directory(ctx: "Context", common: str) -> str:
@@ -276,9 +279,9 @@ def _local(ctx: "Context") -> "list[tuple[str, str]]":
 
 
 def _git_config(ctx: "Context", words: "list[str]") -> None:
-    code, _, complaint = run(["git", "config", "--local", *words], ctx.repo.env)
+    code, complaint = change_settings(ctx.repo, ["--local", *words], ctx.host.pause)
     if code:
-        raise StoreError(f"cannot write the local settings: {printable(complaint)}", hints=("try again",))
+        raise StoreError(f"cannot write the local settings: {complaint}", hints=("try again",))
 
 
 def require_unmanaged(found: "Plan | Managed") -> Plan:

@@ -1,15 +1,16 @@
 """Setting up: the first event, the ledger's refs, and what this clone notes about them."""
 
 from gitcoord.app.heal import swap_over_locks
-from gitcoord.app.ledger import REPAIR, read_snapshot
+from gitcoord.app.ledger import REPAIR, Commit, read_snapshot
 from gitcoord.app.step import event_commit
 from gitcoord.app.transact import transact
-from gitcoord.core.codec import encode_file
+from gitcoord.core.codec import Malformed, encode_file
 from gitcoord.core.events import effects
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
-from gitcoord.names import CLAIMS, LEDGER, PRIVATE, TIP, quote
+from gitcoord.names import CLAIMS, LEDGER, PRIVATE, TIP, quote, shell_word
+from gitcoord.store.config import change_settings
 from gitcoord.store.interface import Create, SwapFailed
 from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
@@ -18,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
     from gitcoord.core.sessions import Actor
+    from gitcoord.store.interface import Reader
 
 OFTEN_MOVED = (CLAIMS, PRIVATE)
 
@@ -97,9 +99,12 @@ def require_room(ctx: "Context", *, adopt: bool = False) -> None:
             f"the branch '{next(iter(below)).removeprefix('refs/heads/')}' is in the way of the ledger's branch 'gitcoord'",
             hints=("rename it: git branch -m <old> <new>",),
         )
-    remote = [ref for ref in ctx.store.list_refs("refs/remotes/") if ref.count("/") == 3 and ref.endswith("/gitcoord")]
+    there = ctx.store.list_refs("refs/remotes/")
+    remote = [ref for ref in there if ref.count("/") == 3 and ref.endswith("/gitcoord")]
     if remote and not adopt:
         name = remote[0].split("/")[2]
+        if not is_ledger(ctx.store, remote[0]):
+            raise not_a_ledger(ctx, name, there[remote[0]])
         raise Refused(
             Refusal(
                 "remote-ledger",
@@ -110,6 +115,36 @@ def require_room(ctx: "Context", *, adopt: bool = False) -> None:
                 ),
             )
         )
+
+
+def is_ledger(store: "Reader", name: str) -> bool:
+    """Is there an event on top of it? Anybody may call a branch like ours."""
+    try:
+        return bool(Commit(store.read([name])[0], name).event)
+    except (CouldNotJudge, Malformed):
+        return False
+
+
+def not_a_ledger(ctx: "Context", remote: str, oid: str) -> UsageError:
+    """The remote's branch of the ledger's name is somebody's own."""
+    free = free_branch(ctx, f"refs/remotes/{remote}/")
+    return UsageError(
+        f"the branch 'gitcoord' at '{remote}' is somebody's own, and the ledger needs that name there",
+        hints=(
+            f"rename it there: git push {shell_word(remote)} {oid}:refs/heads/{free} :refs/heads/gitcoord",
+            "or begin a ledger that is this clone's alone: git coord init --adopt",
+        ),
+    )
+
+
+def free_branch(ctx: "Context", below: str) -> str:
+    """A name that no branch has yet, here or below this prefix."""
+    taken = {*ctx.store.list_refs("refs/heads/"), *ctx.store.list_refs(below)}
+    number, name = 1, "gitcoord-branch"
+    while any(f"{prefix}{name}" in taken for prefix in ("refs/heads/", below)):
+        number += 1
+        name = f"gitcoord-branch-{number}"
+    return name
 
 
 def _sound_branch(ctx: "Context", name: str) -> str:
@@ -149,7 +184,7 @@ def note(ctx: "Context", values: "dict[str, str]") -> None:
         if ctx.settings.get(key.lower()) == value:
             continue
         words = [key, value] if value else ["--unset-all", key]
-        code, _, complaint = run(["git", "config", "--local", *words], ctx.repo.env)
+        code, complaint = change_settings(ctx.repo, ["--local", *words], ctx.host.pause)
         if code and value:
             raise StoreError(
                 f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",)

@@ -121,6 +121,7 @@ def _read_snapshot(ctx: "Context", agent: str, ahead: "tuple[What, ...]", *, tru
     try:
         snapshot = Snapshot(ctx.store, tip.oid if tip is not None else None, Commit(found, LEDGER))
     except Malformed as error:
+        refuse_own_branch(ctx, tip is not None)
         raise CouldNotJudge(
             f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR
         ) from None
@@ -132,6 +133,19 @@ def _read_snapshot(ctx: "Context", agent: str, ahead: "tuple[What, ...]", *, tru
     if not trusting:
         _require_authority(ctx, snapshot, copied=copied)
     return snapshot
+
+
+def refuse_own_branch(ctx: "Context", noted: bool) -> None:
+    """Where no trace of a ledger is left besides, the branch is the user's own, and was there before gitcoord."""
+    if noted or ctx.settings.get("gitcoord.root"):
+        return
+    from gitcoord.app.init import free_branch
+
+    free = free_branch(ctx, "refs/remotes/origin/")
+    raise NotInitialised(
+        "gitcoord is not set up in this repository, and its branch 'gitcoord' is somebody's own: the ledger needs that name",
+        hints=(f"rename it: git branch -m gitcoord {free}", "then set it up: git coord init"),
+    )
 
 
 def _require_no_policy(ctx: "Context") -> None:

@@ -209,7 +209,7 @@ def _public_key(ctx: "Context", agent: str, file: str) -> Key:
     words = text.split()
     if code or "\n" in text or len(words) < 2 or "PRIVATE" in text:
         raise UsageError(
-            f"{printable(file)} is not one public ssh key{': ' + printable(complaint) if complaint else ''}",
+            f"{printable(file)} is not one public ssh key{': ' + complaint if complaint else ''}",
             hints=("give the .pub file",),
         )
     return Key(agent, " ".join(words[:2]), f'{agent} namespaces="git" {" ".join(words[:2])}')

@@ -6,6 +6,7 @@ from gitcoord.app.look import listing
 from gitcoord.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError
 from gitcoord.names import CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
 from gitcoord.record import NamedTuple
+from gitcoord.store.config import change_settings
 from gitcoord.store.hookfiles import remove_tree
 from gitcoord.store.interface import Create, Delete, SwapFailed
 from gitcoord.store.objects import APART
@@ -157,8 +158,9 @@ def own_settings(ctx: "Context") -> list[str]:
 def _forget_settings(ctx: "Context") -> None:
     if ctx.remote:
         pattern = "^[+]refs/(heads/gitcoord|gitcoord/|claims/)"
-        run(["git", "config", "--local", "--unset-all", f"remote.{ctx.remote}.fetch", pattern], ctx.repo.env)
+        words = ["--local", "--unset-all", f"remote.{ctx.remote}.fetch", pattern]
+        change_settings(ctx.repo, words, ctx.host.pause)
     for key in own_settings(ctx):
-        code, _, complaint = run(["git", "config", "--local", "--unset-all", key], ctx.repo.env)
+        code, complaint = change_settings(ctx.repo, ["--local", "--unset-all", key], ctx.host.pause)
         if code:
             raise StoreError(f"cannot write the local settings: {complaint}", hints=("run git coord teardown again",))

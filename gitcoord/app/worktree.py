@@ -9,6 +9,7 @@ from gitcoord.core.sessions import Actor
 from gitcoord.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
 from gitcoord.names import printable, quote
 from gitcoord.record import NamedTuple
+from gitcoord.store.config import change_settings
 from gitcoord.store.files import create_directory, exists, is_directory, remove_directory
 from gitcoord.store.process import run
 from gitcoord.store.queue import Queue
@@ -286,6 +287,6 @@ def _use_own_settings(ctx: "Context") -> None:
     words.append(["--file", common, "extensions.worktreeConfig", "true"])
     words += [["--file", common, "--unset-all", key] for key in moving]
     for row in words:
-        code, _, complaint = run(["git", "config", *row], ctx.repo.env)
+        code, complaint = change_settings(ctx.repo, row, ctx.host.pause)
         if code:
             raise StoreError(f"cannot turn on settings for each work tree: {complaint}")

@@ -14,13 +14,22 @@ def main(argv: list[str]) -> int:
     from gitcoord.hot.verbtable import BARE, COORD
 
     try:
-        name, values, words = parse_verb(COORD, BARE.get(" ".join(argv), argv))
+        name, values, words = parse_verb(COORD, _whole(argv, BARE))
     except NotQuick:
+        argv = _whole(argv, BARE)
         full_python("coord", argv)
         from gitcoord.adapters.cli.coord import main as full
 
         return full(argv)
     return call_verb(name, COORD[name], values, words)
+
+
+def _whole(argv: list[str], bare: "dict[str, list[str]]") -> list[str]:
+    """A group's name alone, or with options only, stands for its everyday verb."""
+    known = bare.get(" ".join(argv))
+    if known is not None or len(argv) < 2 or argv[0] not in bare or argv[1][0:1] != "-" or argv[1] in ("-h", "--help"):
+        return known or argv
+    return [*bare[argv[0]], *argv[1:]]
 
 
 def entry() -> None:

@@ -3,10 +3,10 @@
 import posix
 
 import gitcoord
-from gitcoord.errors import GitcoordError
+from gitcoord.errors import GitcoordError, StoreError
 from gitcoord.store.files import list_files
 from gitcoord.store.plumbing import PlumbingStore
-from gitcoord.store.process import heed_children
+from gitcoord.store.process import heed_children, run
 from gitcoord.store.repo import discover
 from gitcoord.store.settings import SettingsReader
 
@@ -67,6 +67,8 @@ class Opening:
 
         host = Host(tells=self._tells)
         repo, settings = self._repo, self._config.read()
+        if not repo.is_ours:
+            _require_trust(repo)
         remote = _decides_elsewhere(settings)
         # What a remote has acknowledged is safe there: the copies here are kept as git keeps what it fetches.
         durable = settings.flag("gitcoord.fsync", default=not remote)
@@ -102,6 +104,13 @@ class Opening:
 
 def open_repository(environ: "Environ", *, writing: bool, stays: bool = False) -> "Context":
     return Opening(environ, "writing" if writing else "reading").context(stays=stays)
+
+
+def _require_trust(repo: "Repo") -> None:
+    """git's own check of another user's repository (safe.directory), before anything is written there."""
+    code, _, complaint = run(["git", "rev-parse", "--git-dir"], repo.env)
+    if code:
+        raise StoreError(f"git cannot read this repository: {complaint}")
 
 
 def _decides_elsewhere(settings: "Settings") -> bool:

@@ -5,6 +5,7 @@ import posix
 from gitcoord.core.claims import Item
 from gitcoord.errors import UsageError
 from gitcoord.names import ROOT, check_path, check_resource, quote, shell_word
+from gitcoord.store.files import same_file
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -73,23 +74,19 @@ def _below_top(repo: "Repo", word: str) -> str:
     top = repo.worktree
     if not top:
         raise UsageError(f"{quote(word[:80])} is absolute, and this repository has no work tree")
-    for base in (top, _real(top)):
-        if word == base:
-            return ROOT
-        if word.startswith(base.rstrip("/") + "/"):
-            return word[len(base.rstrip("/")) + 1 :]
+    base = top.rstrip("/")
+    if word == top or word.startswith(base + "/"):
+        return word[len(base) + 1 :] or ROOT
+    # Called by another name: a symbolic link may lead to the work tree, or lie on the way to it.
+    end = len(word)
+    inside = ""
+    while end > 0:
+        if same_file(word[:end] or "/", top):
+            inside = word[end + 1 :] or ROOT
+        end = word.rfind("/", 0, end)
+    if inside:
+        return inside
     raise UsageError(f"{quote(word[:80])} is outside the repository")
-
-
-def _real(top: str) -> str:
-    try:
-        fd = posix.open(top, posix.O_RDONLY | posix.O_CLOEXEC)
-        try:
-            return posix.readlink(f"/proc/self/fd/{fd}")
-        finally:
-            posix.close(fd)
-    except OSError:
-        return top
 
 
 def _refuse_beyond_symlink(repo: "Repo", path: str) -> None:

@@ -8,12 +8,11 @@ GROUPS: "dict[str, str]" = {
     "task": "The shared work queue: each task is one agent's at a time, with the paths that it needs.",
     "rules": "The project's written rules: what they say, and who has read them.",
 }
-# What a group does when its name stands alone.
+# What a group does when its name stands alone, or with options of that verb.
 BARE: "dict[str, list[str]]" = {
     "task": ["task", "list"],
     "journal": ["journal", "show"],
     "rules": ["rules", "show"],
-    "rules --json": ["rules", "show", "--json"],
     "rules --who": ["rules", "who"],
     "rules --who --json": ["rules", "who", "--json"],
 }

@@ -129,11 +129,20 @@ def _ask(env: "dict[bytes, bytes]") -> Repo:
     code, out, complaint = run(argv, env)
     if code:
         raise UsageError(complaint or "not a git repository", hints=("run this inside a repository",))
-    git_dir, common, bare = out.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
+    git_dir, common, bare = _values(out, argv[:3], argv[3:], env)
     if bare == "true":
         return Repo(git_dir, common, "", "", env)
-    code, out, _ = run(["git", "rev-parse", "--show-toplevel", "--show-prefix"], env)
+    argv = ["git", "rev-parse", "--show-toplevel", "--show-prefix"]
+    code, out, _ = run(argv, env)
     if code:
         return Repo(git_dir, common, "", "", env)  # inside a git directory: no work tree here
-    lines = out.decode("utf-8", "surrogateescape").split("\n")
-    return Repo(git_dir, common, lines[0], lines[1], env)
+    top, prefix = _values(out, argv[:2], argv[2:], env)
+    return Repo(git_dir, common, top, prefix, env)
+
+
+def _values(out: bytes, argv: "list[str]", words: "list[str]", env: "dict[bytes, bytes]") -> "list[str]":
+    """What git answered to each word. It ends each answer with a line's end, and a path may have one in it."""
+    lines = out.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    if len(lines) == len(words):
+        return lines
+    return [run([*argv, word], env)[1].decode("utf-8", "surrogateescape").removesuffix("\n") for word in words]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import PERSON, Done, World
-from tests.support import GitRepo, git
+from tests.support import CLAIM, GitRepo, git
 
 NFC, NFD = (unicodedata.normalize(form, "café.py") for form in ("NFC", "NFD"))
 
@@ -546,7 +546,7 @@ def test_release_of_what_is_not_held_releases_nothing(world: World) -> None:
     assert done == Done(
         1,
         "",
-        "error: 'alice' does not hold docs, nothing: nothing was released\nhint: see what you hold: git claim list --mine\n",
+        "error: 'alice' does not hold docs (held by bob), nothing: nothing was released\nhint: see what you hold: git claim list --mine\n",
     )
     assert world.refs() == before
 
@@ -935,3 +935,34 @@ def test_whoever_had_to_ask_lets_the_next_one_ask_at_once(world: World, tmp_path
     assert not sign.exists()
     sign.mkdir()
     world.take("four")  # whatever it is: for speed only
+
+
+def test_release_of_anothers_claim_names_the_holder(world: World) -> None:
+    world.take("src/a.py", agent="bob")
+    before = world.refs()
+    done = world.claim("release", "src/a.py", "src/b.py")
+    assert done.code == 1 and "does not hold src/a.py (held by bob), src/b.py: nothing was released" in done.err, done
+    assert "'alice' does not hold src (bob holds src/a.py): nothing" in world.claim("release", "src").err
+    assert "(held by bob)" in world.claim("release", "src/a.py", "--json").json["message"]
+    assert world.refs() == before
+
+
+def test_an_absolute_path_through_a_link_to_the_work_tree(world: World, tmp_path: Path) -> None:
+    """It is inside, as for git; also where the link is above the work tree, and for what is not there yet."""
+    link, above = tmp_path / "link", tmp_path / "above"
+    link.symlink_to(world.top)
+    above.symlink_to(world.top.parent)
+    for number, place in enumerate((link, above / world.top.name, world.top)):
+        for name in ("src/a.py", f"new/{number}", ""):
+            done = world.claim("check", str(place / name), "--json")
+            assert done.code == 0 and done.json["paths"][0]["path"] == (name or "."), done
+    assert (
+        world.run(["sh", "-c", f'cd "{link}/src" && exec "$@"', "-", *CLAIM], (f"{link}/src/b.py",), "alice").code == 0
+    )
+    assert world.claims() == ["path/src/b.py/@alice"]
+    inner = tmp_path / "inner"
+    inner.symlink_to(world.top / "src")
+    outside = world.claim(str(inner / "a.py"))
+    assert outside.code == 2 and "outside the repository" in outside.err, "as for git"
+    (world.top / "loop").symlink_to(world.top)
+    assert "beyond a symbolic link" in world.claim(str(link / "loop/src/a.py")).err

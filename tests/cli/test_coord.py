@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pytest
 
 from gitcoord import __version__
 from tests.cli.support import PERSON, Done, World
-from tests.support import GitRepo, git
+from tests.race.support import wait_until
+from tests.support import COORD, GitRepo, git
+
+GIT = shutil.which("git")
 
 
 @pytest.fixture
@@ -56,6 +60,75 @@ def test_init_again_changes_nothing(plain: World) -> None:
     assert plain.refs() == before
     assert (plain.top / ".git/config").read_text() == settings
     assert plain.git("status", "--porcelain") == ""
+
+
+def test_eight_at_once(plain: World) -> None:
+    argv = [*COORD, "init"]
+    environ = plain.environ("alice", {})
+    begun = [
+        subprocess.Popen(argv, cwd=plain.top, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]
+    answers = [(process.communicate(timeout=60), process.returncode) for process in begun]
+    assert [code for _, code in answers] == [0] * 8, answers
+    assert sum("is set up;" in out for (out, _), _ in answers) == 1
+    assert plain.git("config", "gitcoord.root") == plain.head and plain.events() == ["init by alice"]
+
+
+def test_init_waits_for_another_writer_of_the_settings(plain: World, tmp_path: Path) -> None:
+    """Somebody else holds the lock for a while: until git has tried twice."""
+    tools, tries = tmp_path / "bin", tmp_path / "tries"
+    tools.mkdir()
+    (tools / "git").write_text(f'#!/bin/sh\ncase "$*" in "config --local "*) echo >>{tries} ;; esac\nexec {GIT} "$@"\n')
+    (tools / "git").chmod(0o755)
+    lock = plain.top / ".git/config.lock"
+    lock.touch()
+    environ = plain.environ("alice", {"PATH": f"{tools}:{os.environ['PATH']}"})
+    with subprocess.Popen([*COORD, "init"], cwd=plain.top, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(
+            "git has tried twice",
+            lambda: process.poll() is not None or (tries.exists() and tries.read_text().count("\n") > 1),
+        )
+        lock.unlink()
+        assert process.wait(60) == 0, process.communicate()
+    assert plain.git("config", "gitcoord.root") == plain.head
+
+
+def test_a_branch_of_ones_own_that_is_called_like_the_ledger(plain: World) -> None:
+    """It is nobody's ledger. The hint, followed to the letter, is all that it takes."""
+    plain.git("branch", "gitcoord")
+    plain.git("branch", "gitcoord-branch")
+    before = plain.refs()
+    for words in (["init"], ["init", "--adopt"], ["setup"], ["start"]):
+        done = plain.coord(*words)
+        assert done.code == 2 and "somebody's own" in done.err, done
+    assert plain.claim("src/a.py").code == 2 and plain.claim("list").code == 0
+    for words in (["fsck"], ["fsck", "--repair"]):
+        assert plain.coord(*words).code == 0 and "somebody's own" in plain.coord(*words).err
+    assert plain.refs() == before
+    for hint in [line.partition(": git ")[2] for line in plain.coord("init").err.splitlines() if "hint:" in line]:
+        if hint.startswith("coord"):
+            assert plain.coord(*hint.split()[1:]).code == 0
+        else:
+            plain.git(*hint.split())
+    assert plain.take("src/a.py") and plain.refs()["refs/heads/gitcoord-branch-2"] == before["refs/heads/gitcoord"]
+
+
+def test_a_branch_at_the_remote_that_is_called_like_the_ledger(plain: World, tmp_path: Path) -> None:
+    bare = tmp_path / "origin.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    plain.git("remote", "add", "origin", str(bare))
+    plain.git("push", "-q", "origin", "main", "main:refs/heads/gitcoord")
+    before = plain.refs()
+    for words in (["init"], ["init", "--remote", "origin"]):
+        done = plain.coord(*words)
+        assert done.code == 2 and "somebody's own" in done.err, done
+        assert plain.refs() == before
+    (hint,) = [line for line in done.err.splitlines() if "rename it there" in line]
+    plain.git(*hint.partition(": git ")[2].split())
+    done = plain.coord("init", "--remote", "origin")
+    assert done.code == 0, done
+    assert plain.take("src/a.py") and b"gitcoord-branch" in git(bare, "branch", "--list")
 
 
 def test_init_needs_no_name(plain: World) -> None:
@@ -123,7 +196,11 @@ def test_a_branch_in_the_way_is_named(plain: World) -> None:
 
 
 def test_a_ledger_that_a_remote_has_already(plain: World) -> None:
-    plain.git("update-ref", "refs/remotes/origin/gitcoord", "HEAD")
+    plain.init()
+    plain.git("update-ref", "refs/remotes/origin/gitcoord", plain.head)
+    for ref in ("refs/heads/gitcoord", "refs/gitcoord/tip"):
+        plain.git("update-ref", "-d", ref)
+    plain.git("config", "--remove-section", "gitcoord")
     done = plain.coord("init")
     assert done.code == 1 and "'origin' already has a ledger" in done.err
     assert "git coord init --adopt" in done.err

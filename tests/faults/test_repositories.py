@@ -264,6 +264,30 @@ def test_a_repository_of_another_owner_is_refused(own: World, words: list[str]) 
     assert world.claim("check", "src/app.py", agent="alice").code == 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to another user")
+@pytest.mark.parametrize("known", [False, True], ids=["new", "set up"])
+def test_nothing_is_written_before_gits_own_check(tmp_path: Path, known: bool) -> None:
+    """What a stranger leaves behind would be in the owner's way: `.git/gitcoord` that is not the owner's."""
+    top = tmp_path / "repo"
+    assert _git("init", "-q", "--template=", str(top)).returncode == 0
+    world = World(top)
+    world.commit("src/app.py", "app\n")
+    if known:
+        assert world.coord("init").code == 0
+        shutil.rmtree(world.git_dir / "gitcoord")
+    for path in [world.top, *world.top.rglob("*")]:
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    before = {path: path.stat().st_ctime_ns for path in [world.git_dir, *world.git_dir.rglob("*")]}
+    coord = ("init", "setup", "start", "stop", "commit -m x src/app.py", "install-hooks", "fsck --repair", "task next")
+    words = [[*CLAIM, "src/app.py"], [*CLAIM, "release", "--all"], *([*COORD, *word.split()] for word in coord)]
+    for argv in words:
+        done = world.run(argv, agent="alice")
+        assert done.code in (2, 4) and "safe.directory" in done.err, (argv[4:], done)
+        assert "\\n" not in done.said, "git's words are no escapes"
+        now = {path: path.stat().st_ctime_ns for path in [world.git_dir, *world.git_dir.rglob("*")]}
+        assert now == before, argv[4:]
+
+
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can act as another user")
 def test_a_repository_that_one_may_only_read() -> None:
     """Another user who trusts the repository may look, and is told that it cannot write."""
@@ -296,6 +320,27 @@ def _try_as_nobody(world: World) -> None:
         if code == 4:
             assert b"ermission denied" in done.stderr, done.stderr
     assert world.refs() == before
+
+
+def test_a_path_with_a_line_end_in_it(tmp_path: Path) -> None:
+    top = tmp_path / "a\nb"
+    assert _git("init", "-q", "--template=", str(top)).returncode == 0
+    world = World(top)
+    world.commit("src/app.py", "app\n")
+    for words in (["init"], ["install-hooks"], ["status"], ["fsck"], ["worktree", "add", "t"], ["worktree", "list"]):
+        done = world.coord(*words, agent="alice")
+        assert done.code == 0, (words, done)
+    assert (world.git_dir / "hooks/pre-commit").exists()
+    assert world.claim(str(top / "src/app.py"), agent="alice").code == 0
+    world.cwd = world.git_dir  # git itself is asked which repository it is
+    assert "src/app.py" in world.claim("list").out
+    world.cwd = top
+    world.environ = {"GIT_DIR": str(world.git_dir), "GIT_WORK_TREE": str(top)}
+    assert "src/app.py" in world.claim("list").out
+    assert world.claim("release", "src/app.py", agent="alice").code == 0
+    world.environ = {}
+    done = world.coord("server", "install", ".", agent="alice")
+    assert done.code == 0 and (world.git_dir / "hooks/pre-receive").exists(), done
 
 
 def test_outside_of_any_repository(tmp_path: Path) -> None:

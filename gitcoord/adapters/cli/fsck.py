@@ -4,9 +4,11 @@ import sys
 
 from gitcoord.app import fsck as app_fsck
 from gitcoord.app import repair as app_repair
+from gitcoord.app.init import is_ledger
+from gitcoord.app.ledger import refuse_own_branch
 from gitcoord.errors import NotInitialised, StoreError
 from gitcoord.hot.verbs import Call
-from gitcoord.names import printable
+from gitcoord.names import LEDGER, TIP, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +19,15 @@ def run_fsck(call: Call, *, repair: bool) -> int:
     """0 clean (or mended), 1 differences are left."""
     reader = _reader(call)
     try:
+        _refuse_own_branch(call)
         if repair:
             result = app_repair.repair(call.ctx, call.repairer(), reader)
         else:
             result = app_fsck.fsck(call.ctx, reader, _progress(call))
-    except NotInitialised:
+    except NotInitialised as error:
         call.screen.answer({"initialised": False, "clean": True, "differences": []})
-        call.screen.note("note: gitcoord is not set up in this repository")
+        call.screen.note(f"note: {error.message}")
+        call.screen.hint(*(hint for hint in error.hints if hint.startswith("rename")))
         return 0
     call.screen.answer(result, ok=bool(result["clean"]))
     call.screen.say(*(f"repaired: {printable(line)}" for line in result.get("repaired", ())))  # type: ignore[attr-defined]
@@ -34,6 +38,12 @@ def run_fsck(call: Call, *, repair: bool) -> int:
     if not repair:
         call.screen.hint("mend it: git coord fsck --repair")
     return 1
+
+
+def _refuse_own_branch(call: Call) -> None:
+    head, tip = call.ctx.store.resolve([LEDGER, TIP])
+    if head is not None and not is_ledger(call.ctx.store, LEDGER):
+        refuse_own_branch(call.ctx, tip is not None)
 
 
 def _reader(call: Call) -> "Reader":

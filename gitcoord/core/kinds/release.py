@@ -1,6 +1,6 @@
 """release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
 
-from gitcoord.core.claims import WRITE, Item, all_claims, file_of, own_claim
+from gitcoord.core.claims import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.released import changed, earlier, landed, lineage_file
@@ -44,7 +44,7 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
         return refusal
     if command.items:
         owns = [(item, own_claim(state, item, agent)) for item in command.items]
-        missing = [shown(item.name, item.space) for item, own in owns if own is None]
+        missing = [item for item, own in owns if own is None]
         if missing:
             return _not_held(state, agent, missing)
         claims = [own for _, own in owns if own is not None]
@@ -137,16 +137,29 @@ def _is_open(state: "State", agent: str) -> bool:
     return record is not None and record["state"] == "open"
 
 
-def _not_held(state: "State", agent: str, missing: list[str]) -> Refusal:
+def _not_held(state: "State", agent: str, missing: "list[Item]") -> Refusal:
     record = agent_record(state, agent)
     rows = [entry for entry in record["lost"] if entry["space"] != "task"] if record is not None else []
     lost = {shown(entry["path"], entry["space"]): entry for entry in rows}
-    words = [f"{m} (lost to {lost[m]['by']})" if m in lost else m for m in missing]
+    words = []
+    for item in missing:
+        name = shown(item.name, item.space)
+        who = f"lost to {lost[name]['by']}" if name in lost else _holders(state, item, agent)
+        words.append(f"{name} ({who})" if who else name)
     return Refusal(
         "not-held",
         f"'{agent}' does not hold {printable(', '.join(words))}: nothing was released",
         hints=("see what you hold: git claim list --mine",),
     )
+
+
+def _holders(state: "State", item: Item, agent: str) -> str:
+    """Who holds the item, or else something above or below it."""
+    others = [claim for claim in overlapping(state, item) if claim["agent"] != agent]
+    same = [claim["agent"] for claim in others if key_of(state, item_of(claim)) == key_of(state, item)]
+    if same:
+        return f"held by {', '.join(same)}"
+    return ", ".join(f"{claim['agent']} holds {shown(claim['path'], claim['space'])}" for claim in others[:3])
 
 
 def dirty_paths(view: "View", paths: list[str], agent: str = "") -> list[str]:
