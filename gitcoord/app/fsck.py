@@ -69,9 +69,9 @@ class Replay:
         self.count += 1
 
 
-def replay(ctx: "Context", reader: "Reader", progress: "Progress | None" = None) -> Replay:
+def replay(ctx: "Context", reader: "Reader", progress: "Progress | None" = None, start: str = LEDGER) -> Replay:
     outcome = Replay()
-    for commit in commits(ctx, reader, oldest_first=True):
+    for commit in commits(ctx, reader, oldest_first=True, start=start):
         outcome.take(commit)
         if progress is not None and outcome.count % 1000 == 0:
             progress(outcome.count)
@@ -89,7 +89,7 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
     if head is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
             raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
-        return {"differences": [f"the ledger ({LEDGER}) is missing"], "events": 0}, Replay()
+        return {"differences": [f"the ledger ({LEDGER}) is missing", *_lacking(ctx)], "events": 0}, Replay()
     differences = []
     if tip is None:
         differences.append(f"{TIP} is missing")
@@ -100,6 +100,7 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
             if behind
             else "the ledger was rewound or replaced: its recorded tip is not in it"
         )
+        differences += [] if behind else _lacking(ctx)
     try:
         outcome = replay(ctx, reader, progress)
     except StoreError as error:
@@ -113,6 +114,15 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
         differences += _ref_differences(ctx, outcome)
         differences += _session_differences(ctx, outcome.state)
     return {"differences": differences, "events": outcome.count, "seq": outcome.state.seq}, outcome
+
+
+def _lacking(ctx: "Context") -> list[str]:
+    """What the server that decides has lost, event by event."""
+    if not ctx.remote:
+        return []
+    from gitcoord.app.restored import differences
+
+    return differences(ctx)
 
 
 def is_ancestor(ctx: "Context", old: Oid, new: Oid) -> bool:
