@@ -10,6 +10,7 @@ Each push expects the refs that were fetched just before: of two who repair at t
 
 from gitcoord.app.batch import Outcome
 from gitcoord.app.fsck import replay
+from gitcoord.app.init import note_root, root_of
 from gitcoord.app.ledger import Snapshot, settle
 from gitcoord.app.projection import projected
 from gitcoord.app.remote import outcome_error
@@ -38,28 +39,33 @@ if TYPE_CHECKING:
 
 def bring_back(ctx: "Context", actor: "Actor", reader: "Reader", done: list[str]) -> None:
     """Make the server's ledger and what this clone has seen one history again. The carrier's lock and the queue are held."""
-    before = _newest_here(ctx)
+    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    # A plain `git fetch` may have moved the mirror on, or back; never the tip.
+    newest = ledger if tip is None or (ledger is not None and is_in(ctx, tip, ledger)) else tip
     there = _fetch(ctx)
-    tip = ctx.near.resolve([TIP])[0]
-    seen = before or (_trace(ctx) if there is None else there)
+    seen = newest or there or _trace(ctx)
     if there is not None and is_in(ctx, seen, there):
         _move_here(ctx, [(TIP, tip, there)])
+        _note_root(ctx, done)
         return
     standing = compare(ctx, seen, there)
     if not standing.akin:
         raise foreign(ctx)
-    if standing.added and standing.follows:
+    if standing.added and standing.follows or standing.rewritten and not standing.lacking:
         _move_here(ctx, [(TIP, tip, there)])
-    elif not standing.replaceable or not _restore(ctx, actor, reader, standing, done):
-        _give_up(ctx, actor, standing, done)
+        _note_root(ctx, done)
+        return
+    head = _restore(ctx, actor, reader, standing, done) if standing.replaceable else None
+    _move_here(ctx, [(TIP, tip, head or _give_up(ctx, actor, standing, done))])
+    _note_root(ctx, done)
 
 
-def _newest_here(ctx: "Context") -> "Oid | None":
-    """What this clone has seen. A plain `git fetch` may have moved the mirror on, or back; never the tip."""
-    tip, ledger = ctx.near.resolve([TIP, LEDGER])
-    if tip is None or (ledger is not None and is_in(ctx, tip, ledger)):
-        return ledger
-    return tip
+def _note_root(ctx: "Context", done: list[str]) -> None:
+    """The server's ledger is the one: also where it was rewritten, with the same events."""
+    known, root = ctx.settings.get("gitcoord.root"), root_of(ctx)
+    if known and known != root:
+        note_root(ctx, root)
+        done.append(f"took the ledger that begins at {root[:12]}: it was rewritten, with the same first event")
 
 
 def _trace(ctx: "Context") -> "Oid":
@@ -90,22 +96,24 @@ def _fetch(ctx: "Context") -> "Oid | None":
     return store.near.resolve([LEDGER])[0]
 
 
-def _restore(ctx: "Context", actor: "Actor", reader: "Reader", standing: Standing, done: list[str]) -> bool:
-    """Push what the server lacks, and an epoch on top. False where that would take a forced push, which it does not allow."""
+def _restore(ctx: "Context", actor: "Actor", reader: "Reader", standing: Standing, done: list[str]) -> "Oid | None":
+    """Push what the server lacks, and an epoch on top. None where that takes a forced push, which the host does not allow."""
     head, seq = _epoch_on(ctx, actor, standing.seen, standing, "the server had lost events")
     outcome = replay(ctx, reader, start=head)
     there = standing.there.oid if standing.there is not None else None
     report = _push(ctx, actor, [(LEDGER, there, head), *projected(ctx, outcome)])
-    if report.kind in (HOST, LOST_RACE) and standing.added and _fetch(ctx) == there:
-        return False
+    forced = bool(standing.added) and not report.words.startswith(
+        "gitcoord: "
+    )  # a gate of ours takes it, from a person
+    if forced and report.kind in (HOST, LOST_RACE) and _fetch(ctx) == there:
+        return None
     _require(ctx, report, there)
-    _move_here(ctx, [(TIP, ctx.near.resolve([TIP])[0], head)])
     done += lines("brought back", standing.lacking)
     done.append(f"began a new epoch at event {seq}: no number that anybody may have seen is given again")
-    return True
+    return head
 
 
-def _give_up(ctx: "Context", actor: "Actor", standing: Standing, done: list[str]) -> None:
+def _give_up(ctx: "Context", actor: "Actor", standing: Standing, done: list[str]) -> "Oid":
     """Go on from the server's history, above all numbers that were seen here; what is not in it is kept aside and named."""
     assert standing.there is not None
     seen, head = standing.seen.oid, standing.there.oid
@@ -113,10 +121,10 @@ def _give_up(ctx: "Context", actor: "Actor", standing: Standing, done: list[str]
         head, seq = _epoch_on(ctx, actor, standing.there, standing, "histories diverged")
         _require(ctx, _push(ctx, actor, [(LEDGER, standing.there.oid, head)]), standing.there.oid)
         done.append(f"began a new epoch at event {seq}: no number that was seen here is given again")
-    kept, tip = ctx.near.resolve([LOST + seen, TIP])
-    _move_here(ctx, [(LOST + seen, kept, seen), (TIP, tip, head)])
+    _move_here(ctx, [(LOST + seen, ctx.near.resolve([LOST + seen])[0], seen)])
     done.append(f"went on from what '{ctx.remote}' has; what was seen here before is kept at {LOST}{seen}")
     done += lines("lost, not in the ledger any more", standing.lacking)
+    return head
 
 
 def _epoch_on(ctx: "Context", actor: "Actor", below: "Commit", standing: Standing, reason: str) -> "tuple[Oid, int]":

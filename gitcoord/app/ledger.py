@@ -188,11 +188,18 @@ def _require_ancestor(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> No
     commit = snapshot.commit
     for _ in range(_WALK):
         if snapshot.tip in commit.parents:
+            _require_growth(ctx, snapshot)
             return
         if len(commit.parents) != 1:
             break
         commit = Commit(ctx.store.read(commit.parents)[0], "the ledger's history")
     raise CouldNotJudge("the ledger was rewound or replaced: its recorded tip is not in it", hints=REPAIR)
+
+
+def _require_growth(ctx: "Context", snapshot: Snapshot) -> None:
+    """What is above the tip was put there without it: by a torn transaction, a fetch, or a hand that forged it."""
+    if Commit(ctx.store.read([snapshot.tip or ""])[0], TIP).event.seq >= snapshot.event.seq:
+        raise CouldNotJudge("the numbers of the ledger's events go back", hints=REPAIR)
 
 
 def _require_authority(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> None:

@@ -10,7 +10,6 @@ from gitcoord.app.ledger import Commit
 from gitcoord.app.log import commits
 from gitcoord.app.signatures import require_signature, signing_on
 from gitcoord.core.claims import FORMAT_MINOR, format_record
-from gitcoord.core.events import Illegal, effects
 from gitcoord.errors import CouldNotJudge, Refusal, Refused
 
 TYPE_CHECKING = False
@@ -69,11 +68,9 @@ def replay_below(ctx: "Context", base: "Oid") -> Replay:
 def judge_history(outcome: Replay, tree: "Oid | None", rows: "list[Pushed]", check: "RequireTree") -> None:
     """Refused unless these events are a legal history on top of what `outcome` has replayed, whose tree is `tree`."""
     for pushed in rows:
-        try:
-            changes = effects(outcome.state, pushed.event)
-        except (Illegal, CouldNotJudge, LookupError, TypeError, ValueError) as error:
-            raise Refused(Refusal("ledger", f"event {pushed.event.seq} is not legal: {error}")) from None
-        outcome.take(pushed.commit)
+        changes = outcome.take(pushed.commit)
+        if changes is None:
+            raise Refused(Refusal("ledger", f"event {pushed.event.seq} is not legal: {outcome.differences[-1]}"))
         if pushed.event.kind == "repair":  # it makes the whole tree anew
             tree, changes = None, {key: record for key, record in outcome.state.files.items() if record is not None}
         tree = check(tree, pushed, changes)

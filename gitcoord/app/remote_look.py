@@ -1,6 +1,8 @@
 """Looking at the remote that decides: fetching what it says, how old that is, and what to say when it does not answer."""
 
+from gitcoord.app.ledger import Commit
 from gitcoord.errors import (
+    CouldNotJudge,
     GitcoordError,
     ServerBehind,
     Unreachable,
@@ -95,12 +97,21 @@ def _follow_tip(ctx: "Context") -> bool:
     if ledger is None or tip in (None, ledger):
         return True
     code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", tip or "", ledger], ctx.repo.env)
-    if not code:
+    if not code and _grows(ctx, tip or "", ledger):
         try:
             near.swap([Verify(LEDGER, ledger), Update(TIP, tip or "", ledger)])
         except SwapFailed:
             pass  # another look was quicker
     return code != 1
+
+
+def _grows(ctx: "Context", tip: "Oid", ledger: "Oid") -> bool:
+    """Numbers only grow. Where they do not, the tip stays: whoever would write is refused."""
+    below, above = store_of(ctx).near.read([tip, ledger])
+    try:
+        return Commit(below, TIP).event.seq < Commit(above, LEDGER).event.seq
+    except CouldNotJudge:
+        return True  # something else is wrong with it, and is said elsewhere
 
 
 def _note_look(ctx: "Context", began: int) -> None:

@@ -5,10 +5,11 @@ repair event. Where events may be lost for good, an epoch event leaps, so that n
 """
 
 from gitcoord.app.bring_back import bring_back
-from gitcoord.app.fsck import blobs_of, examine, is_ancestor, tree_differences
+from gitcoord.app.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.projection import projected
 from gitcoord.app.remote_look import CARRY_SECONDS
+from gitcoord.app.rewritten import is_rewritten, unwritten
 from gitcoord.app.step import event_commit
 from gitcoord.app.traces import commit_at, events_among, highest_seq, newest_claim, newest_event
 from gitcoord.core.events import Event
@@ -38,7 +39,7 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
         if ctx.remote:
             bring_back(ctx, actor, reader or ctx.store, done)
         else:
-            _restore_ledger(ctx, actor, done)
+            _restore_ledger(ctx, actor, reader or ctx.store, done)
         _, outcome = examine(ctx, reader or ctx.store)
         _append_repair(ctx, actor, outcome, done)
         _, outcome = examine(ctx, reader or ctx.store)
@@ -74,9 +75,16 @@ def _swap(ctx: "Context", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
             ) from None
 
 
-def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
+def _restore_ledger(ctx: "Context", actor: "Actor", reader: "Reader", done: list[str]) -> None:
     """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
     head, tip = ctx.store.resolve([LEDGER, TIP])
+    if head is not None and is_rewritten(ctx, head, tip):
+        new = unwritten(ctx, actor, reader, head, done)
+        if new is not None:
+            _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+            done.append(f"kept the replaced ledger at {LOST}{head}")
+            _swap(ctx, (LEDGER, head, new), (TIP, tip, new))
+        return
     if tip is not None and head is not None and (head == tip or is_ancestor(ctx, tip, head)):
         return
     if tip is not None:
@@ -128,15 +136,19 @@ def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list
         ctx.store.flush()
         done.append("wrote missing or damaged objects of the ledger's tree again")
         return
+    ctx.store.flush()
     body = {"skipped": outcome.skipped, "reason": "fsck --repair"}
     event = Event("repair", outcome.state.seq + 1, actor.agent, ctx.host.wall(), ctx.host.random(), 0, body)
     commit = ctx.store.write("commit", event_commit(ctx, event, tree, head))
     highest = _highest(ctx, outcome.skipped)
-    if highest > event.seq:
-        # What was skipped gave tokens out: leap over them, so that none is ever given again.
-        leap = Event("epoch", highest + 1, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
+    if highest >= event.seq or ctx.remote:
+        # What was skipped gave tokens out: leap over them, so that none is ever given again. A gate takes a repair with an epoch only.
+        seq = max(highest, event.seq) + 1
+        leap = Event("epoch", seq, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
-    _swap(ctx, (LEDGER, head, commit), (TIP, ctx.store.resolve([TIP])[0], commit))
+    ctx.store.flush()
+    rows = projected(ctx, replay(ctx, ctx.store, start=commit))
+    _swap(ctx, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
 

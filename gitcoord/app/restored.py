@@ -31,12 +31,15 @@ class Standing(NamedTuple):
     akin: bool  # both begin with the same event
     lacking: "list[Commit]"  # seen here, and not there
     added: "list[Commit]"  # there, and never seen here
+    rewritten: bool = False  # the same events in other commits
 
     @property
     def follows(self) -> bool:
-        """Nothing but epochs is lacking, and numbers go on above them: an epoch grants nobody anything."""
+        """Nothing is lacking; or only epochs, which grant nobody anything, and numbers go on above them."""
         there = self.there
-        return there is not None and _only_epochs(self.lacking) and there.event.seq > self.seen.event.seq
+        if there is None or not self.akin:
+            return False
+        return not self.lacking or (_only_epochs(self.lacking) and there.event.seq > self.seen.event.seq)
 
     @property
     def replaceable(self) -> bool:
@@ -59,10 +62,19 @@ def compare(ctx: "Context", seen: "Oid", there: "Oid | None") -> Standing:
         return Standing(_commit(reader, seen), None, True, _above(ctx, seen, None), [])
     code, _, _ = run(["git", "--no-replace-objects", "merge-base", seen, there], ctx.repo.env)
     if code:
-        return Standing(_commit(reader, seen), _commit(reader, there), False, [], [])
+        return _compare_events(ctx, seen, there)
     return Standing(
         _commit(reader, seen), _commit(reader, there), True, _above(ctx, seen, there), _above(ctx, there, seen)
     )
+
+
+def _compare_events(ctx: "Context", seen: "Oid", there: "Oid") -> Standing:
+    """Nothing in common but, perhaps, the events: a tool may have rewritten the commits."""
+    mine, theirs = _above(ctx, seen, None), _above(ctx, there, None)
+    pairs = zip(mine, theirs)
+    same = next((index for index, (a, b) in enumerate(pairs) if a.event != b.event), min(len(mine), len(theirs)))
+    here, other = _commit(ctx.near, seen), _commit(ctx.near, there)
+    return Standing(here, other, same > 0, mine[same:], theirs[same:], rewritten=True)
 
 
 def _commit(reader: "Reader", oid: "Oid") -> Commit:
@@ -103,7 +115,7 @@ def settle_behind(ctx: "Context") -> None:
     if tip is None or ledger is None:
         return
     standing = compare(ctx, tip, ledger)
-    if not (standing.akin and standing.follows):
+    if standing.rewritten or not standing.follows:
         raise behind(ctx, standing)
     try:
         ctx.near.swap([Verify(LEDGER, ledger), Update(TIP, tip, ledger)])
@@ -133,6 +145,8 @@ def behind(ctx: "Context", standing: Standing) -> CouldNotJudge:
         return ServerBehind(f"{WORDS}: the ledger is gone from '{name}'", hints=HINTS)
     if not standing.akin:
         return foreign(ctx)
+    if standing.rewritten and not standing.lacking:
+        return ServerBehind(f"the ledger was rewritten, here or at '{name}': its commits are others", hints=HINTS)
     if not standing.added:
         return ServerBehind(
             f"{WORDS}: '{name}' ends at event {there.event.seq}, and event {seen} was seen here", hints=HINTS
