@@ -83,18 +83,18 @@ def take(machine: Machine, path: str, agent: str) -> int:
 def refuses(site: Site, machine: Machine) -> None:
     """It writes nothing, in words that name the command."""
     before = site.refs()
-    for words, agent in ((["fresh"], "carol"), (["release", "--all"], "alice"), (["check", "src/app.py"], "alice")):
+    for words, agent in ((["fresh"], "carol"), (["check", "src/app.py"], "alice")):
         found = machine.claim(*words, "--json", agent=agent)
         assert (found.code, found.json["error"]) == (4, "could-not-judge"), found
         assert WORDS in found.json["message"] and COMMAND in " ".join(found.json["hints"]), found
     assert site.refs() == before
 
 
-def repaired(machine: Machine, agent: str = "") -> list[str]:
-    done = machine.coord("fsck", "--repair", "--json", agent=agent)
-    assert done.code == 0 and done.json["clean"], done
-    found: list[str] = done.json["repaired"]
-    return found
+def repaired(machine: Machine, agent: str) -> list[str]:
+    """As `git coord fsck --repair`, without its start."""
+    done = machine.run("gitcoord-quick", "repair", agent)
+    assert done.code == 0, done
+    return done.out.splitlines()
 
 
 def shows(machine: Machine, *paths: str) -> None:
@@ -102,8 +102,6 @@ def shows(machine: Machine, *paths: str) -> None:
     listed = machine.claim("list", "--json")
     assert listed.code == 0 and sorted(c["path"] for c in listed.json["claims"]) == sorted(paths), listed
     assert WORDS in listed.json["offline"] and COMMAND in listed.json["offline"]
-    told = machine.claim("list")
-    assert WORDS in told.err and COMMAND in told.err and all(path in told.out for path in paths), told
     status = machine.coord("status", "--json")
     assert status.code == 0 and sorted(c["path"] for c in status.json["claims"]) == sorted(paths), status
     assert WORDS in status.json["offline"], status
@@ -124,6 +122,8 @@ def test_whoever_knows_more_says_so(plain: Site, how: str) -> None:
     refuses(plain, one)
     shows(one, "a", "src/app.py")
     refuses(plain, one)
+    told = one.claim("list")
+    assert WORDS in told.err and COMMAND in told.err and "src/app.py" in told.out, told
     logged = one.coord("log", "--json")
     assert "claim src/app.py by alice" in [event["subject"] for event in logged.json["events"]], logged
     told = one.coord("fsck")
@@ -228,7 +228,9 @@ def test_a_new_epoch_where_histories_diverged(site: Site) -> None:
     shows(one, "a", "src/db.py")
     preview = one.coord("fsck")
     assert preview.code == 1 and "claim src/db.py by bob" in preview.out, preview
-    told = repaired(one, agent="ada")
+    done = one.coord("fsck", "--repair", "--json", agent="ada")
+    assert done.code == 0 and done.json["clean"], done
+    told = done.json["repaired"]
     assert any("claim src/db.py by bob" in line for line in told) and any(
         "refs/gitcoord/lost/" in line for line in told
     )
@@ -306,4 +308,44 @@ def test_what_the_server_took_by_force_is_never_taken_by_force_again(plain: Site
     told = repaired(two, agent="ada")
     assert any("claim src/db.py by bob" in line and "lost" in line for line in told), told
     assert take(two, "src/db.py", "bob") > LEAP > lost
+    plain.assert_whole()
+
+
+# --- rewritten by a tool
+
+
+def rewrite(machine: Machine) -> None:
+    """As a person does to change an address: every ref that git knows, the copies of the server's too."""
+    words = [
+        "--env-filter",
+        "export GIT_AUTHOR_EMAIL=new@example.com GIT_COMMITTER_EMAIL=new@example.com",
+        "--",
+        "--all",
+    ]
+    done = machine.run(
+        "git", "-c", "core.hooksPath=/dev/null", "filter-branch", "-f", *words,
+        env={"FILTER_BRANCH_SQUELCH_WARNING": "1"},
+    )  # fmt: skip
+    assert done.code == 0, done
+
+
+@pytest.mark.parametrize("where", ["in a clone", "and pushed by force"])
+def test_a_rewritten_ledger(plain: Site, where: str) -> None:
+    one, two = plain.one, plain.two
+    take(one, "a", "alice")
+    take(two, "src/db.py", "bob")
+    rewrite(two)
+    if where == "and pushed by force":
+        specs = [LEDGER, "refs/claims/*:refs/claims/*"]
+        two.git("-c", "core.hooksPath=/dev/null", "push", "-q", "--no-verify", "--force", "origin", *specs)
+    for machine in (one, two):
+        for words in (["x"], ["check", "a"]):
+            found = machine.claim(*words, agent="alice")
+            assert found.code == 0 or (found.code == 4 and COMMAND in found.err), found
+            if found.code == 0 and words == ["x"]:
+                assert machine.claim("release", "x", agent="alice").code == 0
+        repaired(machine, agent="ada")
+    assert plain.held() == {"a": "alice", "src/db.py": "bob"}
+    take(one, "y", "alice")
+    take(two, "z", "bob")
     plain.assert_whole()
