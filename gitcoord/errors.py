@@ -83,7 +83,9 @@ class CouldNotJudge(StoreError):
 
 
 class ServerBehind(CouldNotJudge):
-    """Its code is that of `CouldNotJudge`."""
+    """Its code is that of `CouldNotJudge`, its message begins with `words` unless the ledger there was rewritten."""
+
+    words = "the server is behind what this clone has seen"
 
 
 class Unreachable(CouldNotJudge):

@@ -142,6 +142,11 @@ def _epoch_on(ctx: "Context", actor: "Actor", below: "Commit", standing: Standin
     return head, seq
 
 
+def push_rows(ctx: "Context", actor: "Actor", rows: "list[Row]") -> None:
+    """Move these refs there and here, all of them or none, or say why not."""
+    _require(ctx, _push(ctx, actor, rows), ctx.near.resolve([LEDGER])[0])
+
+
 def _push(ctx: "Context", actor: "Actor", rows: "list[Row]") -> Report:
     """One push of all, each ref with what was fetched; this clone follows."""
     store = store_of(ctx)

@@ -4,7 +4,7 @@ A ledger that is replaced stays below refs/gitcoord/lost/. Commits that are no e
 repair event. Where events may be lost for good, an epoch event leaps, so that no token is ever given twice.
 """
 
-from gitcoord.app.bring_back import bring_back
+from gitcoord.app.bring_back import bring_back, push_rows
 from gitcoord.app.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.projection import projected
@@ -43,7 +43,7 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
         _, outcome = examine(ctx, reader or ctx.store)
         _append_repair(ctx, actor, outcome, done)
         _, outcome = examine(ctx, reader or ctx.store)
-        _project(ctx, outcome, done)
+        _project(ctx, actor, outcome, done)
     found, _ = examine(ctx, reader or ctx.store)
     return {"clean": not found["differences"], "repaired": done, **found}
 
@@ -64,7 +64,10 @@ def _clear_broken_refs(ctx: "Context", done: list[str]) -> None:
         done.append(f"set a broken {name} aside")
 
 
-def _swap(ctx: "Context", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
+def _swap(ctx: "Context", actor: "Actor", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
+    if ctx.remote:
+        push_rows(ctx, actor, list(rows))
+        return
     operations = [operation for row in rows if (operation := move(*row)) is not None]
     if operations:
         try:
@@ -81,17 +84,17 @@ def _restore_ledger(ctx: "Context", actor: "Actor", reader: "Reader", done: list
     if head is not None and is_rewritten(ctx, head, tip):
         new = unwritten(ctx, actor, reader, head, done)
         if new is not None:
-            _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
             done.append(f"kept the replaced ledger at {LOST}{head}")
-            _swap(ctx, (LEDGER, head, new), (TIP, tip, new))
+            _swap(ctx, actor, (LEDGER, head, new), (TIP, tip, new))
         return
     if tip is not None and head is not None and (head == tip or is_ancestor(ctx, tip, head)):
         return
     if tip is not None:
         if head is not None and not is_ancestor(ctx, head, tip):
-            _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
             done.append(f"kept the replaced ledger at {LOST}{head}")
-        _swap(ctx, (LEDGER, head, tip))
+        _swap(ctx, actor, (LEDGER, head, tip))
         done.append(f"put the ledger back to its recorded tip {tip[:12]}")
         return
     # The tip, our witness, is gone. A head that is a legal event is the truth we have; without one, the newest event left.
@@ -103,7 +106,7 @@ def _restore_ledger(ctx: "Context", actor: "Actor", reader: "Reader", done: list
     if head is not None and newest.oid == head and not newest.parents:
         return  # a torn init: the tip is set below
     if head is not None and newest.oid != head:
-        _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+        _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
         done.append(f"kept the replaced ledger at {LOST}{head}")
     # Events after this one may be lost: leap, so that none of their tokens is ever given again.
     highest = max(newest.event.seq, highest_seq(ctx))
@@ -117,7 +120,7 @@ def _restore_ledger(ctx: "Context", actor: "Actor", reader: "Reader", done: list
         {"reason": "the ledger's tip was lost"},
     )
     commit = ctx.store.write("commit", event_commit(ctx, event, newest.tree, newest.oid))
-    _swap(ctx, (LEDGER, head, commit), (TIP, None, commit))
+    _swap(ctx, actor, (LEDGER, head, commit), (TIP, None, commit))
     done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
 
 
@@ -148,7 +151,7 @@ def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
     ctx.store.flush()
     rows = projected(ctx, replay(ctx, ctx.store, start=commit))
-    _swap(ctx, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
+    _swap(ctx, actor, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
 
@@ -176,12 +179,12 @@ class _Mender:
         return self._store.write(kind, data)
 
 
-def _project(ctx: "Context", outcome: "Replay", done: list[str]) -> None:
+def _project(ctx: "Context", actor: "Actor", outcome: "Replay", done: list[str]) -> None:
     """Claim refs, tip and tombstones as the events say."""
     if outcome.last is None:
         return
     head, tip = ctx.store.resolve([LEDGER, TIP])
     changed = [*projected(ctx, outcome), *([(TIP, tip, head)] if tip != head else [])]
     if changed:
-        _swap(ctx, *changed)
+        _swap(ctx, actor, *changed)
         done.append(f"set {len(changed)} ref(s) again")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
     from gitcoord.store.interface import Object, Reader
 
-WORDS = "the server is behind what this clone has seen"
+WORDS = ServerBehind.words
 HINTS = ("see what is missing there: git coord fsck", "bring it back: git coord fsck --repair")
 _BATCH = 500
 _SHOWN = 20

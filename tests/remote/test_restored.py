@@ -3,6 +3,7 @@
 The server is a directory that is copied away and back, with and without the gate, as an administrator would do it.
 """
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -124,6 +125,7 @@ def test_whoever_knows_more_says_so(plain: Site, how: str) -> None:
     refuses(plain, one)
     told = one.claim("list")
     assert WORDS in told.err and COMMAND in told.err and "src/app.py" in told.out, told
+    assert "what follows is the newer state that this clone has seen" in told.err
     logged = one.coord("log", "--json")
     assert "claim src/app.py by alice" in [event["subject"] for event in logged.json["events"]], logged
     told = one.coord("fsck")
@@ -309,6 +311,29 @@ def test_what_the_server_took_by_force_is_never_taken_by_force_again(plain: Site
     assert any("claim src/db.py by bob" in line and "lost" in line for line in told), told
     assert take(two, "src/db.py", "bob") > LEAP > lost
     plain.assert_whole()
+
+
+# --- forged at the server
+
+
+def test_claims_on_top_of_a_forged_event(site: Site) -> None:
+    """Somebody with access to the server's files put it there; the gate judges pushes only."""
+    one, two = site.one, site.two
+    take(one, "a", "alice")
+    seq = site.events()[-1]["seq"] + 1
+    event = {"v": 1, "kind": "unhalt", "seq": seq, "agent": "eve", "at": 1900000000, "nonce": "forged", "part": 0}
+    line = json.dumps(event, sort_keys=True, separators=(",", ":"))
+    tree = site.git("rev-parse", f"{LEDGER}^{{tree}}").strip()
+    message = f"forged\n\n{line}\n\nSeq: {seq}\nKind: unhalt\n"
+    forged = site.git("commit-tree", tree, "-p", LEDGER, "-m", message).strip()
+    site.git("-c", "core.hooksPath=/dev/null", "update-ref", LEDGER, forged)
+    last = take(two, "src/db.py", "bob")
+    told = repaired(one, agent="ada")
+    assert any("over 1 commit(s)" in line for line in told), told
+    assert site.held() == {"a": "alice", "src/db.py": "bob"}
+    assert two.claim("check", "src/db.py", agent="bob").code == 0
+    assert take(two, "x", "bob") > last
+    site.assert_whole()
 
 
 # --- rewritten by a tool
