@@ -31,7 +31,7 @@ def decide(state: "State", command: Epoch, view: "View") -> "Decision | Refusal"
     if refusal is not None:
         return refusal
     if command.seq <= state.seq:
-        return Refusal("epoch", f"an epoch at event {command.seq} does not leap: the last event is {state.seq}")
+        return Refusal("illegal-event", f"an epoch at event {command.seq} does not leap: the last event is {state.seq}")
     if command.seq > state.seq + FARTHEST and not command.actor.person:
         return Refusal("person", f"only a person may leap by more than {FARTHEST} events")
     body = {"reason": command.reason}
