@@ -9,6 +9,7 @@
     ├── StoreError           4  git or the file system failed; nothing was granted
     │   ├── LockHeld         4  a lock file that nobody may remove for you
     │   └── CouldNotJudge    4  the ledger is missing, rewound, foreign or unreadable: deny
+    │       ├── ServerBehind 4  the remote lacks events that were seen here
     │       └── Unreachable  5  a remote that is needed for the verdict does not answer
     └── OutcomeUnknown       5  the swap may or may not have happened
 
@@ -87,6 +88,12 @@ class LockHeld(StoreError):
 
 class CouldNotJudge(StoreError):
     code = "could-not-judge"
+
+
+class ServerBehind(CouldNotJudge):
+    """Its code is that of `CouldNotJudge`, its message begins with `words` unless the ledger there was rewritten."""
+
+    words = "the server is behind what this clone has seen"
 
 
 class Unreachable(CouldNotJudge):

@@ -7,6 +7,7 @@ from gitcoord.app.context import Context
 from gitcoord.app.init import OFTEN_MOVED, first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.remote_look import look, store_of
+from gitcoord.app.restored import settle_gone
 from gitcoord.app.step import prepare
 from gitcoord.app.transact import transact
 from gitcoord.core.claims import format_record
@@ -117,6 +118,8 @@ def _find(ctx: "Context", near: "PlumbingStore", name: str) -> _Found:
                 hints=("give this clone's up first: git coord teardown",),
             )
         )
+    if there is None and ctx.remote == name and any(near.resolve([LEDGER, TIP])):
+        settle_gone(ctx)
     return _Found(name, url, there, local)
 
 

@@ -13,6 +13,7 @@ from gitcoord.core.sessions import KILLED, OPEN, Beat
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, NotInitialised, StoreError
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
+from gitcoord.record import NamedTuple
 from gitcoord.store.objects import Scales
 from gitcoord.store.process import run
 from gitcoord.store.tree import TreeEditor, Trees
@@ -23,13 +24,20 @@ if TYPE_CHECKING:
 
     from gitcoord.app.context import Context
     from gitcoord.core.codec import Record
+    from gitcoord.core.events import Event
+    from gitcoord.core.state import Changes
     from gitcoord.store.interface import Reader, Store
 
     Progress = Callable[[int], None]
 
 
 class Replay:
-    """The outcome of replaying: the state, where it stands, what stood in between that is no event."""
+    """The outcome of replaying: the state, where it stands, what stood in between that is no event.
+
+    A commit that is not legal has no effect, and those on top of it count as far as they are legal without it: whoever was granted
+    something there was told so. A repair event names the commits that do not count. One that names all from the first of them on, as
+    earlier versions wrote it, takes back all of that.
+    """
 
     def __init__(self) -> None:
         self.state = State(complete=True)
@@ -39,25 +47,33 @@ class Replay:
         self.skipped: list[Oid] = []
         self.differences: list[str] = []
         self.count = 0
+        self._since: list[Oid] = []  # all from the first that was skipped on
+        self._before: _Mark | None = None  # what was there before it
+        self._gap = False  # the last commit was skipped
 
-    def take(self, commit: Commit) -> None:
-        """One commit more. What is not legal is set aside; a repair event that names it makes it good."""
+    def take(self, commit: Commit) -> "Changes | None":
+        """One commit more, and what it changes. None: it is not legal, and set aside; a repair event that names it makes it good."""
         self.root = self.root or commit.oid
         try:
             event = commit.event
             if len(commit.parents) > 1:
                 raise Illegal(f"commit {commit.oid} is a merge")
-            named = event.body["skipped"] if event.kind == "repair" else []
-            if named != self.skipped:
-                raise Illegal(f"event {event.seq} stands on a commit that is no event")
-            changes = effects(self.state, event)
+            if event.kind == "repair":
+                self._require_named(event)
+            seq = self.state.seq
+            if self._gap and event.seq > seq and event.kind != "repair":
+                self.state.seq = event.seq - 1  # the skipped one may have leapt
+            try:
+                changes = effects(self.state, event)
+            finally:
+                self.state.seq = seq
         except (CouldNotJudge, LookupError, TypeError, ValueError, AttributeError) as error:
-            self.skipped.append(commit.oid)
-            self.differences.append(f"commit {commit.oid[:12]} is no legal event: {error}")
-            return
-        if self.skipped:
-            del self.differences[-len(self.skipped) :]
-            self.skipped = []
+            self._skip(commit, str(error))
+            return None
+        if self.skipped and event.kind == "repair":
+            self._make_good()
+        elif self.skipped:
+            self._since.append(commit.oid)
         for ref, present in kind_module(event.kind).refs(self.state, event).items():
             if present:
                 self.grants[ref] = commit.oid
@@ -67,11 +83,48 @@ class Replay:
         self.state.seq = event.seq
         self.last = commit
         self.count += 1
+        self._gap = False
+        return changes
+
+    def _skip(self, commit: Commit, why: str) -> None:
+        if not self.skipped:
+            self._before = _Mark(copy_of(self.state), dict(self.grants), self.last, self.count)
+        self.skipped.append(commit.oid)
+        self._since.append(commit.oid)
+        self.differences.append(f"commit {commit.oid[:12]} is no legal event: {why}")
+        self._gap = True
+
+    def _require_named(self, event: "Event") -> None:
+        """Goes back to before the first skipped one where the event names all that came since."""
+        named = event.body["skipped"]
+        if named == self.skipped:
+            return
+        if named != self._since or self._before is None:
+            raise Illegal(f"event {event.seq} stands on a commit that is no event")
+        self.state, self.grants, self.last, self.count = self._before
+
+    def _make_good(self) -> None:
+        del self.differences[-len(self.skipped) :]
+        self.skipped, self._since, self._before = [], [], None
 
 
-def replay(ctx: "Context", reader: "Reader", progress: "Progress | None" = None) -> Replay:
+class _Mark(NamedTuple):
+    state: State
+    grants: "dict[str, Oid]"
+    last: "Commit | None"
+    events: int
+
+
+def copy_of(state: State) -> State:
+    new = State(seq=state.seq, complete=True)
+    for key, record in state.files.items():
+        new.load_file(key, record)
+    return new
+
+
+def replay(ctx: "Context", reader: "Reader", progress: "Progress | None" = None, start: str = LEDGER) -> Replay:
     outcome = Replay()
-    for commit in commits(ctx, reader, oldest_first=True):
+    for commit in commits(ctx, reader, oldest_first=True, start=start):
         outcome.take(commit)
         if progress is not None and outcome.count % 1000 == 0:
             progress(outcome.count)
@@ -89,7 +142,7 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
     if head is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
             raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
-        return {"differences": [f"the ledger ({LEDGER}) is missing"], "events": 0}, Replay()
+        return {"differences": [f"the ledger ({LEDGER}) is missing", *_lacking(ctx)], "events": 0}, Replay()
     differences = []
     if tip is None:
         differences.append(f"{TIP} is missing")
@@ -100,6 +153,7 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
             if behind
             else "the ledger was rewound or replaced: its recorded tip is not in it"
         )
+        differences += [] if behind else _lacking(ctx)
     try:
         outcome = replay(ctx, reader, progress)
     except StoreError as error:
@@ -113,6 +167,15 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
         differences += _ref_differences(ctx, outcome)
         differences += _session_differences(ctx, outcome.state)
     return {"differences": differences, "events": outcome.count, "seq": outcome.state.seq}, outcome
+
+
+def _lacking(ctx: "Context") -> list[str]:
+    """What the server that decides has lost, event by event."""
+    if not ctx.remote:
+        return []
+    from gitcoord.app.restored import differences
+
+    return differences(ctx)
 
 
 def is_ancestor(ctx: "Context", old: Oid, new: Oid) -> bool:

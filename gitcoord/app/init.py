@@ -13,6 +13,7 @@ from gitcoord.names import CLAIMS, LEDGER, PRIVATE, TIP, quote, shell_word
 from gitcoord.store.config import change_settings
 from gitcoord.store.interface import Create, SwapFailed
 from gitcoord.store.process import run
+from gitcoord.store.settings import Settings
 from gitcoord.store.tree import TreeEditor, Trees
 
 TYPE_CHECKING = False
@@ -189,3 +190,9 @@ def note(ctx: "Context", values: "dict[str, str]") -> None:
             raise StoreError(
                 f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",)
             )
+
+
+def note_root(ctx: "Context", root: str) -> None:
+    """The ledger was rewritten, and is taken as it is: for this process too."""
+    note(ctx, {"root": root})
+    ctx.settings = Settings([*ctx.settings.pairs, ("gitcoord.root", root)])

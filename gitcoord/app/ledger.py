@@ -5,7 +5,7 @@ from gitcoord.core.codec import Malformed, decode_file
 from gitcoord.core.events import decode_event
 from gitcoord.core.sessions import decode_beat
 from gitcoord.core.state import NotLoaded, State
-from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised
+from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised, ServerBehind
 from gitcoord.names import LEDGER, TIP, Oid, ancestors, claim_dir, fold, is_oid, session_ref
 from gitcoord.store.tree import Trees
 
@@ -98,6 +98,8 @@ def _renew(ctx: "Context") -> bool:
         if isinstance(ctx.store, RemoteStore):
             look(ctx)
             return True
+    except ServerBehind:
+        raise  # this says what is wrong, and what helps
     except GitcoordError:
         pass
     return False
@@ -113,6 +115,10 @@ def _read_snapshot(ctx: "Context", agent: str, ahead: "tuple[What, ...]", *, tru
     parts = (("file", "format"), *ahead)
     names = [TIP, LEDGER, *([session_ref(agent)] if agent else ())]
     tip, found, *beats = ctx.store.read(names, ahead=_on_the_way(parts))
+    if trusting and ctx.remote and tip is not None and (found is None or found.oid != tip.oid):
+        from gitcoord.app.restored import lacks
+
+        found = tip if found is None or lacks(ctx.store, found, tip) else found  # the newer state that was seen here
     if found is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
             _require_no_policy(ctx)
@@ -196,11 +202,18 @@ def _require_ancestor(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> No
     commit = snapshot.commit
     for _ in range(_WALK):
         if snapshot.tip in commit.parents:
+            _require_growth(ctx, snapshot)
             return
         if len(commit.parents) != 1:
             break
         commit = Commit(ctx.store.read(commit.parents)[0], "the ledger's history")
     raise CouldNotJudge("the ledger was rewound or replaced: its recorded tip is not in it", hints=REPAIR)
+
+
+def _require_growth(ctx: "Context", snapshot: Snapshot) -> None:
+    """What is above the tip was put there without it: by a torn transaction, a fetch, or a hand that forged it."""
+    if Commit(ctx.store.read([snapshot.tip or ""])[0], TIP).event.seq >= snapshot.event.seq:
+        raise CouldNotJudge("the numbers of the ledger's events go back", hints=REPAIR)
 
 
 def _require_authority(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> None:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 _BATCH = 500
 
 
-def commits(ctx: "Context", reader: "Reader", *, oldest_first: bool = False) -> "Iterator[Commit]":
-    """Every commit of the ledger, read in batches."""
+def commits(ctx: "Context", reader: "Reader", *, oldest_first: bool = False, start: str = LEDGER) -> "Iterator[Commit]":
+    """Every commit of the ledger, or of the history below `start`, read in batches."""
     argv = [
         "git",
         "--no-replace-objects",
         "rev-list",
         "--first-parent",
         *(["--reverse"] if oldest_first else []),
-        LEDGER,
+        start,
         "--",
     ]
     code, out, complaint = run(argv, ctx.repo.env)
@@ -37,10 +37,19 @@ def commits(ctx: "Context", reader: "Reader", *, oldest_first: bool = False) -> 
     if code:
         raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
     oids = out.decode().split()
-    for start in range(0, len(oids), _BATCH):
-        batch = oids[start : start + _BATCH]
+    for index in range(0, len(oids), _BATCH):
+        batch = oids[index : index + _BATCH]
         for oid, found in zip(batch, reader.read(batch)):
             yield Commit(found, oid)
+
+
+def shown_from(ctx: "Context") -> str:
+    """Where the history that is shown ends: at a remote that lost events, with the newest that was seen here."""
+    if not ctx.remote:
+        return LEDGER
+    from gitcoord.app.restored import newest_seen
+
+    return newest_seen(ctx)
 
 
 def events(
@@ -48,7 +57,7 @@ def events(
 ) -> "Iterator[dict[str, object]]":
     """Events newest first. A commit that is no event is shown as what it is."""
     shown = 0
-    for commit in commits(ctx, ctx.store):
+    for commit in commits(ctx, ctx.store, start=shown_from(ctx)):
         try:
             event = commit.event
         except Malformed as error:

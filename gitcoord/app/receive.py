@@ -144,7 +144,7 @@ def receive(
         lookup = _lookup(ctx, ledger)
         head = parts.ledger.new if parts.ledger is not None else there or ""
         judge_claims(ctx, limits, parts.claims, ledger.wanted if ledger is not None else {}, head, lookup)
-        if there is None:
+        if there is None or (ledger is not None and ledger.brings_back):
             sessions.begin(lookup)
         else:
             sessions.judge(pusher, ledger.demanded if ledger is not None else {}, lookup)

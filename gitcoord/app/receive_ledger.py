@@ -6,6 +6,7 @@ So blobs and trees need not be read: they are the ones that the server would hav
 
 from gitcoord.app.history import GIT, lying_at
 from gitcoord.app.ledger import Commit, Snapshot, load, read_snapshot
+from gitcoord.app.limits import read_limits
 from gitcoord.app.signatures import require_signature, signing_on, split_signature
 from gitcoord.app.step import commit_bytes
 from gitcoord.core.claims import FORMAT_MINOR, format_record
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from gitcoord.app.accounts import Pusher
     from gitcoord.app.context import Context
+    from gitcoord.app.fsck import Replay
     from gitcoord.app.judging import Move
     from gitcoord.app.limits import Limits
     from gitcoord.core.codec import Record
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 _DAY = 86400
 _MOST_COMMITS = 1000
-_PERSONAL = ("adopt", "epoch", "repair")  # what mends a ledger, or moves it elsewhere, is not an agent's business
+_PERSONAL = ("adopt", "repair")  # what mends a ledger, or moves it elsewhere, is not an agent's business
 
 
 class Pushed:
@@ -71,6 +73,7 @@ class LedgerPush:
         self.demanded: dict[str, Beat] = {}  # heartbeats that must be replaced, by agent
         self._state = State(complete=True)
         self._snapshot: Snapshot | None = None
+        self._base = ""  # the event that is here on which the push builds
 
     # --- reading
 
@@ -81,8 +84,9 @@ class LedgerPush:
             raise _refused("ledger", f"{LEDGER} may not be deleted", "look at it: git coord log")
         found: list[Pushed] = []
         oid = move.new
-        while oid != move.old:
-            if len(found) >= limits.events:
+        bases, most = self._bases(), limits.events
+        while oid not in bases:
+            if len(found) >= most:
                 raise _refused(
                     "limit",
                     f"the push brings more than {limits.events} events, or does not build on the ledger that is here",
@@ -90,6 +94,8 @@ class LedgerPush:
                     "the server's administrator may raise gitcoord.server.maxEvents",
                 )
             found.append(self._read(oid, limits))
+            if len(found) == 1 and self._vouches(found[0]):
+                most = read_limits(self._ctx, beginning=True).events
             parents = found[-1].commit.parents
             if len(parents) > 1:
                 raise _refused("ledger", f"{oid[:12]} is a merge: the ledger has none")
@@ -100,8 +106,27 @@ class LedgerPush:
                     )
                 break
             oid = parents[0]
+        self._base = oid if move.old else ""
         self.pushed = found[::-1]
+        if self._base != move.old and not (self.pushed and self.pushed[-1].event.kind == "epoch"):
+            raise _refused("ledger", "the push does not build on the ledger that is here", "fetch and try again")
         return [pushed.event for pushed in self.pushed]
+
+    def _bases(self) -> "list[Oid]":
+        if not self._move.old:
+            return []
+        from gitcoord.app.receive_history import floors
+
+        return floors(self._ctx, self._move.old)
+
+    def _vouches(self, last: Pushed) -> bool:
+        return last.event.kind == "epoch" and self._pusher.actor(last.event.agent).person
+
+    @property
+    def brings_back(self) -> bool:
+        """Events that the server has lost, with an epoch on top; an epoch alone is an event like others."""
+        last = self.pushed[-1].event.kind if self.pushed else ""
+        return bool(self._move.old) and last == "epoch" and (len(self.pushed) > 1 or self._base != self._move.old)
 
     def _read(self, oid: Oid, limits: "Limits") -> Pushed:
         limits.check_size(self._ctx, oid, "commit", f"the ledger commit {oid[:12]}")
@@ -122,6 +147,9 @@ class LedgerPush:
             self._require_canonical(pushed)
         if not self._move.old:
             self._begin()
+            return
+        if self.brings_back:
+            self._bring_back()
             return
         snapshot = read_snapshot(self._ctx, trusting=True)
         if snapshot.head != self._move.old:
@@ -168,18 +196,29 @@ class LedgerPush:
                 self._require_author(pushed)
         from gitcoord.app.fsck import Replay  # once in a ledger's life
 
-        outcome, editor = Replay(), self._editor(Trees(self._ctx.store))
-        tree: Oid | None = None
-        for pushed in self.pushed:
-            before = outcome.state
-            try:
-                changes = effects(before, pushed.event)
-            except (Illegal, CouldNotJudge, LookupError, TypeError, ValueError) as error:
-                raise _refused("ledger", f"event {pushed.event.seq} is not legal: {error}") from None
-            outcome.take(pushed.commit)
-            tree = self._require_tree(editor, tree, pushed, changes)
-        if outcome.differences:
-            raise _refused("ledger", outcome.differences[0])
+        self._take_history(Replay(), None)
+
+    def _bring_back(self) -> None:
+        """The server has lost events. Whoever brings them back answers for them with an epoch of its own on top."""
+        from gitcoord.app.receive_history import replay_below, require_above, require_person, require_signatures
+
+        last = self.pushed[-1]
+        self._require_author(last)
+        require_person(self._pusher, last.event.agent)
+        require_signatures(self._ctx, self.pushed[:-1])
+        if self._ctx.store.target(LEDGER) != self._move.old:
+            raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
+        require_above(self._ctx, self._move.old, last)
+        outcome = replay_below(self._ctx, self._base)
+        before = dict.fromkeys(outcome.grants)
+        self._take_history(outcome, Commit(self._ctx.store.read([self._base])[0], LEDGER).tree)
+        self.wanted = {**before, **self.wanted}
+
+    def _take_history(self, outcome: "Replay", tree: "Oid | None") -> None:
+        from gitcoord.app.receive_history import judge_history
+
+        editor = self._editor(Trees(self._ctx.store))
+        judge_history(outcome, tree, self.pushed, lambda *what: self._require_tree(editor, *what))
         self._state = outcome.state
         self.wanted = dict(outcome.grants)
 

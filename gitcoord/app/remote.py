@@ -122,7 +122,7 @@ def _transact(
         ctx.host.shield(False)
         together = together and outcome.kind not in (SPLIT, STUCK)
         if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
-            raise _error(ctx, outcome)
+            raise outcome_error(ctx, outcome)
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
 
 
@@ -223,7 +223,7 @@ def _answer(ctx: "Context", actor: str, step: Step) -> "dict[str, object]":
     return told(ctx, step.snapshot, step.view, actor, step.answer)
 
 
-def _error(ctx: "Context", outcome: Outcome) -> GitcoordError:
+def outcome_error(ctx: "Context", outcome: Outcome) -> GitcoordError:
     name = store_of(ctx).far.name
     if outcome.kind == HOST:
         lines = [line for line in outcome.words.split("\n") if line]

@@ -1,8 +1,11 @@
 """Looking at the remote that decides: fetching what it says, how old that is, and what to say when it does not answer."""
 
+from gitcoord.app.ledger import Commit
 from gitcoord.errors import (
+    CouldNotJudge,
     GitcoordError,
     LockHeld,
+    ServerBehind,
     StoreError,
     Unreachable,
 )
@@ -42,18 +45,18 @@ def look(ctx: "Context") -> None:
         if report.kind == BEHIND:
             report = _overtaken(ctx, known)
         store.refresh()
+        if report.kind == LANDED and not _follow_tip(ctx):
+            report = _lacking(ctx)
         if report.kind == LOCKED:
             _clear_locks(ctx, report.words, last=not left)
         elif report.kind != LOST:
             break
         ctx.host.pause(0.05)
     if report.kind == NONE:
-        if store.near.resolve([LEDGER])[0] is None:
-            return
-        raise StoreError(
-            f"the ledger is gone from '{store.far.name}'",
-            hints=("see what happened there before anything else", "from this clone: git coord fsck"),
-        )
+        from gitcoord.app.restored import settle_gone
+
+        settle_gone(ctx)
+        return
     if report.kind in (LOST, LOCKED):
         raise StoreError(
             f"this clone cannot keep what it fetched from '{store.far.name}': {report.words}",
@@ -61,7 +64,6 @@ def look(ctx: "Context") -> None:
         )
     if report.kind != LANDED:
         raise unreachable(ctx, report.words)
-    _follow_tip(ctx)
     _note_look(ctx, began)
 
 
@@ -91,18 +93,43 @@ def _overtaken(ctx: "Context", known: "Oid | None") -> Report:
     return Report(LANDED if moved and not code else LOST)  # lost: it has moved on, to where nobody here has been yet
 
 
-def _follow_tip(ctx: "Context") -> None:
-    """The tip goes forward with the ledger. Where that was rewound it stays, and is the witness."""
+def _lacking(ctx: "Context") -> Report:
+    """The mirror lacks the tip. Where the server is really there, ServerBehind; else another look or push was quicker."""
+    store = store_of(ctx)
+    there = store.far.ledger()
+    if there != store.near.resolve([LEDGER])[0] or _follow_tip(ctx):
+        return Report(LOST)
+    from gitcoord.app.restored import settle_behind
+
+    settle_behind(ctx)
+    return Report(LANDED)
+
+
+def _follow_tip(ctx: "Context") -> bool:
+    """The tip goes forward with the ledger. Where that was rewound it stays, and is the witness: False.
+
+    It is read first: it follows the ledger.
+    """
     near = store_of(ctx).near
-    ledger, tip = near.resolve([LEDGER, TIP])
+    tip, ledger = near.resolve([TIP, LEDGER])
     if ledger is None or tip in (None, ledger):
-        return
+        return True
     code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", tip or "", ledger], ctx.repo.env)
-    if not code:
+    if not code and _grows(ctx, tip or "", ledger):
         try:
             near.swap([Verify(LEDGER, ledger), Update(TIP, tip or "", ledger)])
         except SwapFailed:
             pass  # another look was quicker
+    return code != 1
+
+
+def _grows(ctx: "Context", tip: "Oid", ledger: "Oid") -> bool:
+    """Numbers only grow. Where they do not, the tip stays: whoever would write is refused."""
+    below, above = store_of(ctx).near.read([tip, ledger])
+    try:
+        return Commit(below, TIP).event.seq < Commit(above, LEDGER).event.seq
+    except CouldNotJudge:
+        return True  # something else is wrong with it, and is said elsewhere
 
 
 def _note_look(ctx: "Context", began: int) -> None:
@@ -151,6 +178,8 @@ def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
             look_once(ctx, ctx.host.mono())
         except GitcoordError as error:
             told["offline"] = error.message
+            if isinstance(error, ServerBehind):
+                told["offline"] = "; ".join((error.message, *error.hints[-1:]))
         seen, wall = seen_at(ctx)
     age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
     return {"as_of_seconds": age, **told}

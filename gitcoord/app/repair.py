@@ -4,30 +4,27 @@ A ledger that is replaced stays below refs/gitcoord/lost/. Commits that are no e
 repair event. Where events may be lost for good, an epoch event leaps, so that no token is ever given twice.
 """
 
-from gitcoord.app.fsck import agents_of, beat_of, blobs_of, examine, is_ancestor, tree_differences
+from gitcoord.app.bring_back import bring_back, push_rows
+from gitcoord.app.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
 from gitcoord.app.heal import swap_over_locks
-from gitcoord.app.ledger import Commit
+from gitcoord.app.projection import projected
+from gitcoord.app.remote_look import CARRY_SECONDS
+from gitcoord.app.rewritten import is_rewritten, unwritten
 from gitcoord.app.step import event_commit
-from gitcoord.core.codec import Malformed
+from gitcoord.app.traces import commit_at, events_among, highest_seq, newest_claim, newest_event
 from gitcoord.core.events import Event
 from gitcoord.core.kinds.epoch import LEAP
-from gitcoord.core.sessions import KILLED, OPEN, SLOT_MS, Beat, encode_beat
 from gitcoord.errors import CouldNotJudge, StoreError
-from gitcoord.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid, session_ref
+from gitcoord.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
 from gitcoord.store.interface import SwapFailed, Verify, move
 from gitcoord.store.objects import framed, hasher
-from gitcoord.store.process import run
+from gitcoord.store.queue import Queue
 from gitcoord.store.tree import TreeEditor, Trees
-
-_BATCH = 500
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gitcoord.app.context import Context
     from gitcoord.app.fsck import Replay
-    from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Actor
     from gitcoord.store.interface import Reader, Store
 
@@ -35,17 +32,25 @@ if TYPE_CHECKING:
 def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "dict[str, object]":
     """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
     done: list[str] = []
-    with ctx.queue():
+    with _carrier(ctx), ctx.queue():
         ctx.store.mend(own=True)
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
-        _restore_ledger(ctx, actor, done)
+        if ctx.remote:
+            bring_back(ctx, actor, reader or ctx.store, done)
+        else:
+            _restore_ledger(ctx, actor, reader or ctx.store, done)
         _, outcome = examine(ctx, reader or ctx.store)
         _append_repair(ctx, actor, outcome, done)
         _, outcome = examine(ctx, reader or ctx.store)
-        _project(ctx, outcome, done)
+        _project(ctx, actor, outcome, done)
     found, _ = examine(ctx, reader or ctx.store)
     return {"clean": not found["differences"], "repaired": done, **found}
+
+
+def _carrier(ctx: "Context") -> Queue:
+    """Nobody pushes from this clone meanwhile, nor looks. Taken before the queue, as everywhere."""
+    return Queue(ctx.scratch("carry.lock"), CARRY_SECONDS if ctx.remote else 0)
 
 
 def _clear_locks(ctx: "Context", done: list[str]) -> None:
@@ -59,7 +64,10 @@ def _clear_broken_refs(ctx: "Context", done: list[str]) -> None:
         done.append(f"set a broken {name} aside")
 
 
-def _swap(ctx: "Context", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
+def _swap(ctx: "Context", actor: "Actor", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
+    if ctx.remote:
+        push_rows(ctx, actor, list(rows))
+        return
     operations = [operation for row in rows if (operation := move(*row)) is not None]
     if operations:
         try:
@@ -70,20 +78,27 @@ def _swap(ctx: "Context", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
             ) from None
 
 
-def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
+def _restore_ledger(ctx: "Context", actor: "Actor", reader: "Reader", done: list[str]) -> None:
     """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
     head, tip = ctx.store.resolve([LEDGER, TIP])
+    if head is not None and is_rewritten(ctx, head, tip):
+        new = unwritten(ctx, actor, reader, head, done)
+        if new is not None:
+            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+            done.append(f"kept the replaced ledger at {LOST}{head}")
+            _swap(ctx, actor, (LEDGER, head, new), (TIP, tip, new))
+        return
     if tip is not None and head is not None and (head == tip or is_ancestor(ctx, tip, head)):
         return
     if tip is not None:
         if head is not None and not is_ancestor(ctx, head, tip):
-            _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
             done.append(f"kept the replaced ledger at {LOST}{head}")
-        _swap(ctx, (LEDGER, head, tip))
+        _swap(ctx, actor, (LEDGER, head, tip))
         done.append(f"put the ledger back to its recorded tip {tip[:12]}")
         return
     # The tip, our witness, is gone. A head that is a legal event is the truth we have; without one, the newest event left.
-    newest = _commit_at(ctx, head) or _newest_claim(ctx) or _newest_event(ctx)
+    newest = commit_at(ctx, head) or newest_claim(ctx) or newest_event(ctx)
     if newest is None:
         raise CouldNotJudge(
             "no trace of the ledger is left in this repository", hints=("restore it from a backup or a clone",)
@@ -91,10 +106,10 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
     if head is not None and newest.oid == head and not newest.parents:
         return  # a torn init: the tip is set below
     if head is not None and newest.oid != head:
-        _swap(ctx, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+        _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
         done.append(f"kept the replaced ledger at {LOST}{head}")
     # Events after this one may be lost: leap, so that none of their tokens is ever given again.
-    highest = max(newest.event.seq, _highest_seq(ctx))
+    highest = max(newest.event.seq, highest_seq(ctx))
     event = Event(
         "epoch",
         highest + LEAP,
@@ -105,59 +120,8 @@ def _restore_ledger(ctx: "Context", actor: "Actor", done: list[str]) -> None:
         {"reason": "the ledger's tip was lost"},
     )
     commit = ctx.store.write("commit", event_commit(ctx, event, newest.tree, newest.oid))
-    _swap(ctx, (LEDGER, head, commit), (TIP, None, commit))
+    _swap(ctx, actor, (LEDGER, head, commit), (TIP, None, commit))
     done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
-
-
-def _commit_at(ctx: "Context", oid: "Oid | None") -> "Commit | None":
-    return next(_events(ctx, [oid]), None) if oid is not None else None
-
-
-def _newest_claim(ctx: "Context") -> "Commit | None":
-    """The newest grant that a claim ref still names: unlike a stray object, it was in the ledger."""
-    grants = list(_events(ctx, sorted(set(ctx.store.list_refs(CLAIMS).values()))))
-    return max(grants, key=lambda commit: commit.event.seq, default=None)
-
-
-def _all_events(ctx: "Context") -> "Iterator[Commit]":
-    """Every event that git still has, also of writers who lost their race."""
-    argv = ["git", "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
-    _, out, _ = run(argv, ctx.repo.env)
-    oids = [line[7:] for line in out.decode().split("\n") if line.startswith("commit ")]
-    for start in range(0, len(oids), _BATCH):
-        yield from _events(ctx, oids[start : start + _BATCH])
-
-
-def _highest_seq(ctx: "Context") -> int:
-    return max((commit.event.seq for commit in _all_events(ctx)), default=0)
-
-
-def _newest_event(ctx: "Context") -> "Commit | None":
-    """The event with the highest Seq that descends from the recorded root."""
-    root = ctx.settings.get("gitcoord.root")
-    for commit in sorted(_all_events(ctx), key=lambda commit: commit.event.seq, reverse=True):
-        if not root or is_ancestor(ctx, root, commit.oid):
-            return commit
-    return None
-
-
-def _events(ctx: "Context", oids: "list[Oid]") -> "Iterator[Commit]":
-    """Those of the commits that can be read and are events."""
-    try:
-        objects = ctx.store.read(oids)
-    except StoreError:
-        # A damaged one ends git's reader: go on in halves until it stands alone.
-        if len(oids) > 1:
-            yield from _events(ctx, oids[: len(oids) // 2])
-            yield from _events(ctx, oids[len(oids) // 2 :])
-        return
-    for found in objects:
-        try:
-            commit = Commit(found, "an event")
-            _ = commit.event
-        except CouldNotJudge:
-            continue
-        yield commit
 
 
 def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list[str]) -> None:
@@ -175,21 +139,25 @@ def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list
         ctx.store.flush()
         done.append("wrote missing or damaged objects of the ledger's tree again")
         return
+    ctx.store.flush()
     body = {"skipped": outcome.skipped, "reason": "fsck --repair"}
     event = Event("repair", outcome.state.seq + 1, actor.agent, ctx.host.wall(), ctx.host.random(), 0, body)
     commit = ctx.store.write("commit", event_commit(ctx, event, tree, head))
     highest = _highest(ctx, outcome.skipped)
-    if highest > event.seq:
-        # What was skipped gave tokens out: leap over them, so that none is ever given again.
-        leap = Event("epoch", highest + 1, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
+    if highest >= event.seq or ctx.remote:
+        # What was skipped gave tokens out: leap over them, so that none is ever given again. A gate takes a repair with an epoch only.
+        seq = max(highest, event.seq) + 1
+        leap = Event("epoch", seq, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
-    _swap(ctx, (LEDGER, head, commit), (TIP, ctx.store.resolve([TIP])[0], commit))
+    ctx.store.flush()
+    rows = projected(ctx, replay(ctx, ctx.store, start=commit))
+    _swap(ctx, actor, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
 
 def _highest(ctx: "Context", skipped: "list[Oid]") -> int:
     """The highest Seq that the skipped commits bear, 0 where none bears any."""
-    return max((commit.event.seq for commit in _events(ctx, skipped)), default=0)
+    return max((commit.event.seq for commit in events_among(ctx, skipped)), default=0)
 
 
 class _Mender:
@@ -211,37 +179,12 @@ class _Mender:
         return self._store.write(kind, data)
 
 
-def _project(ctx: "Context", outcome: "Replay", done: list[str]) -> None:
+def _project(ctx: "Context", actor: "Actor", outcome: "Replay", done: list[str]) -> None:
     """Claim refs, tip and tombstones as the events say."""
     if outcome.last is None:
         return
     head, tip = ctx.store.resolve([LEDGER, TIP])
-    there = ctx.store.list_refs(CLAIMS)
-    rows = [(ref, there.get(ref), outcome.grants.get(ref)) for ref in sorted({*there, *outcome.grants})]
-    rows.append((TIP, tip, head))
-    known = agents_of(outcome.state)
-    strangers = {
-        ref: oid for ref, oid in ctx.store.list_refs(SESSIONS).items() if ref.removeprefix(SESSIONS) not in known
-    }
-    rows += [(ref, oid, None) for ref, oid in sorted(strangers.items())]
-    for agent, record in known.items():
-        rows += _session_row(ctx, agent, record)
-    changed = [row for row in rows if row[1] != row[2]]
+    changed = [*projected(ctx, outcome), *([(TIP, tip, head)] if tip != head else [])]
     if changed:
-        _swap(ctx, *changed)
+        _swap(ctx, actor, *changed)
         done.append(f"set {len(changed)} ref(s) again")
-
-
-def _session_row(ctx: "Context", agent: str, record: "Record") -> "list[tuple[str, Oid | None, Oid | None]]":
-    old = ctx.store.resolve([session_ref(agent)])[0]
-    try:
-        beat = beat_of(ctx, agent)
-    except Malformed:
-        beat = None
-    if record["state"] == KILLED and (beat is None or not beat.killed):
-        tomb = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), 1, killed=1)
-        return [(session_ref(agent), old, ctx.write_beat(encode_beat(tomb)))]
-    if record["state"] == OPEN and beat is None:
-        fresh = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), SLOT_MS)
-        return [(session_ref(agent), old, ctx.write_beat(encode_beat(fresh)))]
-    return []

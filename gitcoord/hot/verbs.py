@@ -4,7 +4,7 @@ import posix
 
 from gitcoord.core.durations import format_duration, parse_duration
 from gitcoord.core.sessions import Actor
-from gitcoord.errors import UsageError
+from gitcoord.errors import ServerBehind, UsageError
 from gitcoord.hot.identity import resolve, resolve_or_none
 from gitcoord.names import LEDGER, TIP, quote, shell_word
 
@@ -63,6 +63,8 @@ class Call:
         if "offline" in told:
             age = told["as_of_seconds"]
             since = f"as it was {format_duration(int(str(age)))} ago" if age is not None else "never seen"
+            if str(told["offline"]).startswith(ServerBehind.words):
+                since = "the newer state that this clone has seen"
             self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
         return told
 

@@ -181,14 +181,16 @@ class Far:
         except OSError:
             return None
 
-    def fetch(self, *, back: bool = False) -> Report:
+    def fetch(self, *, back: bool = False, ledger: bool = True) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
 
         BEHIND where the ledger there lacks what the one here has, unless that may go `back`: another fetch here saw a newer
         one and was quicker, or it was rewound there. LOCKED where lock files of this clone are in the way: see `locked_refs`.
+        `ledger`: False leaves it out, where the other side has none.
         """
         sessions = BRANCH_SESSIONS if self.branches else SESSIONS
-        specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*"]
+        specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}"] if ledger else []
+        specs += [f"+{sessions}*:{SESSIONS}*"]
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
         argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
         argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]

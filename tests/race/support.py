@@ -36,6 +36,12 @@ if verb == "join":
 elif verb == "fsck":
     from gitcoord.app.fsck import fsck
     print(*fsck(ctx, ctx.store, None)["differences"], sep="\\n", end="")
+elif verb == "repair":
+    from gitcoord.app.repair import repair
+    from gitcoord.core.sessions import Actor
+    done = repair(ctx, Actor(words[0]), ctx.store)
+    print(*done["repaired"], *done["differences"], sep="\\n", end="")
+    sys.exit(not done["clean"])
 else:
     from gitcoord.app.hooktext import Kit
     from gitcoord.app.server import EVENTS, install, plan

@@ -1,12 +1,47 @@
 """epoch: Seq leaps forward, after events may have been lost, so that no token is ever given twice."""
 
+from gitcoord.core.events import Decision, Event
+from gitcoord.core.sessions import Actor, dead
+from gitcoord.errors import Refusal
+from gitcoord.record import NamedTuple
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.core.events import Event
-    from gitcoord.core.state import Changes, State
+    from gitcoord.core.codec import Record
+    from gitcoord.core.events import Recalled
+    from gitcoord.core.state import Changes, State, View
 
 FIELDS = {"reason": str}
 LEAP = 1_000_000
+FARTHEST = 10 * LEAP  # an agent's leap: far enough above a few lost epochs, and no way to use the numbers up
+
+
+class Epoch(NamedTuple):
+    actor: Actor
+    seq: int
+    reason: str
+    nonce: str = ""
+    refused: "tuple[Record, ...]" = ()
+
+
+def decide(state: "State", command: Epoch, view: "View") -> "Decision | Refusal":
+    """It grants nobody anything: whoever has seen a higher number may leap above it."""
+    agent = command.actor.agent
+    refusal = dead(state, view, agent)
+    if refusal is not None:
+        return refusal
+    if command.seq <= state.seq:
+        return Refusal("illegal-event", f"an epoch at event {command.seq} does not leap: the last event is {state.seq}")
+    if command.seq > state.seq + FARTHEST and not command.actor.person:
+        return Refusal("person", f"only a person may leap by more than {FARTHEST} events")
+    body = {"reason": command.reason}
+    event = Event("epoch", command.seq, agent, view.wall, command.nonce, 0, body, refused=command.refused)
+    return Decision([event], [], {"seq": command.seq})
+
+
+def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+    event = events[0]
+    return [(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
 
 
 def subject(event: "Event") -> str:
