@@ -6,7 +6,7 @@ from gitcoord.core.durations import parse_duration
 from gitcoord.core.sessions import Seen
 from gitcoord.core.state import Policy
 from gitcoord.errors import CouldNotJudge, StoreError, UsageError
-from gitcoord.names import CONFIG, ROOT, check_agent, covers, fold, is_oid, printable
+from gitcoord.names import CONFIG, ROOT, ancestors, check_agent, fold, is_oid, printable
 from gitcoord.store.files import list_files, read_file, write_file
 from gitcoord.store.process import Child, run, runs_still
 
@@ -25,7 +25,8 @@ _FEW = 64  # paths that are named to git one by one
 def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[str, ...]") -> None:
     kind, *rest = what
     if kind == "seen":
-        view.seen[rest[0]] = _seen(ctx, view, rest[0])
+        for agent in rest:
+            view.seen[agent] = _seen(ctx, view, agent)
     elif kind == "resources":
         view.resources = declared_resources(ctx, snapshot)
     elif kind == "approvers":
@@ -118,7 +119,7 @@ def _classes(ctx: "Context", snapshot: "Snapshot", paths: "list[str]") -> "dict[
         raise CouldNotJudge(f"git cannot list the files of {commit[:12]}: {complaint}")
     names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
     covering = _Covering(snapshot, paths)
-    asked = {path: [path, f"{prefixes[path]}a-new-file", *covering.files(path, names)] for path in paths}
+    asked = {path: [path, f"{prefixes[path]}a-new-file", *below] for path, below in covering.files(names).items()}
     source = Source(ctx, commit, case=folds_case(snapshot.state))
     found = source.attributes({name: None for names in asked.values() for name in names})
     return {path: {name: found[name] for name in names} for path, names in asked.items()}
@@ -196,8 +197,15 @@ class _Covering:
         exact = not self._case and all(path.isascii() for path in paths)
         self.pathspecs = [_literal(path) for path in paths] if exact else [":/"]
 
-    def files(self, path: str, names: "Iterable[str]") -> list[str]:
-        return [name for name in names if covers(self._keys[path], fold(name, case=self._case))]
+    def files(self, names: "Iterable[str]") -> "dict[str, list[str]]":
+        """Those of the files that each path covers. Each file is looked up by what lies above it: the paths may be many."""
+        found: dict[str, list[str]] = {key: [] for key in self._keys.values()}
+        for name in names:
+            key = fold(name, case=self._case)
+            for above in (*ancestors(key), key):
+                if above in found:
+                    found[above].append(name)
+        return {path: found[key] for path, key in self._keys.items()}
 
 
 def _start_status(ctx: "Context", tree: str, pathspecs: "list[str]") -> Child:
@@ -246,7 +254,8 @@ def _dirty(ctx: "Context", snapshot: "Snapshot", tree: str, paths: "list[str]") 
         raise StoreError(f"git status failed: {child.complaint()}")
     child.close()
     changed = [entry[3:] for entry in out.decode("utf-8", "surrogateescape").split("\0") if entry]
-    return [path for path in paths if covering.files(path, changed)]
+    below = covering.files(changed)
+    return [path for path in paths if below[path]]
 
 
 def _changed(
@@ -270,7 +279,7 @@ def _changed(
             hints=("git fetch, if history is missing here",),
         )
     files = {row[0]: row for row in _parse_raw(out)}
-    return {path: [files[name] for name in covering.files(path, files)] for path in paths}
+    return {path: [files[name] for name in names] for path, names in covering.files(files).items()}
 
 
 def _unlanded(

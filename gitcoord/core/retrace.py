@@ -51,11 +51,9 @@ class Hindsight(View):
         self._kept = {path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]}
         self._entries = {entry["path"]: entry for entry in released if entry["space"] == "path"}
         self._commits = list(dict.fromkeys(entry["commit"] for entry in released if entry["commit"]))
-        self._landed = set()
-        for path, seq in (pair for entry in released for pair in entry["landed"]):
-            record = state.get(lineage_file(state, path, seq))
-            if record is not None:
-                self._landed.add(record["commit"])
+        landed = [lineage_file(state, path, seq) for entry in released for path, seq in entry["landed"]]
+        state.want(("file", file) for file in landed)
+        self._landed = {record["commit"] for file in landed if (record := state.get(file)) is not None}
         record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
         self._gone = record["instance"] if record is not None else ""
 
@@ -98,15 +96,17 @@ class Hindsight(View):
 
     def _unlanded(self, work: str, paths: "list[str]") -> "dict[str, tuple[str, list[list[str]]]]":
         """Work from before its claim, where the event names some: what git says changed since the base that it names."""
-        found = {}
+        bases: dict[str, list[str]] = {}
         for path in paths:
             entry = self._entries.get(path)
             if entry is not None and entry["commit"] == work and entry["base"]:
-                changed = super().fact("changed", entry["base"], work, path)
-                assert isinstance(changed, dict)
-                if changed[path]:
-                    found[path] = (entry["base"], changed[path])
-        return found
+                bases.setdefault(entry["base"], []).append(path)
+        found = {}
+        for base, some in bases.items():
+            changed = super().fact("changed", base, work, *some)
+            assert isinstance(changed, dict)
+            found.update({path: (base, files) for path, files in changed.items() if files})
+        return {path: found[path] for path in paths if path in found}
 
 
 def chains(events: "list[Event]") -> "list[list[Event]] | Refusal":

@@ -1,6 +1,6 @@
 """release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
 
-from gitcoord.core.claims import WRITE, Item, all_claims, file_of, key_of, own_claim
+from gitcoord.core.claims import WRITE, Item, all_claims, file_of, key_of, own_claim, want_own
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
@@ -42,6 +42,7 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
     if refusal is not None:
         return refusal
     if command.items:
+        want_own(state, command.items, agent)
         owns = [(item, own_claim(state, item, agent)) for item in command.items]
         missing = [shown(item.name, item.space) for item, own in owns if own is None]
         if missing:
@@ -82,6 +83,7 @@ def let_go(
     chain: Chain, view: "View", items: "tuple[Item, ...]", *, dirty: bool
 ) -> "list[dict[str, object]] | Refusal":
     """Release those of these items that the agent still holds, as part of a larger command."""
+    want_own(chain.state, items, chain.agent)
     claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
     if not claims:
         return []
@@ -182,15 +184,16 @@ def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str)
     earlier = _earlier(chain.state, view, work, [c for c in written if c["path"] not in changed])
     for path, (base, files) in earlier.items():
         bases[path], changed[path], carries[path] = base, files, work
+    landed = _landed(chain.state, view, changed, carries)
     released = []
     for claim in claims:
         files = changed.get(claim["path"], []) if claim["space"] == "path" else []
-        landed = _landed(chain.state, view, claim, files, carries.get(claim["path"], ""))
         released.append(
             {
                 "space": claim["space"], "path": claim["path"], "token": claim["token"],
                 "commit": carries[claim["path"]] if files else "",
-                "base": bases[claim["path"]] if files else claim["base"], "files": files, "landed": landed,
+                "base": bases[claim["path"]] if files else claim["base"], "files": files,
+                "landed": landed[claim["path"]] if files else [],
             }
         )  # fmt: skip
     chain.add("release", {"released": released})
@@ -218,6 +221,7 @@ def _earlier(
         return {}
     found = view.fact("unlanded", work, *(claim["path"] for claim in claims))
     assert isinstance(found, dict)
+    state.want(("leaves", lineage_dir(state, row[0])) for _, files in found.values() for row in files)
     earlier = {}
     for path, (base, files) in found.items():
         new = [row for row in files if not _is_recorded(state, row)]
@@ -232,18 +236,28 @@ def _is_recorded(state: "State", row: list[str]) -> bool:
     return any((record["mode"], record["blob"]) == (mode, blob) for record in records)
 
 
-def _landed(state: "State", view: "View", claim: "Record", files: "list[list[str]]", work: str) -> "list[list[object]]":
-    """Earlier lineage of these files that the sync branch, and this work, contain by now: no longer needed."""
-    if not files:
-        return []
-    touched = {key_of(state, Item("path", path)) for path, _, _ in files}
-    below = sorted(state.below(lineage_dir(state, claim["path"])).items())
-    earlier = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
-    if not earlier:
-        return []
-    landed = view.fact("landed", work, *sorted({record["commit"] for record in earlier}))
-    assert isinstance(landed, list)
-    return [[record["path"], record["seq"]] for record in earlier if record["commit"] in landed]
+def _landed(
+    state: "State", view: "View", changed: "dict[str, list[list[str]]]", carries: "dict[str, str]"
+) -> "dict[str, list[list[object]]]":
+    """By claimed path, earlier lineage of its changed files that the sync branch, and the work that carries them, contain
+    by now: no longer needed. git is asked once for each such work, however many paths it carries."""
+    state.want(("below", lineage_dir(state, path)) for path in changed)
+    earlier: dict[str, list[Record]] = {}
+    commits: dict[str, set[str]] = {}
+    for path, files in changed.items():
+        touched = {key_of(state, Item("path", file)) for file, _, _ in files}
+        below = sorted(state.below(lineage_dir(state, path)).items())
+        earlier[path] = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
+        commits.setdefault(carries[path], set()).update(record["commit"] for record in earlier[path])
+    landed: set[tuple[str, str]] = set()
+    for work, some in commits.items():
+        found = view.fact("landed", work, *sorted(some)) if some else []
+        assert isinstance(found, list)
+        landed.update((work, commit) for commit in found)
+    return {
+        path: [[record["path"], record["seq"]] for record in records if (carries[path], record["commit"]) in landed]
+        for path, records in earlier.items()
+    }
 
 
 def lineage_dir(state: "State", path: str) -> str:
@@ -298,8 +312,8 @@ def apply(state: "State", event: "Event") -> "Changes":
 def _forget_kept(state: "State", event: "Event", changes: "Changes") -> None:
     record = agent_record(state, event.agent)
     if record is not None and record["kept"]:
-        gone = [[e["space"], e["path"]] for e in event.body["released"]]
-        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if k not in gone]}
+        gone = {(e["space"], e["path"]) for e in event.body["released"]}
+        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if tuple(k) not in gone]}
 
 
 def refs(state: "State", event: "Event") -> "dict[str, bool]":
