@@ -119,7 +119,7 @@ def _classes(ctx: "Context", snapshot: "Snapshot", paths: "list[str]") -> "dict[
         raise CouldNotJudge(f"git cannot list the files of {commit[:12]}: {complaint}")
     names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
     covering = _Covering(snapshot, paths)
-    asked = {path: [path, f"{prefixes[path]}a-new-file", *below] for path, below in covering.files(names).items()}
+    asked = {path: [path, f"{prefixes[path]}a-new-file", *covering.files(path, names)] for path in paths}
     source = Source(ctx, commit, case=folds_case(snapshot.state))
     found = source.attributes({name: None for names in asked.values() for name in names})
     return {path: {name: found[name] for name in names} for path, names in asked.items()}
@@ -193,19 +193,22 @@ class _Covering:
     def __init__(self, snapshot: "Snapshot", paths: "list[str]") -> None:
         self._case = format_record(snapshot.state)["case"] == "fold"
         self._keys = {path: fold(path, case=self._case) for path in paths}
+        self._names: Iterable[str] = ()
+        self._below: dict[str, list[str]] = {key: [] for key in self._keys.values()}
         # git narrows the search only where there is one spelling.
         exact = not self._case and all(path.isascii() for path in paths)
         self.pathspecs = [_literal(path) for path in paths] if exact else [":/"]
 
-    def files(self, names: "Iterable[str]") -> "dict[str, list[str]]":
-        """Those of the files that each path covers. Each file is looked up by what lies above it: the paths may be many."""
-        found: dict[str, list[str]] = {key: [] for key in self._keys.values()}
-        for name in names:
-            key = fold(name, case=self._case)
-            for above in (*ancestors(key), key):
-                if above in found:
-                    found[above].append(name)
-        return {path: found[key] for path, key in self._keys.items()}
+    def files(self, path: str, names: "Iterable[str]") -> list[str]:
+        """Those of the files that the path covers. Paths and files may be many: all are sorted out when first asked for."""
+        if names is not self._names:
+            self._names, self._below = names, {key: [] for key in self._keys.values()}
+            for name in names:
+                key = fold(name, case=self._case)
+                for above in (*ancestors(key), key):
+                    if above in self._below:
+                        self._below[above].append(name)
+        return self._below[self._keys[path]]
 
 
 def _start_status(ctx: "Context", tree: str, pathspecs: "list[str]") -> Child:
@@ -254,8 +257,7 @@ def _dirty(ctx: "Context", snapshot: "Snapshot", tree: str, paths: "list[str]") 
         raise StoreError(f"git status failed: {child.complaint()}")
     child.close()
     changed = [entry[3:] for entry in out.decode("utf-8", "surrogateescape").split("\0") if entry]
-    below = covering.files(changed)
-    return [path for path in paths if below[path]]
+    return [path for path in paths if covering.files(path, changed)]
 
 
 def _changed(
@@ -279,7 +281,7 @@ def _changed(
             hints=("git fetch, if history is missing here",),
         )
     files = {row[0]: row for row in _parse_raw(out)}
-    return {path: [files[name] for name in names] for path, names in covering.files(files).items()}
+    return {path: [files[name] for name in covering.files(path, files)] for path in paths}
 
 
 def _unlanded(
