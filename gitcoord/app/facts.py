@@ -6,7 +6,7 @@ from gitcoord.core.durations import parse_duration
 from gitcoord.core.sessions import Seen
 from gitcoord.core.state import Policy
 from gitcoord.errors import CouldNotJudge, StoreError, UsageError
-from gitcoord.names import CONFIG, ROOT, check_agent, covers, fold, printable
+from gitcoord.names import CONFIG, ROOT, ancestors, check_agent, fold, printable
 from gitcoord.store.files import list_files, read_file, write_file
 from gitcoord.store.process import Child, run, runs_still
 
@@ -25,7 +25,8 @@ _FEW = 64  # paths that are named to git one by one
 def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[str, ...]") -> None:
     kind, *rest = what
     if kind == "seen":
-        view.seen[rest[0]] = _seen(ctx, view, rest[0])
+        for agent in rest:
+            view.seen[agent] = _seen(ctx, view, agent)
     elif kind == "resources":
         view.resources = declared_resources(ctx, snapshot)
     elif kind == "approvers":
@@ -188,12 +189,22 @@ class Covering:
     def __init__(self, snapshot: "Snapshot", paths: "list[str]") -> None:
         self._case = format_record(snapshot.state)["case"] == "fold"
         self._keys = {path: fold(path, case=self._case) for path in paths}
+        self._names: Iterable[str] = ()
+        self._below: dict[str, list[str]] = {key: [] for key in self._keys.values()}
         # git narrows the search only where there is one spelling.
         exact = not self._case and all(path.isascii() for path in paths)
         self.pathspecs = [_literal(path) for path in paths] if exact else [":/"]
 
     def files(self, path: str, names: "Iterable[str]") -> list[str]:
-        return [name for name in names if covers(self._keys[path], fold(name, case=self._case))]
+        """Those of the files that the path covers. Paths and files may be many: all are sorted out when first asked for."""
+        if names is not self._names:
+            self._names, self._below = names, {key: [] for key in self._keys.values()}
+            for name in names:
+                key = fold(name, case=self._case)
+                for above in (*ancestors(key), key):
+                    if above in self._below:
+                        self._below[above].append(name)
+        return self._below[self._keys[path]]
 
 
 def _start_status(ctx: "Context", tree: str, pathspecs: "list[str]") -> Child:

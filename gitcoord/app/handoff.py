@@ -3,7 +3,7 @@
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.transact import transact
 from gitcoord.app.trees import note_claims, note_tree
-from gitcoord.core.claims import Item, overlapping
+from gitcoord.core.claims import Item, overlapping, want_around
 from gitcoord.core.handoffs import (
     DECLINED,
     SECTIONS,
@@ -129,8 +129,10 @@ def show(ctx: "Context", actor: "Actor | None", id: str) -> "Row":
 
     def holders(state: "State", _: "View") -> "list[Row]":
         found = []
-        for claim in record["claims"]:
-            names = {c["agent"] for c in overlapping(state, Item(claim["space"], claim["path"]))}
+        items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
+        want_around(state, items)
+        for item, claim in zip(items, record["claims"]):
+            names = {c["agent"] for c in overlapping(state, item)}
             row = {key: claim[key] for key in ("mode", "token", "base")}
             found.append({"path": shown(claim["path"], claim["space"]), **row, "held_by": sorted(names)})
         return found

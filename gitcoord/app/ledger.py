@@ -1,12 +1,12 @@
 """Reading the ledger: where it stands, whether it may be trusted, and the parts of it that a rule asked for."""
 
-from gitcoord.core.claims import format_record
+from gitcoord.core.claims import format_record, parts_around
 from gitcoord.core.codec import Malformed, decode_file
 from gitcoord.core.events import decode_event
 from gitcoord.core.sessions import decode_beat
 from gitcoord.core.state import NotLoaded, State
 from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised, ServerBehind
-from gitcoord.names import LEDGER, TIP, Oid, ancestors, claim_dir, fold, is_oid, session_ref
+from gitcoord.names import LEDGER, TIP, Oid, fold, is_oid, session_ref
 from gitcoord.store.tree import Trees
 
 TYPE_CHECKING = False
@@ -183,10 +183,7 @@ def ahead_of(agent: str, items: "Iterable[Item]") -> "tuple[What, ...]":
     """What a rule about these items will ask for, as far as that can be known before reading."""
     whats: dict[What, None] = {("file", "halt"): None, ("file", f"agents/{agent}"): None}
     for space, name in items:
-        key = fold(name, case=False)
-        for above in ancestors(key):
-            whats["leaves", claim_dir(space, above)] = None
-        whats["below", claim_dir(space, key)] = None
+        whats.update(dict.fromkeys(parts_around(space, fold(name, case=False))))
     return tuple(whats)
 
 
@@ -246,8 +243,8 @@ def settle(ctx: "Context", snapshot: Snapshot, view: "View", rule: "Callable[[St
 
 def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> None:
     """Read parts into the state or the view: all trees on the way together, then all files together."""
-    several = [("file", key) for what in whats if what[0] == "files" for key in what[1:]]
-    whats = (*(what for what in whats if what[0] != "files"), *several)
+    several = [part for what in whats if what[0] == "parts" for part in zip(what[1::2], what[2::2])]
+    whats = (*(what for what in whats if what[0] != "parts"), *several)
     entries = snapshot.trees.walk(snapshot.commit.tree, [what[1] for what in whats if what[0] in _IN_TREE])
     snapshot.trees.load([e.oid for e in entries.values() if e is not None and e.is_tree])
     wanted: dict[What, dict[str, Oid]] = {}

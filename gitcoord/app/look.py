@@ -13,6 +13,7 @@ from gitcoord.core.sessions import (
     lost_rows,
     next_beat,
     silence,
+    want_signs,
 )
 from gitcoord.errors import CouldNotJudge, NotInitialised
 from gitcoord.names import ROOT, shown
@@ -38,7 +39,9 @@ def listing(ctx: "Context", actor: "Actor | None", *, mine: bool = False, silent
     view = ctx.view()
 
     def rule(state: "State", view: "View") -> "list[dict[str, object]]":
-        return [_shown(state, view, claim) for claim in all_claims(state, agent if mine else "")]
+        claims = all_claims(state, agent if mine else "")
+        want_signs(view, [claim["agent"] for claim in claims])
+        return [_shown(state, view, claim) for claim in claims]
 
     rows = settle(ctx, snapshot, view, rule)
     live = [row for row in rows if not row["silent"]]
@@ -175,7 +178,9 @@ def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str
     """Every agent known here, its session and whether it is heard of."""
 
     def rule(state: "State", view: "View") -> "list[dict[str, object]]":
-        return [_agent(state, view, record["agent"]) for record in agent_records(state)]
+        names = [record["agent"] for record in agent_records(state)]
+        want_signs(view, names)
+        return [_agent(state, view, name) for name in names]
 
     return settle(ctx, snapshot, view, rule)
 

@@ -31,7 +31,7 @@ def why(ctx: "Context", actor: "Actor | None", item: "Item", limit: int) -> "dic
     about = About(item, case=folds_case(snapshot.state))
     deploys = Deploys(ctx)
     story: list[dict[str, object]] = []
-    for commit in commits(ctx, ctx.store, oldest_first=True, start=snapshot.head):
+    for commit in commits(ctx, ctx.store, oldest_first=True, start=snapshot.head, marks=about.marks()):
         try:
             event = commit.event
         except Malformed:

@@ -12,6 +12,7 @@ from gitcoord.core.claims import (
     in_the_way,
     item_of,
     own_claim,
+    want_around,
 )
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.nonces import remembered
@@ -86,6 +87,7 @@ def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
     admitted = admit(state, command.actor, view)
     if isinstance(admitted, Refusal):
         return admitted
+    want_around(state, command.items)
     early = (_repeat(state, command, view) if command.keep else None) or _access(command, view)
     early = early or _out_of_role(state, command, view)
     if early is not None:
@@ -96,7 +98,8 @@ def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
         return _held(state, command, list(binding.values()))
     silent = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.silent}
     if command.only:
-        silent = {key: row for key, row in silent.items() if key in command.only}
+        only = set(command.only)
+        silent = {key: row for key, row in silent.items() if key in only}
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     return _grant(chain, command, view, list(silent.values()), admitted)
 

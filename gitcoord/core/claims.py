@@ -8,9 +8,11 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Silence
-    from gitcoord.core.state import State, View
+    from gitcoord.core.state import Part, State, View
 
 READ, INTENT, WRITE = "read", "intent", "write"
 MODES = (READ, INTENT, WRITE)
@@ -89,13 +91,26 @@ def own_claim(state: "State", item: Item, agent: str) -> "Record | None":
     return None if record is None else check_claim(record, key)
 
 
+def want_own(state: "State", items: "Iterable[Item]", agent: str) -> None:
+    """The agent's claims on all of these will be asked for: they are read together."""
+    state.want(("file", file_of(state, item, agent)) for item in items)
+
+
+def parts_around(space: str, key: str) -> "list[Part]":
+    """The parts of the state in which claims on this item, above it and below it are."""
+    return [*(("leaves", claim_dir(space, above)) for above in ancestors(key)), ("below", claim_dir(space, key))]
+
+
+def want_around(state: "State", items: "Iterable[Item]") -> None:
+    """The claims around all of these will be asked for: they are read together."""
+    state.want(part for item in items for part in parts_around(item.space, key_of(state, item)))
+
+
 def overlapping(state: "State", item: Item) -> "list[Record]":
     """Every claim on the item, on something above it or below it, in a fixed order."""
-    key = key_of(state, item)
     found: dict[str, Record] = {}
-    for above in ancestors(key):
-        found.update(state.leaves(claim_dir(item.space, above)))
-    found.update(state.below(claim_dir(item.space, key)))
+    for kind, directory in parts_around(item.space, key_of(state, item)):
+        found.update(state.leaves(directory) if kind == "leaves" else state.below(directory))
     return [check_claim(found[file], file) for file in sorted(found)]
 
 

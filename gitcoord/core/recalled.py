@@ -1,7 +1,7 @@
 """Which commands could stand behind a grant that is in the ledger: what a server asks, to make its events again."""
 
 from gitcoord.core.asking import Take, decide
-from gitcoord.core.claims import WRITE, Item, own_claim
+from gitcoord.core.claims import WRITE, Item, own_claim, want_own
 from gitcoord.core.kinds import start
 from gitcoord.core.renewing import Renew, decide_renew
 from gitcoord.core.rules import as_started
@@ -41,6 +41,7 @@ def _said(record: "Record", key: str, default: "Any") -> "Any":
 
 def _stood(state: "State", items: tuple[Item, ...], body: "Record", agent: str) -> str:
     """The commit on which the claimant stood, told by an item that did not keep the base of an earlier claim."""
+    want_own(state, items, agent)
     for item, base in zip(items, body["bases"]):
         own = own_claim(state, item, agent)
         if own is None or own["mode"] != WRITE or body["mode"] != WRITE:

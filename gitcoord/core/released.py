@@ -41,30 +41,36 @@ def changed(state: "State", view: "View", work: str, claims: "list[Record]") -> 
     for start, paths in starts.items():
         differing = view.fact("changed", start, work, *paths) if start != work else {}
         assert isinstance(differing, dict)
-        for path, files in differing.items():
-            own = _without_others(state, view, start, work, path, files) if files else []
-            if own:
-                found[path] = (start, own)
+        own = _without_others(state, view, start, work, {path: files for path, files in differing.items() if files})
+        found.update({path: (start, files) for path, files in own.items() if files})
     return found
 
 
-def _without_others(state: "State", view: "View", start: str, work: str, path: str, files: "Rows") -> "Rows":
+def _without_others(
+    state: "State", view: "View", start: str, work: str, differing: "dict[str, Rows]"
+) -> "dict[str, Rows]":
     """The files, but for those in which `work` has exactly the last released work, brought in since `start`: no change."""
+    state.want(("below", lineage_dir(state, path)) for path in differing)
     records: dict[str, list[Record]] = {}
-    for record in state.below(lineage_dir(state, path)).values():
-        records.setdefault(key_of(state, Item("path", record["path"])), []).append(record)
-    by_row = [(row, records.get(key_of(state, Item("path", row[0])), [])) for row in files]
-    asked = sorted({r["commit"] for row, known in by_row if any(_is_same(r, row) for r in known) for r in known})
+    for path in differing:
+        for record in state.below(lineage_dir(state, path)).values():
+            records.setdefault(key_of(state, Item("path", record["path"])), []).append(record)
+    known = {
+        row[0]: records.get(key_of(state, Item("path", row[0])), []) for rows in differing.values() for row in rows
+    }
+    rows = [row for files in differing.values() for row in files]
+    asked = sorted({r["commit"] for row in rows if any(_is_same(r, row) for r in known[row[0]]) for r in known[row[0]]})
     if not asked:
-        return files
+        return differing
     there, before = view.fact("within", work, *asked), view.fact("within", start, *asked) if start else []
     assert isinstance(there, list) and isinstance(before, list)
-    own = []
-    for row, known in by_row:
-        last = max((r for r in known if r["commit"] in there), key=lambda record: int(record["seq"]), default=None)
-        if last is None or last["commit"] in before or not _is_same(last, row):
-            own.append(row)
-    return own
+
+    def is_own(row: list[str]) -> bool:
+        inside = (record for record in known[row[0]] if record["commit"] in there)
+        last = max(inside, key=lambda record: int(record["seq"]), default=None)
+        return last is None or last["commit"] in before or not _is_same(last, row)
+
+    return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
 
 
 def earlier(state: "State", view: "View", work: str, claims: "list[Record]") -> "dict[str, tuple[str, Rows]]":
@@ -73,6 +79,7 @@ def earlier(state: "State", view: "View", work: str, claims: "list[Record]") -> 
         return {}
     unlanded = view.fact("unlanded", work, *(claim["path"] for claim in claims))
     assert isinstance(unlanded, dict)
+    state.want(("leaves", lineage_dir(state, row[0])) for _, files in unlanded.values() for row in files)
     found = {}
     for path, (base, files) in unlanded.items():
         new = [row for row in files if not is_recorded(state, row)]
@@ -90,15 +97,25 @@ def _is_same(record: "Record", row: list[str]) -> bool:
     return [record["mode"], record["blob"]] == row[1:]
 
 
-def landed(state: "State", view: "View", claim: "Record", files: "Rows", work: str) -> "list[list[object]]":
-    """Earlier lineage of these files that the sync branch, and this work, contain by now: no longer needed."""
-    if not files:
-        return []
-    touched = {key_of(state, Item("path", path)) for path, _, _ in files}
-    below = sorted(state.below(lineage_dir(state, claim["path"])).items())
-    before = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
-    if not before:
-        return []
-    found = view.fact("landed", work, *sorted({record["commit"] for record in before}))
-    assert isinstance(found, list)
-    return [[record["path"], record["seq"]] for record in before if record["commit"] in found]
+def landed(
+    state: "State", view: "View", found: "dict[str, tuple[str, Rows]]", carries: "dict[str, str]"
+) -> "dict[str, list[list[object]]]":
+    """By claimed path, earlier lineage of its changed files that the sync branch, and the work that carries them, contain by
+    now: no longer needed. git is asked once for each such work, however many paths it carries."""
+    state.want(("below", lineage_dir(state, path)) for path in found)
+    before: dict[str, list[Record]] = {}
+    commits: dict[str, set[str]] = {}
+    for path, (_, files) in found.items():
+        touched = {key_of(state, Item("path", file)) for file, _, _ in files}
+        below = sorted(state.below(lineage_dir(state, path)).items())
+        before[path] = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
+        commits.setdefault(carries[path], set()).update(record["commit"] for record in before[path])
+    gone: set[tuple[str, str]] = set()
+    for work, some in commits.items():
+        contained = view.fact("landed", work, *sorted(some)) if some else []
+        assert isinstance(contained, list)
+        gone.update((work, commit) for commit in contained)
+    return {
+        path: [[record["path"], record["seq"]] for record in records if (carries[path], record["commit"]) in gone]
+        for path, records in before.items()
+    }

@@ -54,11 +54,9 @@ class Hindsight(View):
         self._kept = {path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]}
         self._entries = {entry["path"]: entry for entry in released if entry["space"] == "path"}
         self._commits = list(dict.fromkeys(entry["commit"] for entry in released if entry["commit"]))
-        self._landed = set()
-        for path, seq in (pair for entry in released for pair in entry["landed"]):
-            record = state.get(lineage_file(state, path, seq))
-            if record is not None:
-                self._landed.add(record["commit"])
+        landed = [lineage_file(state, path, seq) for entry in released for path, seq in entry["landed"]]
+        state.want(("file", file) for file in landed)
+        self._landed = {record["commit"] for file in landed if (record := state.get(file)) is not None}
         record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
         self._gone = record["instance"] if record is not None else ""
 
@@ -128,13 +126,14 @@ class Hindsight(View):
 
     def _unlanded(self, work: str, paths: "list[str]") -> "dict[str, tuple[str, list[list[str]]]]":
         """Work from before its claim, where the event names some: what git says changed since the commit that it names."""
-        found = {}
+        starts: dict[str, list[str]] = {}
         for path in paths:
-            since = self._since("", work, path)
-            changed = self._changed("changed", since, work, path)[path] if since not in ("", work) else []
-            if changed:
-                found[path] = (since, changed)
-        return found
+            starts.setdefault(self._since("", work, path), []).append(path)
+        found = {}
+        for since, some in starts.items():
+            changed = self._changed("changed", since, work, *some) if since not in ("", work) else {}
+            found.update({path: (since, files) for path, files in changed.items() if files})
+        return {path: found[path] for path in paths if path in found}
 
 
 def chains(events: "list[Event]") -> "list[list[Event]] | Refusal":

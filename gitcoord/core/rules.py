@@ -1,6 +1,6 @@
 """Rules that every command shares: halt, sessions, what an event must find open."""
 
-from gitcoord.core.claims import Item, all_claims, own_claim
+from gitcoord.core.claims import Item, all_claims, own_claim, want_around
 from gitcoord.core.codec import check
 from gitcoord.core.events import Chain, Illegal
 from gitcoord.core.sessions import OPEN, Actor, Admission, agent_record
@@ -54,6 +54,7 @@ def open_session(chain: Chain, actor: Actor, view: "View", admitted: Admission) 
 
 def _resume(chain: Chain, view: "View", agent: str, session: int, kept: "list[list[str]]") -> None:
     """Claims that the last session left because of uncommitted work go on, each as a grant of the new session."""
+    want_around(chain.state, [Item(*pair) for pair in kept])
     for pair in kept:
         claim = own_claim(chain.state, Item(*pair), agent)
         if claim is None:

@@ -161,6 +161,12 @@ def silence(state: "State", view: "View", agent: str, session: int, ttl: int) ->
     return Silence(left < 0, "watched", max(0, left // 1000))
 
 
+def want_signs(view: "View", agents: "list[str]") -> None:
+    """Whether all of these are silent will be asked: what is known of them is read together."""
+    view.want_beats(agents)
+    view.want_seen([agent for agent in agents if (beat := view.beat(agent)) is None or beat.boot != view.boot])
+
+
 def alive(state: "State", view: "View", record: "Record") -> bool:
     """Is this open session still heard of?"""
     return not silence(state, view, record["agent"], record["session"], SESSION_TTL).silent

@@ -10,7 +10,7 @@ from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
     from gitcoord.core.codec import Record
     from gitcoord.core.sessions import Beat, Seen
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 # What an event does to the tree: file -> new record or None for "gone"; a key that ends in '/' is a whole directory.
 # A file whose name ends in '.md' is text: its record has the one key "text".
 Changes = dict[str, "Record | None"]
+Part = tuple[str, str]
 
 
 class NotLoaded(Exception):
-    """`what` is ("file", key), ("files", key...), ("leaves", dir), ("below", dir), ("names", dir), or a View's own."""
+    """`what` is ("file", key), ("leaves", dir), ("below", dir), ("names", dir), several of these as ("parts", kind, path,
+    kind, path, ...), or a View's own."""
 
     def __init__(self, *what: str) -> None:
         super().__init__(*what)
@@ -54,8 +56,11 @@ class State:
 
     def load_file(self, key: str, record: "Record | None") -> None:
         self.files[key] = record
-        if record is None:
-            return
+        if record is not None:
+            self._enter(key)
+
+    def _enter(self, key: str) -> None:
+        """Let its directories know it."""
         while key:
             key, _, name = key.rpartition("/")
             siblings = self._children.get(key)
@@ -91,26 +96,29 @@ class State:
             return None
         raise NotLoaded("file", key)
 
-    def want(self, keys: "list[str]") -> None:
-        """All of these files will be asked for: they are read together."""
-        missing = [key for key in keys if not self._is_read(key)]
-        if missing:
-            raise NotLoaded("files", *missing)
+    def want(self, parts: "Iterable[Part]") -> None:
+        """All of these parts, ("file" or "leaves" or "below", path), will be asked for: they are read together.
 
-    def _is_read(self, key: str) -> bool:
-        if key in self.files:
+        A rule that is about many paths says so first; else it is started again for each of them.
+        """
+        missing = [part for part in dict.fromkeys(parts) if not self._is_read(*part)]
+        if missing:
+            raise NotLoaded("parts", *(word for part in missing for word in part))
+
+    def _is_read(self, kind: str, path: str) -> bool:
+        if kind == "file" and path in self.files:
             return True
+        inside = path if kind == "file" else path + "/"
         if self._base is not None:
-            return key.startswith(self._removed) or self._base._is_read(key)
-        return self.complete or self._is_known(key)
+            return inside.startswith(self._removed) or self._base._is_read(kind, path)
+        return self.complete or self._is_known(inside) or (kind == "leaves" and path + "/@" in self._known)
 
     def leaves(self, directory: str) -> "dict[str, Record]":
         """The `@...` files that lie directly in this directory."""
         if self._base is not None:
             found = {} if f"{directory}/".startswith(self._removed) else self._base.leaves(directory)
-            return self._over(
-                found, lambda key: key.startswith(directory + "/@") and key.count("/") == directory.count("/") + 1
-            )
+            names = self._index().get(directory, ())
+            return self._over(found, [f"{directory}/{name}" for name in names if name[0] == "@"])
         if not (self.complete or directory + "/@" in self._known or self._is_known(directory + "/")):
             raise NotLoaded("leaves", directory)
         keys = [f"{directory}/{name}" for name in self._children.get(directory, ()) if name[0] == "@"]
@@ -120,20 +128,24 @@ class State:
         """All files below this directory."""
         if self._base is not None:
             found = {} if f"{directory}/".startswith(self._removed) else self._base.below(directory)
-            return self._over(found, lambda key: key.startswith(directory + "/"))
+            return self._over(found, self._inside(directory))
         if not (self.complete or self._is_known(directory + "/")):
             raise NotLoaded("below", directory)
-        found, todo = {}, [directory]
-        while todo:
-            here = todo.pop()
-            for name in self._children.get(here, ()):
-                key = f"{here}/{name}"
-                record = self.files.get(key)
-                if record is not None:
-                    found[key] = record
-                else:
-                    todo.append(key)
-        return found
+        return {key: record for key in self._inside(directory) if (record := self.files.get(key)) is not None}
+
+    def _inside(self, directory: str) -> "list[str]":
+        """What lies below this directory, as far as this very state has it: files, and directories on the way."""
+        children, found = self._index(), [directory]
+        for here in found:
+            found += [f"{here}/{name}" for name in children.get(here, ())]
+        return found[1:]
+
+    def _index(self) -> "dict[str, set[str]]":
+        """The names in each directory; for a patch made when it is first asked for, with what it takes away."""
+        if self._base is not None and not self._children:
+            for key in self.files:
+                self._enter(key)
+        return self._children
 
     def names(self, directory: str) -> list[str]:
         """The names of what lies directly in this directory."""
@@ -151,32 +163,42 @@ class State:
             raise NotLoaded("names", directory)
         return sorted(self._children.get(directory, ()))
 
-    def _over(self, found: "dict[str, Record]", belongs: "Callable[[str], bool]") -> "dict[str, Record]":
-        """What the state below says, with this one's changes on top."""
-        found = {key: record for key, record in found.items() if not key.startswith(self._removed)}
-        for key, record in self.files.items():
-            if belongs(key):
-                if record is None:
-                    found.pop(key, None)
-                else:
-                    found[key] = record
+    def _over(self, found: "dict[str, Record]", keys: "list[str]") -> "dict[str, Record]":
+        """What the state below says, with those of this one's changes on top that are among these."""
+        if self._removed:
+            found = {key: record for key, record in found.items() if not key.startswith(self._removed)}
+        for key in keys:
+            record = self.files.get(key)
+            if record is not None:
+                found[key] = record
+            elif key in self.files:
+                found.pop(key, None)
         return found
 
     def _is_known(self, key: str) -> bool:
-        return any(key.startswith(directory) for directory in self._known if directory[-1] == "/")
+        end = key.find("/")
+        while end >= 0:
+            if key[: end + 1] in self._known:
+                return True
+            end = key.find("/", end + 1)
+        return False
 
     def patched(self, changes: "Changes") -> "State":
         """The state after these changes, on top of this one, which stays as it is.
 
-        On top of one that was itself patched, both patches become one: a chain of a thousand events is no deeper than one.
+        A patch on a smaller one, or one that is not much larger, becomes one with it. So of a chain of a thousand events
+        a dozen patches lie on each other, and each change was copied a dozen times at most.
         """
         new = State(seq=self.seq, complete=self.complete)
-        gone = tuple(key for key in changes if key.endswith("/"))
-        mine = self.files if self._base is not None else {}
-        new._base = self if self._base is None else self._base
-        new._removed = (*self._removed, *gone)
-        new.files = {key: record for key, record in mine.items() if not key.startswith(gone)} if gone else dict(mine)
-        new.files.update((key, record) for key, record in changes.items() if not key.endswith("/"))
+        new._removed = tuple(key for key in changes if key.endswith("/"))
+        new.files = {key: record for key, record in changes.items() if not key.endswith("/")}
+        under = self
+        while under._base is not None and len(under.files) <= 2 * len(new.files):
+            kept = {key: record for key, record in under.files.items() if not key.startswith(new._removed)}
+            new.files = {**kept, **new.files}
+            new._removed = (*under._removed, *new._removed)
+            under = under._base
+        new._base = under
         return new
 
     # --- for replay
@@ -245,6 +267,11 @@ class View:
         if agent not in self.seen:
             raise NotLoaded("seen", agent)
         return self.seen[agent]
+
+    def want_seen(self, agents: "list[str]") -> None:
+        missing = [agent for agent in dict.fromkeys(agents) if agent not in self.seen]
+        if missing:
+            raise NotLoaded("seen", *missing)
 
     def resource(self, name: str) -> Policy:
         if self.resources is None:

@@ -1,8 +1,9 @@
 """What an event says about one path, in words. Kinds that have none of their own here are told by their subject."""
 
+from gitcoord.core.codec import dumps
 from gitcoord.core.durations import format_duration
 from gitcoord.core.kinds import kind_module
-from gitcoord.names import PATH, RESOURCE, covers, fold, printable, shown
+from gitcoord.names import PATH, RESOURCE, ROOT, ancestors, covers, fold, printable, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event
 
 _MOST = 3
+_DEEP = 100  # directories above a path that are still named one by one
 _LONGEST = 120
 
 
@@ -24,6 +26,20 @@ class About:
         self._case = case
         self._key = fold(item.name, case=case)
         self.handoffs: set[str] = set()  # of it, as far as they were told
+
+    def marks(self) -> "list[str]":
+        """Texts of which the message of every event that tells of it has at least one, in whatever case; empty: any may.
+
+        Whoever gives a handoff back, or deploys, need not name the path. A name that is not ASCII can be written in more than
+        one way, but is always escaped: all messages with such an escape are taken.
+        """
+        if self._key == ROOT or self._key.count("/") > _DEEP:
+            return []
+        above = [key for key in ancestors(self._key) if key.isascii()]
+        found = ["Kind: close", "Kind: deploy", "\\u", *map(dumps, above)]
+        if self._key.isascii():
+            found += [dumps(self._key), dumps(self._key + "/")[:-1]]
+        return found + [f'"@{mark[1:]}' for mark in found if mark[0] == '"' and self._space == RESOURCE]
 
     def name(self, space: str, path: str) -> str:
         """'it', or the path above or below it that is meant; '' where something else is."""

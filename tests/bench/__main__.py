@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import crowd, gates, guard, library, oneshot, remote, report, server, size, tasks, watch
+from tests.bench import crowd, gates, guard, handing, library, oneshot, remote, report, server, size, tasks, watch
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
 
@@ -25,6 +25,7 @@ class Scale(NamedTuple):
     fleet: remote.Plan = remote.Plan()
     queue: tasks.Plan = tasks.Plan()
     idle: float = 30.0
+    handed: int = 400
     transports: tuple[str, ...] = remote.KINDS
 
 
@@ -38,6 +39,7 @@ QUICK = Scale(
     fleet=remote.Plan(2, 2, 1.0, 1, 1.0),
     queue=tasks.Plan(3, 12, 1),
     idle=0.5,
+    handed=40,
 )
 Bench = Callable[[Place, Path, Scale], list[Result]]
 
@@ -58,6 +60,8 @@ BENCHES: dict[str, Bench] = {
     "spread": lambda place, cache, scale: size.spread(place, cache, scale.rounds, scale.claims),
     "flat": lambda place, cache, scale: size.flat(place, cache, scale.rounds, scale.claims),
     "events": lambda place, cache, scale: size.events(place, cache, scale.rounds, scale.events),
+    "why": lambda place, cache, scale: size.why(place, cache, scale.rounds, scale.events),
+    "handing": lambda place, cache, scale: handing.handing(place, scale.rounds, scale.handed),
     "watch": lambda place, cache, scale: watch.follow(place, scale.rounds, scale.idle),
     "journal": lambda place, cache, scale: size.journal(place, cache, scale.rounds, scale.events),
     "start": lambda place, cache, scale: size.start(

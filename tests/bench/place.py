@@ -79,7 +79,9 @@ class Place:
         (bin / "git-claim").write_text(_SHIM.format(python=base, root=str(ROOT)))
         line = f"PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m gitcoord.adapters.cli coord"
         (bin / "git-coord").write_text(f'#!/bin/sh\n{line} "$@"\n')
-        for name in ("git-claim", "git-coord"):
+        handoff = _SHIM.replace("hot.main", "hot.handoff").format(python=base, root=str(ROOT))
+        (bin / "git-handoff").write_text(handoff)
+        for name in ("git-claim", "git-coord", "git-handoff"):
             (bin / name).chmod(0o755)
         return bin
 
@@ -90,9 +92,9 @@ class Place:
             raise Failed(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def timed(self, *argv: str) -> float:
+    def timed(self, *argv: str, env: dict[str, str] | None = None) -> float:
         """In the current directory."""
-        return run_timed(argv, self.env, self.errors)
+        return run_timed(argv, env or self.env, self.errors)
 
     def bare_python(self) -> float:
         """The floor: the very interpreter that runs `git claim`, doing nothing."""

@@ -88,6 +88,29 @@ def events(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
     return [compare("events", what, samples, "many", "few", Target(1.2), "both after git gc")]
 
 
+def why(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
+    """Of a path that was claimed once: all other events are about others."""
+    few = _repository(place, cache, f"events-{_SHORT}", lambda where: with_events(place, where, _SHORT))
+    lots = _repository(place, cache, f"events-{long}", lambda where: with_events(place, where, long))
+    path = spread_paths(500)[0]
+
+    def tell(where: Path) -> float:
+        os.chdir(where)
+        return place.timed("git", "coord", "why", path)
+
+    def walk(where: Path) -> float:
+        os.chdir(where)
+        return place.timed("git", "log", "--format=%s", "gitcoord", "--")
+
+    steps = {"few": lambda n: tell(few), "many": lambda n: tell(lots), "log": lambda n: walk(lots)}
+    samples = interleave(max(2, rounds // 4), steps)
+    what = f"git coord why with {long:,} events about others"
+    return [
+        compare("why", f"{what} / with {_SHORT}", samples, "many", "few", None, "both after git gc"),
+        compare("why-log", f"{what} / git log --format=%s of the ledger", samples, "many", "log", Target(2)),
+    ]
+
+
 def journal(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
     few = _repository(place, cache, f"journal-{_SHORT}", lambda where: with_journal(place, where, _SHORT))
     lots = _repository(place, cache, f"journal-{long}", lambda where: with_journal(place, where, long))

@@ -39,6 +39,8 @@ _ROWS = {
     "spread": {"spread": True},
     "flat": {"flat": True},
     "events": {"events": True},
+    "why": {"why": False, "why-log": True},
+    "handing": {"handing": True},
     "watch": {"watch": True, "watch-idle": True},
     "journal": {"journal": True},
     "start": {"start": True},
@@ -57,6 +59,8 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (bin / "git-coord").write_text(
         f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m gitcoord.adapters.cli coord "$@"\n'
     )
+    lines[2] = "from gitcoord.hot.handoff import entry"
+    (bin / "git-handoff").write_text("\n".join([f"#!{base} -IS", *lines, ""]))
     for file in bin.iterdir():
         file.chmod(0o755)
     return bin

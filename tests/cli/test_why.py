@@ -108,3 +108,23 @@ def test_before_init(git_repo: GitRepo) -> None:
     assert world.coord("why", "x", "--json").json["initialised"] is False
     done = world.coord("why", "x")
     assert (done.code, done.out) == (0, "") and "not set up" in done.err
+
+
+def test_a_path_is_found_however_it_is_spelled(git_repo: GitRepo) -> None:
+    """git looks for the events: not as its settings would have it, nor by the letter."""
+    world = World(Path(git_repo.workspace)).init(fold=True)
+    world.git("config", "grep.patternType", "perl")
+    world.git("config", "i18n.logOutputEncoding", "UTF-16")
+    for name in ("SRC/A.py", 'docs/a "b" [c].md', "docs/stra\u00dfe", "docs/back\\slash", "docs/tab\there"):
+        world.take(name, agent="bob")
+        assert world.claim("release", "--all", agent="bob").code == 0
+    world.take("docs")
+    world.free()
+    world.take("@gpu/one", agent="carol")
+    around = ["alice claimed docs", "alice released docs unchanged"]
+    assert story(world, "src/a.py") == ["bob claimed it", "bob released it unchanged"]
+    for name in ('docs/A "B" [c].md', "docs/STRASSE", "docs/back\\slash", "docs/tab\there"):
+        assert story(world, name) == ["bob claimed it", "bob released it unchanged", *around]
+    assert story(world, "docs/a") == around
+    assert story(world, "@gpu") == ["carol claimed @gpu/one"]
+    assert len(story(world, ".")) == 12

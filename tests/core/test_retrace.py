@@ -35,6 +35,9 @@ class Server(Hindsight):
     def want_beats(self, agents: list[str]) -> None:
         """They are all there."""
 
+    def want_seen(self, agents: list[str]) -> None:
+        """Nor is one of these missing."""
+
     def beat(self, agent: str) -> Beat | None:
         return self.seen_view.beat(agent)
 

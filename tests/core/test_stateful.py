@@ -314,7 +314,7 @@ def test_histories_with_handoffs() -> None:
 
 def test_a_handoff_in_part_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An old holder that keeps what it handed over."""
-    monkeypatch.setattr("gitcoord.core.kinds.accept.lose", lambda state, event, entry, changes: None)
+    monkeypatch.setattr("gitcoord.core.kinds.accept.lose", lambda state, event, entries: {})
     broken("old holder|which alice holds|which bob holds|which carol holds", HANDING)
 
 

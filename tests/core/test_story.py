@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitcoord.core.claims import Item
-from gitcoord.core.events import Event
+from gitcoord.core.events import Event, encode_event
 from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.deploy import Deploy
 from gitcoord.core.kinds.disown import Disown
@@ -17,16 +17,31 @@ from gitcoord.core.kinds.stop import Stop
 from gitcoord.core.kinds.takeover import Takeover
 from gitcoord.core.sessions import Actor
 from gitcoord.core.story import About, refusals, words
+from gitcoord.names import shown
+from tests.core.test_stateful import HANDING, STEPS, walk
 from tests.core.world import World, paths
 
 ALICE, BOB, PERSON = Actor("alice"), Actor("bob"), Actor("ada", person=True)
 WORK = "1" * 40
+CLAIM = {
+    "session": 1, "items": [], "mode": "write", "ttl": 1800, "expected": 0, "reason": "", "task": "", "bases": [""], "units": 1,
+    "capacity": {},
+}  # fmt: skip
+JOURNAL = {"text": "text", "paths": [], "task": ""}
 
 
 def told(world: World, name: str, *, case: bool = False) -> list[str]:
     (item,) = paths(name)
     about = About(item, case=case)
-    return [line for event in world.events() for line in (*refusals(event, about), *words(event, about))]
+    return [line for event in world.events() for line in telling(event, about)]
+
+
+def telling(event: Event, about: About) -> list[str]:
+    """What an event tells; where it tells anything, its message has one of the marks by which it is found."""
+    lines = [*refusals(event, about), *words(event, about)]
+    message, marks = encode_event(event).decode().lower(), about.marks()
+    assert not lines or not marks or any(mark.lower() in message for mark in marks), (lines, marks, message)
+    return lines
 
 
 def test_a_whole_life() -> None:
@@ -118,3 +133,40 @@ def test_kinds_that_are_told_by_their_subject(
     monkeypatch.setattr("gitcoord.core.story.kind_module", lambda kind: Later)
     event = Event("later", 9, "alice", 0, "n", 0, body)
     assert words(event, About(Item("path", "a"), case=False)) == (["later by alice\\x1b"] if found else [])
+
+
+@pytest.mark.parametrize("among", [STEPS, HANDING])
+def test_whatever_an_event_tells_it_is_found_by(among: tuple[str, ...]) -> None:
+    """`git` looks for marks in messages, and only what it finds is decoded: nothing may be missed."""
+    told = 0
+    for seed in range(3):
+        events = walk(seed, 200, among).events()
+        named = {tuple(pair) for event in events for pair in event.body.get("items", ())}
+        for item in (Item(*pair) for pair in named):
+            about = About(item, case=False)
+            told += sum(len(telling(event, about)) for event in events)
+    assert told > 100
+
+
+NAMES = (
+    "src/App.py", "SRC/app.PY", "src", "SRC", "src/app.py/below", "K", "\u212a", "stra\u00dfe", "STRASSE", "a\u0308/x", "\u00e4/x",
+    'qu"ote', "back\\slash", "tab\t", "caf\udce9", "@home", "src/a.py",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [False, True])
+@pytest.mark.parametrize("asked", NAMES)
+def test_it_is_found_however_it_is_spelled(asked: str, case: bool) -> None:
+    for space in ("path", "resource"):
+        about = About(Item(space, asked), case=case)
+        for name in NAMES:
+            body = {**CLAIM, "items": [[space, name]]}
+            telling(Event("claim", 2, "bob", 0, "n", 0, body), about)
+            refused = ({"path": shown(name, space), "holder": "carol", "count": 1},)
+            telling(Event("journal", 2, "bob", 0, "n", 0, JOURNAL, None, refused), about)
+        assert telling(Event("claim", 2, "bob", 0, "n", 0, {**CLAIM, "items": [[space, asked]]}), about)
+
+
+def test_what_is_about_everything_has_no_mark() -> None:
+    assert About(Item("path", "."), case=False).marks() == []
+    assert About(Item("path", "/".join("a" * 500)), case=False).marks() == []

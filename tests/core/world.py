@@ -39,6 +39,9 @@ class SeenView(View):
     def want_beats(self, agents: list[str]) -> None:
         """They are all there."""
 
+    def want_seen(self, agents: list[str]) -> None:
+        """Nor is one of these missing."""
+
     def first_seen(self, agent: str) -> Seen | None:
         beat = self.beat(agent)
         oid = beat.oid if beat is not None else ""

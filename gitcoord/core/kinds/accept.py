@@ -17,6 +17,7 @@ from gitcoord.core.claims import (
     in_the_way,
     overlapping,
     own_claim,
+    want_around,
 )
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -88,6 +89,7 @@ def _accept(
     from gitcoord.core.asking import access_to
 
     actor, session = command.actor, admitted.session
+    want_around(state, [Item(claim["space"], claim["path"]) for claim in record["claims"]])
     losing = _losing(state, record)
     free = _without(state, losing)
     ttl = _silence(state, view, command, record)
@@ -102,7 +104,8 @@ def _accept(
     binding = _by_claim(ways, "binding")
     if binding:
         return _held(record, list(binding.values()))
-    silent = {key: row for key, row in _by_claim(ways, "silent").items() if not command.only or key in command.only}
+    only = set(command.only)
+    silent = {key: row for key, row in _by_claim(ways, "silent").items() if not only or key in only}
     chain = Chain(state, actor.agent, view.wall, command.nonce, command.refused)
     beats = _end_silent(chain, command, view, list(silent.values()))
     open_session(chain, actor, view, admitted)
@@ -242,9 +245,7 @@ def apply(state: "State", event: "Event") -> "Changes":
     body = event.body
     require_open(state, event.agent, body["session"])
     record = _sound(state, event)
-    changes: Changes = {}
-    for entry in body["claims"]:
-        lose(state, event, entry, changes)
+    changes = lose(state, event, body["claims"])
     free = state.patched(changes)
     for pair, grant in zip(body["items"], body["grants"]):
         item = Item(*pair)

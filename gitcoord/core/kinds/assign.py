@@ -117,7 +117,7 @@ _FIRST = 8  # so many are tried one by one; then whole parts of the queue are re
 def _read_on(chain: Chain, view: "View", queue: list[str], index: int) -> None:
     """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
     if index >= _FIRST and not index & (index - 1):
-        chain.state.want([task_file(id) for id in queue[index : 2 * index]])
+        chain.state.want(("file", task_file(id)) for id in queue[index : 2 * index])
         view.want_beats([claim["agent"] for claim in all_claims(chain.state)])
 
 

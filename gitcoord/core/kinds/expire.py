@@ -3,7 +3,7 @@
 from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halted
-from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
+from gitcoord.core.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence, want_signs
 from gitcoord.errors import Refusal
 from gitcoord.names import shown
 from gitcoord.record import NamedTuple
@@ -41,7 +41,9 @@ def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal"
         return refusal
     others = [c for c in all_claims(state) if c["agent"] != command.actor.agent]  # whoever sweeps is not silent
     if command.only:
-        others = [c for c in others if (c["space"], c["path"], c["agent"]) in command.only]
+        only = set(command.only)
+        others = [c for c in others if (c["space"], c["path"], c["agent"]) in only]
+    want_signs(view, [c["agent"] for c in others])
     judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in others]
     silent = [(c, s) for c, s in judged if s.silent]
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
@@ -103,34 +105,33 @@ def subject(event: "Event") -> str:
 
 
 def apply(state: "State", event: "Event") -> "Changes":
-    changes: Changes = {}
+    changes = lose(state, event, event.body["claims"])
     for entry in event.body["claims"]:
-        lose(state, event, entry, changes)
         if not sound_evidence(entry):
             raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
     return changes
 
 
-def lose(state: "State", event: "Event", entry: "Record", changes: "Changes") -> None:
-    """One claim ends without its holder's doing; the holder will be told."""
-    item, holder = Item(entry["space"], entry["path"]), entry["agent"]
-    claim = own_claim(state, item, holder)
-    if claim is None or claim["token"] != entry["token"]:
-        raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
-    changes[file_of(state, item, holder)] = None
-    file = agent_file(holder)
-    record = changes.get(file) or agent_record(state, holder)
-    if record is not None:
-        lost = {
-            "space": item.space,
-            "path": item.name,
-            "token": entry["token"],
-            "by": event.agent,
-            "seq": event.seq,
-            "cause": event.kind,
-        }
-        kept = [pair for pair in record["kept"] if pair != [item.space, item.name]]
-        changes[file] = {**record, "lost": [*record["lost"], lost][-MAX_LOST:], "kept": kept}
+def lose(state: "State", event: "Event", entries: "list[Record]") -> "Changes":
+    """Claims end without their holders' doing; the holders will be told."""
+    changes: Changes = {}
+    lost: dict[str, list[Record]] = {}
+    for entry in entries:
+        item, holder = Item(entry["space"], entry["path"]), entry["agent"]
+        claim = own_claim(state, item, holder)
+        if claim is None or claim["token"] != entry["token"]:
+            raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
+        changes[file_of(state, item, holder)] = None
+        told = {"space": item.space, "path": item.name, "token": entry["token"]}
+        lost.setdefault(holder, []).append({**told, "by": event.agent, "seq": event.seq, "cause": event.kind})
+    state.want(("file", agent_file(holder)) for holder in lost)
+    for holder, rows in lost.items():
+        record = agent_record(state, holder)
+        if record is not None:
+            gone = {(row["space"], row["path"]) for row in rows}
+            kept = [pair for pair in record["kept"] if tuple(pair) not in gone]
+            changes[agent_file(holder)] = {**record, "lost": [*record["lost"], *rows][-MAX_LOST:], "kept": kept}
+    return changes
 
 
 def refs(state: "State", event: "Event") -> "dict[str, bool]":

@@ -1,7 +1,7 @@
 """handoff: an agent offers its work, with its claims and its task, to another. Nothing changes hands until it is accepted."""
 
 from gitcoord.core.acting import barred, sign_of_life
-from gitcoord.core.claims import Item, all_claims, overlapping, own_claim
+from gitcoord.core.claims import Item, all_claims, overlapping, own_claim, want_around
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
 from gitcoord.core.sessions import KILLED, Actor, agent_record
@@ -114,6 +114,7 @@ def _claims(state: "State", command: New) -> "list[Record] | Refusal":
     missing = []
     if not command.items:
         found = {(claim["space"], claim["path"]): claim for claim in all_claims(state, agent)}
+    want_around(state, command.items)
     for item in command.items:
         own = own_claim(state, item, agent)
         mine = [own] if own is not None else [c for c in overlapping(state, item) if _is_below(c, item, agent)]

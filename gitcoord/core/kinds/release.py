@@ -1,6 +1,6 @@
 """release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
 
-from gitcoord.core.claims import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim
+from gitcoord.core.claims import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim, want_own
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.released import changed, earlier, landed, lineage_file
@@ -43,6 +43,7 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
     if refusal is not None:
         return refusal
     if command.items:
+        want_own(state, command.items, agent)
         owns = [(item, own_claim(state, item, agent)) for item in command.items]
         missing = [item for item, own in owns if own is None]
         if missing:
@@ -83,6 +84,7 @@ def let_go(
     chain: Chain, view: "View", items: "tuple[Item, ...]", *, dirty: bool
 ) -> "list[dict[str, object]] | Refusal":
     """Release those of these items that the agent still holds, as part of a larger command."""
+    want_own(chain.state, items, chain.agent)
     claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
     if not claims:
         return []
@@ -195,6 +197,7 @@ def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str)
     before = earlier(state, view, work, [c for c in written if c["path"] not in found])
     found.update(before)
     carries.update(dict.fromkeys(before, work))
+    gone = landed(state, view, found, carries)
     released = []
     for claim in claims:
         base, files = found.get(claim["path"], ("", [])) if claim["space"] == "path" else ("", [])
@@ -202,7 +205,7 @@ def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str)
             {
                 "space": claim["space"], "path": claim["path"], "token": claim["token"],
                 "commit": carries[claim["path"]] if files else "", "base": base if files else claim["base"],
-                "files": files, "landed": landed(state, view, claim, files, carries.get(claim["path"], "")),
+                "files": files, "landed": gone[claim["path"]] if files else [],
             }
         )  # fmt: skip
     chain.add("release", {"released": released})
@@ -251,8 +254,8 @@ def apply(state: "State", event: "Event") -> "Changes":
 def _forget_kept(state: "State", event: "Event", changes: "Changes") -> None:
     record = agent_record(state, event.agent)
     if record is not None and record["kept"]:
-        gone = [[e["space"], e["path"]] for e in event.body["released"]]
-        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if k not in gone]}
+        gone = {(e["space"], e["path"]) for e in event.body["released"]}
+        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if tuple(k) not in gone]}
 
 
 def refs(state: "State", event: "Event") -> "dict[str, bool]":

@@ -1,6 +1,6 @@
 """start: a session of an agent opens; whoever starts takes again what it lost by silence and what is still free."""
 
-from gitcoord.core.claims import Item, all_claims, describe, in_the_way, own_claim
+from gitcoord.core.claims import Item, all_claims, describe, in_the_way, own_claim, want_around, want_own
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import as_started, halted, open_session
 from gitcoord.core.sessions import (
@@ -68,6 +68,7 @@ def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal"
         admitted = admitted._replace(opens=True, session=admitted.session + 1)
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     open_session(chain, command.actor, view, admitted)
+    want_around(chain.state, [Item(*row["item"]) for row in command.again])
     taken = [row["item"] for row in command.again if _take_again(chain, command.actor, view, admitted.session, row)]
     held = all_claims(chain.state, agent)
     beat = next_beat(view.beat(agent), agent, admitted.session, view, min([c["ttl"] for c in held if taken], default=0))
@@ -116,6 +117,7 @@ def _is_somebody(state: "State", view: "View", agent: str) -> bool:
 
 def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     first, actor = events[0], as_started(events, actor)
+    want_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     again = tuple(
         {"item": event.body["items"][0], "base": event.body["bases"][0], **_said(event)}
         for event in events

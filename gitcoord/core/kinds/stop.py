@@ -64,16 +64,16 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
                 "or leave the claims to their ttl: git coord stop --keep",
             ),
         )
-    clean = [c for c in claims if c not in dirty]
+    clean = [c for c in claims if c["space"] != "path" or c["path"] not in unclean]
     if clean and view.remote:
         trial = Chain(state, agent, view.wall, command.nonce)
         add_release(trial, view, clean, "")
         refusal = None if command.keep else unpushed(view, trial.events[-1])
         if refusal is not None:
             return refusal
-        left = stranded(view, trial.events[-1])
+        left = set(stranded(view, trial.events[-1]))
         dirty += [c for c in clean if c["space"] == "path" and c["path"] in left]
-        clean = [c for c in clean if c not in dirty]
+        clean = [c for c in clean if c["space"] != "path" or c["path"] not in left]
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     if clean:
         add_release(chain, view, clean, "")
@@ -101,7 +101,7 @@ def _by_handoff(state: "State", agent: str) -> "tuple[list[Record], list[Record]
     claims = all_claims(state, agent)
     waiting = handed_over(state, agent) if claims else set()
     handed = [c for c in claims if (c["space"], c["path"]) in waiting]
-    return [c for c in claims if c not in handed], handed
+    return [c for c in claims if (c["space"], c["path"]) not in waiting], handed
 
 
 def _stranded(tasks: "list[Record]") -> Refusal:

@@ -100,10 +100,8 @@ def subject(event: "Event") -> str:
 
 def apply(state: "State", event: "Event") -> "Changes":
     body = event.body
-    changes: Changes = {}
     entry = {"space": body["space"], "path": body["path"], "agent": body["holder"], "token": body["token"]}
-    lose(state, event, entry, changes)
-    return changes
+    return lose(state, event, [entry])
 
 
 def refs(state: "State", event: "Event") -> "dict[str, bool]":

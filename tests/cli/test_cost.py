@@ -1,0 +1,103 @@
+"""What commands about many paths cost: as much again for as many paths again, whatever else the ledger holds."""
+
+from pathlib import Path
+
+from tests.cli.support import World
+from tests.cost import SIZES, Cost, Counter, assert_linear
+from tests.support import git
+
+SECTIONS = ("--state", "half done", "--changed", "the parser", "--remaining", "the tests", "--next", "write them")
+
+
+class Counted:
+    """A repository with many files, in which each step is a command that must succeed."""
+
+    def __init__(self, place: Path, size: int) -> None:
+        git(place, "init", "-q", "-b", "main", "repo")
+        self.world = World(place / "repo").init()
+        self.counter = Counter(place)
+        self.paths = [f"src{n % 7}/file{n}.py" for n in range(size)]
+        self.work("first")
+        self.costs: dict[str, Cost] = {}
+
+    def work(self, text: str) -> None:
+        self.world.commit(dict.fromkeys(self.paths, f"{text}\n"))
+
+    def step(self, name: str, command: str, *words: str, agent: str) -> None:
+        done = self.world.run(self.counter.argv(command), words, agent)
+        assert done.code == 0, done
+        self.costs[name] = self.counter.taken()
+
+
+def lives(place: Path, size: int) -> dict[str, Cost]:
+    """Many paths claimed, handed over, worked on, given back and kept, each in one command."""
+    here = Counted(place, size)
+    here.step("claim", "git-claim", "take", *here.paths, agent="alice")
+    here.step("handoff new", "git-handoff", "new", *SECTIONS, agent="alice")
+    id = f"h{len(here.world.events())}"
+    here.step("handoff show", "git-handoff", "show", id, agent="bob")
+    here.step("handoff accept", "git-handoff", "accept", id, agent="bob")
+    for number in ("", " again"):
+        here.work(f"by bob{number}")
+        here.step(f"release{number}", "git-claim", "release", *here.paths, agent="bob")
+        here.step(f"claim{number or ' anew'}", "git-claim", "take", *here.paths, agent="bob")
+    here.step("release of nothing new", "git-claim", "release", *here.paths, agent="bob")
+    here.world.take(*here.paths, agent="carol")
+    here.work("by carol")
+    here.step("stop", "git-coord", "stop", agent="carol")
+    here.world.take(*here.paths, agent="carol")
+    for path in here.paths:
+        here.world.write(path, "not committed\n")
+    here.step("stop --keep", "git-coord", "stop", "--keep", agent="carol")
+    here.step("start", "git-coord", "start", agent="carol")
+    here.world.fall_silent("carol")
+    here.step("sweep", "git-coord", "sweep", agent="dave")
+    return here.costs
+
+
+def test_many_paths_cost_as_they_are_many(tmp_path: Path) -> None:
+    found = []
+    for size in SIZES:
+        (tmp_path / str(size)).mkdir()
+        found.append(lives(tmp_path / str(size), size))
+    for name in found[0]:
+        assert_linear([costs[name] for costs in found], name)
+
+
+def crowd(place: Path, size: int) -> dict[str, Cost]:
+    """As many agents as claims."""
+    here = Counted(place, size)
+    for number, path in enumerate(here.paths):
+        here.world.take(path, agent=f"agent{number}")
+    here.step("list", "git-claim", "list", agent="alice")
+    here.step("status", "git-coord", "status", agent="alice")
+    for number in range(size):
+        here.world.fall_silent(f"agent{number}")
+    here.step("sweep", "git-coord", "sweep", agent="alice")
+    return here.costs
+
+
+def test_many_agents_cost_as_they_are_many(tmp_path: Path) -> None:
+    found = []
+    for size in (10, 20, 40):
+        (tmp_path / str(size)).mkdir()
+        found.append(crowd(tmp_path / str(size), size))
+    for name in found[0]:
+        assert_linear([costs[name] for costs in found], name)
+
+
+def test_a_story_costs_what_happened_to_the_path(tmp_path: Path) -> None:
+    """Events about other paths are not decoded."""
+    here = Counted(tmp_path, 1)
+
+    def told(*paths: str) -> int:
+        for path in paths:
+            here.world.take(path)
+            here.world.free()
+        here.step("why", "git-coord", "why", "docs/it.md", "--json", agent="bob")
+        return here.costs["why"].calls
+
+    before = told("docs/it.md")
+    own = told(*["docs/it.md"] * 5) - before
+    others = told(*(f"docs/other{number}.md" for number in range(20))) - before - own
+    assert others < own / 2, (before, own, others)

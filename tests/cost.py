@@ -1,0 +1,69 @@
+"""What a command costs, counted and never timed: the calls inside gitcoord's own processes, and the processes they start."""
+
+import shlex
+import sys
+import sysconfig
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support import ROOT
+
+# As the installed commands start; what was called is noted when they leave.
+_COUNTED = """
+import cProfile, posix, sys
+sys.path.insert(0, {root!r})
+sys.path.append({libraries!r})
+profile, leave = cProfile.Profile(), posix._exit
+
+def note(code):
+    profile.disable()
+    rows = profile.getstats()
+    started = sum(row.callcount for row in rows if "posix_spawn" in str(row.code))
+    with open({log!r}, "a") as file:
+        file.write("%d %d\\n" % (sum(row.callcount for row in rows), started))
+    leave(code)
+
+posix._exit = note
+from gitcoord.hot.{module} import entry
+profile.runcall(entry)
+"""
+_MODULES = {"git-claim": "main", "git-coord": "coord", "git-handoff": "handoff"}
+SIZES = (30, 60, 120)
+
+
+class Cost(NamedTuple):
+    calls: int
+    children: int
+
+
+class Counter:
+    """Commands that write down what they cost."""
+
+    def __init__(self, place: Path) -> None:
+        self._log = place / "costs"
+
+    def argv(self, command: str) -> list[str]:
+        known = {"root": str(ROOT), "libraries": sysconfig.get_path("purelib"), "log": str(self._log)}
+        return [sys.executable, "-I", "-S", "-c", _COUNTED.format(**known, module=_MODULES[command])]
+
+    def program(self, path: Path) -> None:
+        """A `git-claim` that is counted, for hooks."""
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(self.argv("git-claim"))} "$@"\n')
+        path.chmod(0o755)
+
+    def taken(self) -> Cost:
+        """What all commands since the last time cost together."""
+        rows = [line.split() for line in self._log.read_text().splitlines()]
+        self._log.unlink()
+        assert rows, "nothing was counted"
+        return Cost(sum(int(row[0]) for row in rows), sum(int(row[1]) for row in rows))
+
+
+def assert_linear(costs: list[Cost], what: str) -> None:
+    """Of three sizes, each twice the one before, the second step costs about twice the first: four times would be a square.
+
+    The processes that are started do not depend on the size at all.
+    """
+    small, middle, large = (cost.calls for cost in costs)
+    assert large - middle < 2.7 * (middle - small), f"{what}: {costs}"
+    assert costs[2].children <= costs[0].children + 3, f"{what}: {costs}"
