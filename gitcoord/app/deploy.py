@@ -28,13 +28,26 @@ _TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"
 
 
-def git(ctx: "Context", *words: str, data: bytes = b"", network: bool = False) -> "tuple[int, bytes, str]":
+_GIT = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
+
+
+def git(ctx: "Context", *words: str, data: bytes = b"") -> "tuple[int, bytes, str]":
     """git on the history as it is: no replaced objects, no grafts."""
+    return run([*_GIT, *words], {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}, data)
+
+
+def ask(ctx: "Context", remote: str, *words: str) -> "tuple[int, bytes, str]":
+    """The same for what talks to a remote, which has its time for an answer."""
+    from gitcoord.store.lasting import run_bounded
+
     env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
-    asked = b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")
-    if network and not asked:
+    if not (b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")):
         env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # nobody is asked for a password in the middle of a check
-    return run(["git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false", *words], env, data)
+    with ctx.patience(remote).asking(changes=False) as patience:
+        done = run_bounded([*_GIT, *words], env, patience, shares_terminal=False)
+        if not done[0]:
+            patience.heard()
+        return done
 
 
 def _lines(out: bytes, end: str = "\n") -> "list[str]":
@@ -113,7 +126,7 @@ def fetch_sync(ctx: "Context", remote: str, sync: str) -> None:
         "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head",
     )  # fmt: skip
     for _ in range(_TRIES):
-        code, _, complaint = git(ctx, "fetch", *words, "--", remote, refspec, network=True)
+        code, _, complaint = ask(ctx, remote, "fetch", *words, "--", remote, refspec)
         if not code:
             return
         if "cannot lock ref" not in complaint:

@@ -7,6 +7,7 @@ into few answers, because each asks for something else: try again, give up, look
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.lasting import run_bounded, watched
+from gitcoord.store.patience import Patience, fixed
 from gitcoord.store.process import Child
 
 TYPE_CHECKING = False
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
-LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND = (
-    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind",
+LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, OWN = (
+    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind", "own",
 )  # fmt: skip
 
 # gitcoord's own transfers run no hooks here: what they carry was judged before.
@@ -43,7 +44,7 @@ _NO_CONTACT = (
 # What git adds to any broken connection, whatever was wrong with it.
 _IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
 _WORDS = 2000
-SECONDS = 60.0
+LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there
 
 
 def nothing() -> None:
@@ -75,16 +76,16 @@ class Far:
         *,
         branches: bool = False,
         atomic: bool = True,
-        seconds: float = SECONDS,
+        patience: "Patience | None" = None,
         stays: float = 0.0,
     ) -> None:
-        """`seconds`: how long the other side may be silent. `stays`: how long one that can may stay connected between requests."""
+        """`patience`: how long the other side is waited for. `stays`: how long one that can may stay connected between requests."""
         self.name = name
         self.branches = branches
         self.atomic = atomic
         self.line: Line | None = None  # opened ahead, for the next push
         self._env = env
-        self._seconds = seconds
+        self.patience = patience or Patience(name, fixed(JOINING))
         self._stays = stays
 
     def takes(self, ref: RefName) -> bool:
@@ -118,9 +119,18 @@ class Far:
     ) -> Report:
         """Move all these refs there, or none. `meanwhile` is done once or more often, best while the other side works."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
-        if not rows:
+        if not rows or self.patience.is_over:
             meanwhile()
-            return Report(LANDED)
+            return Report(UNREACHABLE, self.patience.words) if rows else Report(LANDED)
+        with self.patience.asking(changes=True):
+            return self._answered(self._push_rows(rows, options, meanwhile))
+
+    def _answered(self, report: Report) -> Report:
+        if report.kind not in (UNREACHABLE, UNKNOWN):
+            self.patience.heard()
+        return report
+
+    def _push_rows(self, rows: "list[Move]", options: "tuple[str, ...]", meanwhile: "Callable[[], None]") -> Report:
         if self.atomic or len(rows) < 2:
             return self._push(rows, options, meanwhile)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
@@ -156,12 +166,12 @@ class Far:
         line, self.line = self.line, None
         if line is not None:
             meanwhile()
-            done = line.push(argv, self._env, self._seconds)
+            done = line.push(argv, self._env, self.patience)
             if done is not None:
                 return done
         child = Child(argv, self._env, shares_terminal=True)
         meanwhile()
-        return watched(child, self._seconds)
+        return watched(child, self.patience, sends=True)
 
     def fetch(self, *, back: bool = False) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
@@ -174,7 +184,11 @@ class Far:
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
         argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
         argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]
-        code, _, complaint = run_bounded(argv, self._env, self._seconds)
+        with self.patience.asking(changes=False):
+            return self._answered(self._fetch(argv))
+
+    def _fetch(self, argv: list[str]) -> Report:
+        code, _, complaint = run_bounded(argv, self._env, self.patience)
         if not code:
             return Report(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
@@ -188,7 +202,8 @@ class Far:
     def ledger(self) -> "Oid | None":
         """Where the ledger is there, by its own word."""
         argv = [*_GIT, "ls-remote", "--quiet", "--", self.name, LEDGER]
-        code, out, _ = run_bounded(argv, self._env, self._seconds)
+        with self.patience.asking(changes=False):
+            code, out, _ = run_bounded(argv, self._env, self.patience)
         return out.decode("ascii", "replace").partition("\t")[0] or None if not code else None
 
 
