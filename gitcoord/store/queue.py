@@ -25,7 +25,7 @@ class _Expired(Exception):
 
 
 _MOST = 120.0  # seconds in all, in a queue that moves
-_WORD = 2.0  # seconds: then people are told behind whom they wait
+_WORD = 2.0  # seconds: then people are told behind whom they wait, and one that is stopped is waited for no longer
 _TICK = 0.05
 
 
@@ -41,8 +41,8 @@ class Queue:
     """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `held` tells whether it was
     had.
 
-    `longer` gives how long one is waited for that is at work and not stopped, where that is more. Whoever gets its turn after a wait
-    marks the file, by its time. A stopped process that was waited for in vain is noted beside it: others go on at once.
+    `longer` gives how long more one is waited for that is not stopped. Whoever gets its turn after a wait marks the file, by its
+    time. A stopped process that was waited for in vain is noted beside it: while it is stopped, others go on at once.
     """
 
     def __init__(
@@ -133,15 +133,15 @@ class Queue:
         while True:
             waited = monotonic() - since
             pid = self._holder() if waited >= min(_WORD, self._seconds) else 0
+            most = self._seconds
+            if waited >= most and self._longer is not _no_longer:
+                most = max(most, self._longer() + waited)
+            if waited >= most or is_stopped(pid) or monotonic() - began >= _MOST:
+                self._give_up(pid)
+                return
             if waited >= _WORD and not told:
                 told = True
                 self._tell(f"waiting behind {described(pid)}")
-            most = self._seconds
-            if waited >= most and self._longer is not _no_longer and not is_stopped(pid):
-                most = max(most, self._longer() + waited)
-            if waited >= most or monotonic() - began >= _MOST:
-                self._give_up(pid)
-                return
             attempt(min((_WORD if waited < _WORD < self._seconds else most) - waited, self._seconds))
             if self.held:
                 posix.utime(self._fd)
