@@ -13,6 +13,7 @@ import pytest
 
 from tests.race.support import Answer, long_timeout, running, wait_until
 from tests.remote.support import Fleet, Machine
+from tests.remote.test_together import age_beats
 
 pytestmark = [pytest.mark.race, long_timeout]
 
@@ -59,6 +60,7 @@ def one(fleet: Fleet, silent: Silent) -> Machine:
     """A clone that has seen alice's claim, and whose remote is silent from now on."""
     machine = fleet.joined()[0]
     assert machine.claim("a", agent="alice").code == 0
+    age_beats(machine, fleet)  # so that each command of alice would send one
     machine.git("config", "gitcoord.remoteTimeout", "1")
     machine.git("remote", "set-url", "origin", f"git://127.0.0.1:{silent.port}/server.git")
     return machine
@@ -188,9 +190,14 @@ def test_whatever_git_has_started_ends_too(fleet: Fleet, words: tuple[str, ...])
     one.git("remote", "set-url", "origin", "ssh://host.invalid/server.git")
     found = one.claim(*words, "--json", agent="bob")
     assert NO_ANSWER in found.out, found
-    started = log.read_text().split()
+    started = [int(pid) for pid in log.read_text().split()]
     assert started
-    wait_until("all have ended", lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
+    try:
+        wait_until("all have ended", lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
+    finally:
+        for pid in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_an_answer_that_comes_late(fleet: Fleet) -> None:
