@@ -41,6 +41,12 @@ _NO_CONTACT = (
     "Authentication failed", "could not read Username", "could not read Password", "No such remote", "No route to host",
     "access denied or repository not exported",
 )  # fmt: skip
+# Words of a git that could not keep here what was sent: a prune that removes empty directories meanwhile, a full disk.
+_OWN_TROUBLE = (
+    "nable to create temporary file", "failed to write object", "unable to write file", "unable to write loose object",
+    "cannot store pack file", "cannot store index file", "unable to rename temporary", "unable to create directory",
+    "insufficient permission for adding an object", "unable to create leading directories", "unable to open object pack directory",
+)  # fmt: skip
 # What git adds to any broken connection, whatever was wrong with it.
 _IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
 _WORDS = 2000
@@ -197,6 +203,9 @@ class Far:
             return Report(NONE, complaint)
         if "cannot lock ref" in complaint or "unable to lock" in complaint:
             return Report(LOST, complaint)  # another fetch is at work here
+        own = "\n".join(line for line in complaint.split("\n") if not line.startswith("remote:"))
+        if any(words in own for words in _OWN_TROUBLE):
+            return Report(OWN, _last_words(own))
         return Report(UNREACHABLE, _last_words(complaint))
 
     def ledger(self) -> "Oid | None":
