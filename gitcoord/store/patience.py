@@ -22,6 +22,7 @@ class Patience:
     def __init__(self, name: str, limit: "Callable[[bool], float]") -> None:
         """`limit` gives the seconds for looking (False) or changing (True); it is asked for only where it takes long."""
         self.tell: Callable[[str], None] = _nobody
+        self.most = 0.0  # where a caller has a deadline of its own, no more than that; 0: it has none
         self._name = name
         self._limit = limit
         self._changes = False
@@ -63,7 +64,8 @@ class Patience:
 
     @property
     def seconds(self) -> float:
-        return self._limit(self._changes)
+        limit = self._limit(self._changes)
+        return min(limit, self.most) if self.most else limit
 
     @property
     def is_over(self) -> bool:

@@ -1,9 +1,11 @@
 """A remote that takes connections and says nothing, or answers late: every command ends by its bound, and says so."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.protocol import Said, Speaker, understood
 from tests.race.support import Answer, long_timeout, running, wait_until
 from tests.remote.support import Fleet, Machine
 from tests.remote.test_together import age_beats
@@ -147,6 +150,18 @@ def test_a_push_past_the_gate(fleet: Fleet, silent: Silent, one: Machine) -> Non
     one.git("remote", "add", "backup", str(fleet.bare))
     done = one.run("git", "push", "-q", "backup", "HEAD:elsewhere", agent="alice")
     assert done.code == 1 and NO_ANSWER in done.err and "could not be judged" in done.err, done
+
+
+def test_the_guard_of_an_agents_tool(silent: Silent, one: Machine) -> None:
+    """It has less time than the bound; a heartbeat that cannot be sent is no reason to deny."""
+    one.git("config", "--unset", "gitcoord.remoteTimeout")
+    one.git("config", "gitcoord.guardSeconds", "4")
+    who = Speaker("claude", "c1", str(one.repo))
+    for asks in (True, False):
+        with running(one.start("git-coord", "guard", agent="alice", stdin=subprocess.PIPE)) as process:
+            out, err = process.communicate(json.dumps(who.write(str(one.repo / "src/db.py"))), timeout=60)
+        assert understood("claude", Said(out.encode(), err.encode(), process.returncode)) == "allow", (out, err)
+        assert bool(silent.asked()) == asks
 
 
 _BEAT = """
