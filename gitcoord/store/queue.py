@@ -33,16 +33,13 @@ def _no_longer() -> float:
     return 0.0
 
 
-def _nobody(words: str) -> None:
-    """Who listens where nobody was named."""
-
-
 class Queue:
     """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `held` tells whether it was
     had.
 
     `longer` gives how long more one is waited for that is not stopped. Whoever gets its turn after a wait marks the file, by its
-    time. A stopped process that was waited for in vain is noted beside it: while it is stopped, others go on at once.
+    time. `tell` says behind whom one waits, for those who go on without the place: they wait less long for a stopped process, and
+    not at all for one that was waited for in vain before and is noted beside the file.
     """
 
     def __init__(
@@ -51,7 +48,7 @@ class Queue:
         seconds: float,
         *,
         longer: "Callable[[], float]" = _no_longer,
-        tell: "Callable[[str], None]" = _nobody,
+        tell: "Callable[[str], None] | None" = None,
     ) -> None:
         self._path = path
         self._seconds = seconds
@@ -76,7 +73,7 @@ class Queue:
 
     def _wait(self) -> None:
         pid = self._holder()
-        if is_stopped(pid) and read_file(f"{self._path}.stopped") == _named(pid):
+        if self._tell is not None and is_stopped(pid) and read_file(f"{self._path}.stopped") == _named(pid):
             self._give_up(pid)
             return
         waiting = True
@@ -136,10 +133,11 @@ class Queue:
             most = self._seconds
             if waited >= most and self._longer is not _no_longer:
                 most = max(most, self._longer() + waited)
-            if waited >= most or is_stopped(pid) or monotonic() - began >= _MOST:
+            hopeless = self._tell is not None and is_stopped(pid)
+            if waited >= most or hopeless or monotonic() - began >= _MOST:
                 self._give_up(pid)
                 return
-            if waited >= _WORD and not told:
+            if waited >= _WORD and not told and self._tell is not None:
                 told = True
                 self._tell(f"waiting behind {described(pid)}")
             attempt(min((_WORD if waited < _WORD < self._seconds else most) - waited, self._seconds))
@@ -150,6 +148,8 @@ class Queue:
                 turn, since = self._turn(), monotonic()
 
     def _give_up(self, pid: int) -> None:
+        if self._tell is None:
+            return
         if is_stopped(pid):
             self._tell(f"note: going on past {described(pid)}")
             self._tell(f"hint: let it go on: kill -CONT {pid}")
