@@ -182,6 +182,25 @@ def test_one_that_waits_is_stopped(fleet: Fleet) -> None:
     fleet.assert_sound()
 
 
+def test_who_gives_up_behind_a_slow_push_is_not_granted_later(fleet: Fleet) -> None:
+    """It was said that nothing was changed: its request does not go with the next push."""
+    one, _ = fleet.joined()
+    there, gate = fleet.place / "there", fleet.place / "go"
+    os.mkfifo(gate)
+    hook = fleet.hook("pre-receive", f"touch {there}; cat {gate}; exit 0\n")
+    short = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "gitcoord.remoteTimeout", "GIT_CONFIG_VALUE_0": "1"}
+    with running(one.start("git-claim", "--json", "a", agent="alice")) as alice:
+        wait_until("the push is at the server", there.exists)
+        hook.unlink()
+        bob = one.run("git-claim", "src/db.py", agent="bob", env=short)
+        assert bob.code == 3 and "nothing was changed" in bob.err and f"process {alice.pid} " in bob.err, bob
+        _let_go(gate)
+        assert json.loads(alice.communicate(timeout=60)[0])["ok"]
+    assert one.claim("src/app.py", agent="carol").code == 0
+    assert [event["agent"] for event in fleet.events("claim")] == ["alice", "carol"]
+    fleet.assert_sound()
+
+
 # Decides, and is stopped in the queue before its request joins the others, or before its batch takes off.
 _STOPS = """
 import os, signal, sys
