@@ -17,11 +17,11 @@ from gitcoord.errors import NotInitialised, Refusal, Refused, StoreError, Unreac
 from gitcoord.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.record import NamedTuple
 from gitcoord.store.config import change_settings
-from gitcoord.store.far import BRANCH_SESSIONS, FAILED, HOST, LANDED, LOST, Far, Move
+from gitcoord.store.far import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, Far, Move
 from gitcoord.store.interface import Create, Delete
-from gitcoord.store.lasting import run_bounded, watched
+from gitcoord.store.lasting import run_bounded
 from gitcoord.store.process import run
-from gitcoord.store.remote import RemoteStore
+from gitcoord.store.remote import RemoteStore, waiting_for
 from gitcoord.store.settings import Settings
 
 TYPE_CHECKING = False
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Actor
     from gitcoord.names import Oid
     from gitcoord.store.far import Report
+    from gitcoord.store.patience import Patience
     from gitcoord.store.plumbing import PlumbingStore
 
 
@@ -167,10 +168,17 @@ def _near(ctx: "Context") -> "PlumbingStore":
     return store.near if isinstance(store, RemoteStore) else store  # type: ignore[return-value]
 
 
+def _patience(ctx: "Context", name: str) -> "Patience":
+    """Whoever joins may have a whole ledger to send, of which nobody hears anything meanwhile."""
+    patience = waiting_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
+    patience.tell = ctx.tell
+    return patience
+
+
 def _ledger_there(ctx: "Context", name: str) -> "Oid | None":
     """Where the remote's ledger stands; None where it has none."""
     argv = ["git", "ls-remote", "--", name, LEDGER, LEDGER + "/*"]
-    code, out, complaint = run_bounded(argv, ctx.repo.env, 60.0)
+    code, out, complaint = run_bounded(argv, ctx.repo.env, _patience(ctx, name))
     if code:
         raise Unreachable(f"'{name}' cannot be reached: {complaint}", hints=("nothing was changed",))
     lines = out.decode("utf-8", "surrogateescape").split("\n")
@@ -188,7 +196,7 @@ def _ledger_there(ctx: "Context", name: str) -> "Oid | None":
 def _continues(ctx: "Context", name: str, here: "Oid") -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
     argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{PROBE}ledger"]
-    watched(ctx.notes.start(argv, ctx.repo.env, shares_terminal=True), 60.0)
+    run_bounded(argv, ctx.repo.env, _patience(ctx, name), notes=ctx.notes)
     code, _, _ = run(["git", "merge-base", "--is-ancestor", here, f"{PROBE}ledger"], ctx.repo.env)
     ctx.run_git(["git", "update-ref", "-d", f"{PROBE}ledger"])
     return not code
@@ -196,7 +204,7 @@ def _continues(ctx: "Context", name: str, here: "Oid") -> bool:
 
 def _joined(ctx: "Context", near: "PlumbingStore", name: str, ways: Ways) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
-    far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic)
+    far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
     far.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
     return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host)
@@ -210,7 +218,7 @@ def probe(ctx: "Context", name: str) -> Ways:
     ways = Ways(branches=False, atomic=True, options=True)
     ref = PROBE + ctx.host.random()[:12]
     for _ in range(4):
-        far = _Probing(ctx.repo.env, name, atomic=ways.atomic)
+        far = _Probing(ctx.repo.env, name, atomic=ways.atomic, patience=_patience(ctx, name))
         options = ("gitcoord-probe",) if ways.options else ()  # names nobody: some accounts stand for few agents
         report = far.push([Move(ref, None, oid)], options)
         if report.kind == LANDED:

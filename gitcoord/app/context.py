@@ -6,11 +6,13 @@ from gitcoord.store.files import inode, make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from gitcoord.names import Oid
     from gitcoord.store.interface import Store
     from gitcoord.store.locks import LockNotes
+    from gitcoord.store.patience import Patience
     from gitcoord.store.process import Child
     from gitcoord.store.queue import Queue
     from gitcoord.store.repo import Repo
@@ -42,6 +44,10 @@ if TYPE_CHECKING:
 QUEUE_SECONDS = 5.0
 
 
+def _nobody(words: str) -> None:
+    """Who listens where nobody was named."""
+
+
 class Context:
     """One repository, opened."""
 
@@ -56,6 +62,8 @@ class Context:
         )  # the remote that decides; '' where this repository does
         self._notes: LockNotes | None = None
         self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
+        self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
+        self._patience: dict[str, Patience] = {}
 
     def view(self) -> View:
         return View(self.host.wall(), self.host.mono(), self.host.boot, self.remote)
@@ -105,7 +113,25 @@ class Context:
     def queue(self) -> "Queue":
         from gitcoord.store.queue import Queue
 
-        return Queue(self.scratch("queue.lock"), QUEUE_SECONDS)
+        return Queue(self.scratch("queue.lock"), QUEUE_SECONDS, tell=self.tell)
+
+    def listen(self, tell: "Callable[[str], None]") -> None:
+        """Somebody reads what is said while something takes long."""
+        self.tell = tell
+        if self.remote:
+            self.patience(self.remote).tell = tell
+
+    def patience(self, remote: str) -> "Patience":
+        """How long this command waits for a remote. For the one that decides, all that it asks there shares one time."""
+        far = getattr(self.store, "far", None)
+        if far is not None and remote == self.remote:
+            return far.patience  # type: ignore[no-any-return]
+        if remote not in self._patience:
+            from gitcoord.store.remote import waiting_for
+
+            self._patience[remote] = waiting_for(remote, self.repo, self.settings)
+            self._patience[remote].tell = self.tell
+        return self._patience[remote]
 
     def is_authority(self, record: "dict[str, object]") -> bool:
         """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""

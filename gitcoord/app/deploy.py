@@ -29,16 +29,27 @@ _TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"
 
 
-def git(
-    ctx: "Context", *words: str, data: bytes = b"", network: bool = False, moves: bool = False
-) -> "tuple[int, bytes, str]":
+_GIT = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
+
+
+def git(ctx: "Context", *words: str, data: bytes = b"", moves: bool = False) -> "tuple[int, bytes, str]":
     """git on the history as it is: no replaced objects, no grafts. `moves`: it moves refs."""
     env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
-    asked = b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")
-    if network and not asked:
+    return ctx.run_git([*_GIT, *words], data, env=env) if moves else run([*_GIT, *words], env, data)
+
+
+def ask(ctx: "Context", remote: str, *words: str) -> "tuple[int, bytes, str]":
+    """The same for what talks to a remote, which has its time for an answer."""
+    from gitcoord.store.lasting import run_bounded
+
+    env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
+    if not (b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")):
         env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # nobody is asked for a password in the middle of a check
-    argv = ["git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false", *words]
-    return ctx.run_git(argv, data, env=env) if moves else run(argv, env, data)
+    with ctx.patience(remote).asking(changes=False) as patience:
+        done = run_bounded([*_GIT, *words], env, patience, shares_terminal=False, notes=ctx.notes)
+        if not done[0]:
+            patience.heard()
+        return done
 
 
 def _lines(out: bytes, end: str = "\n") -> "list[str]":
@@ -105,7 +116,7 @@ def fetch_sync(ctx: "Context", remote: str, sync: str) -> None:
         "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head",
     )  # fmt: skip
     for _ in range(_TRIES):
-        code, _, complaint = git(ctx, "fetch", *words, "--", remote, refspec, network=True, moves=True)
+        code, _, complaint = ask(ctx, remote, "fetch", *words, "--", remote, refspec)
         if not code:
             return
         if "cannot lock ref" not in complaint:

@@ -68,9 +68,9 @@ class Gate(Judging):
         here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
         if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and here == f"ref: {move.ref}"):
             return False
-        from gitcoord.app.deploy import git
+        from gitcoord.app.deploy import ask
 
-        _, out, _ = git(self._ctx, "ls-remote", "--quiet", "--", self.remote, move.ref, network=True)
+        _, out, _ = ask(self._ctx, self.remote, "ls-remote", "--quiet", "--", self.remote, move.ref)
         return f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
 
     def push(self, remote: str, moves: "list[Move]") -> Outcome:

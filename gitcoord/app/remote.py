@@ -20,7 +20,7 @@ from gitcoord.app.batch import (
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
-from gitcoord.app.remote_carry import SPLIT, STUCK, carry, commits_above, fly_at_once, push, push_options
+from gitcoord.app.remote_carry import SPLIT, STUCK, UNTOLD, carry, commits_above, fly_at_once, push, push_options
 from gitcoord.app.remote_look import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
@@ -33,6 +33,7 @@ from gitcoord.errors import (
     Refusal,
     Refused,
     StoreError,
+    TimedOut,
     UsageError,
 )
 from gitcoord.names import LEDGER, SESSIONS, session_ref
@@ -74,10 +75,12 @@ class Step(NamedTuple):
 def transact_remotely(
     ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
 ) -> "dict[str, object]":
+    far = store_of(ctx).far
     try:
-        return _transact(ctx, decide, command, ahead, copied=copied)
+        with far.patience.asking(changes=True):
+            return _transact(ctx, decide, command, ahead, copied=copied)
     finally:
-        store_of(ctx).far.rest()
+        far.rest()
 
 
 def _transact(
@@ -91,12 +94,13 @@ def _transact(
         )
     command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
     tried: list[Step] = []
-    together = True
+    together, untold = True, False
     for _ in range(ATTEMPTS):
         if let_others_go(ctx):
             store_of(ctx).far.hang_up()  # what it saw of the remote is old
         step, batch_id, outcome = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "", None)
         if step is None and not batch_id:
+            together = False  # also for the next attempts: whoever did not make way will not now
             step = _step(ctx, decide, command, ahead, copied=copied)
             ctx.store.flush()
         if step is not None and not step.operations:
@@ -108,11 +112,10 @@ def _transact(
         ctx.host.shield(True)
         if outcome is None:
             outcome = carry(ctx, batch_id) if batch_id else _alone(ctx, actor, step)
-        if step is None:
-            ctx.host.shield(False)
-            continue  # only waited for others
-        tried.append(step)
-        done = _which_is_there(ctx, tried) if outcome.kind in (LANDED, LOST) else None
+        if step is not None:  # else it only waited for others
+            tried.append(step)
+            untold = untold or outcome.kind == UNTOLD
+        done = _which_is_there(ctx, tried) if step is not None and outcome.kind in (LANDED, LOST) else None
         if done is not None:
             assert isinstance(done.answer, Decision)
             afterwards(ctx, done.snapshot, actor, done.answer)
@@ -120,10 +123,27 @@ def _transact(
                 return told(ctx, done.snapshot, done.view, actor, done.answer)
             tried.clear()
         ctx.host.shield(False)
-        together = together and outcome.kind not in (SPLIT, STUCK)
-        if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
-            raise outcome_error(ctx, outcome)
+        together = together and outcome.kind not in (SPLIT, STUCK, UNTOLD)
+        if step is not None and outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
+            unknown = untold and outcome.kind == UNREACHABLE
+            raise outcome_error(ctx, outcome._replace(kind=UNKNOWN) if unknown else outcome)
+        if outcome.kind in (STUCK, UNTOLD):
+            _require_time(ctx, outcome)
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
+
+
+def _require_time(ctx: "Context", outcome: Outcome) -> None:
+    """Whoever has waited for others of this clone for all of its time does not begin to talk to the remote."""
+    far = store_of(ctx).far
+    if not far.patience.is_over:
+        far.patience.heard()
+    elif outcome.kind == UNTOLD:
+        raise outcome_error(ctx, Outcome(UNKNOWN, "another command of this clone pushes it, and is not done yet"))
+    else:
+        raise TimedOut(
+            f"waited {far.patience.seconds:.0f} seconds behind another command of this clone, which talks to '{far.name}'",
+            hints=("nothing was changed", "try again"),
+        )
 
 
 def _joined(
@@ -245,6 +265,11 @@ def beat_remotely(ctx: "Context", due_beat: "Callable[[], Due]", agent: str, *, 
 
     Beats of all agents on this machine come due together: the first that is tired of waiting carries them all.
     """
+    with store_of(ctx).far.patience.asking(changes=False):  # it is due again before long
+        return _beat(ctx, due_beat, agent, patient=patient)
+
+
+def _beat(ctx: "Context", due_beat: "Callable[[], Due]", agent: str, *, patient: bool) -> "int | None":
     store = store_of(ctx)
     with ctx.queue() as queue:
         held = queue.held
@@ -265,7 +290,14 @@ def beat_remotely(ctx: "Context", due_beat: "Callable[[], Due]", agent: str, *, 
     waits = batch is not None and session_ref(agent) in batch.refs
     if batch is None or not waits or (patient and ctx.host.mono() - batch.since < PATIENCE_MS):
         return None if due.session else 0
-    if carry(ctx, batch.id).kind in (UNREACHABLE, UNKNOWN):
+    outcome = carry(ctx, batch.id)
+    if outcome.kind in (STUCK, UNTOLD):
+        _require_time(ctx, outcome)
+        own = batch._replace(moves=tuple(m for m in batch.moves if m.ref == session_ref(agent)))
+        outcome = push(ctx, own)
+        if outcome.kind == LANDED:
+            store.follow(own.moves)
+    if outcome.kind in (UNREACHABLE, UNKNOWN):
         raise unreachable(ctx, "no heartbeat")
     if due.old is not None:
         retire(ctx, agent, due.old)

@@ -12,7 +12,7 @@ from gitcoord.app.batch import (
     take_off,
 )
 from gitcoord.app.ledger import Commit
-from gitcoord.app.remote_look import CARRY_SECONDS, STUBBORN, look, seen_since, store_of
+from gitcoord.app.remote_look import STUBBORN, carriers_place, look, note_failure, seen_since, store_of, waited
 from gitcoord.app.turns import note_turn
 from gitcoord.errors import (
     GitcoordError,
@@ -32,22 +32,42 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
     from gitcoord.store.interface import Operation
 
-SPLIT, STUCK = "split", "stuck"
+# Refused together; not pushed, behind a process that does not make way; the same, by one that may push it yet.
+SPLIT, STUCK, UNTOLD = "split", "stuck", "untold"
 
 
 def carry(ctx: "Context", batch_id: str) -> Outcome:
     """Wait until the batch has landed or is lost; push it if nobody else does."""
-    with Queue(ctx.scratch("carry.lock"), CARRY_SECONDS) as lock:
+    with carriers_place(ctx) as lock:
         outcome = outcome_of(ctx, batch_id)
         if outcome is not None:
             return outcome
         if not lock.held:
-            return Outcome(STUCK)
-        _finish_for_the_dead(ctx)
+            return Outcome(STUCK if withdraw(ctx, batch_id) else UNTOLD)
+        waited(ctx)
+        try:
+            _finish_for_the_dead(ctx)
+        except GitcoordError:  # it says that nothing was changed
+            if not withdraw(ctx, batch_id):
+                return Outcome(UNKNOWN, store_of(ctx).far.patience.words)
+            raise
         outcome = outcome_of(ctx, batch_id)
         if outcome is None:
             outcome = _fly(ctx, batch_id)
     return outcome or Outcome(LOST)
+
+
+def withdraw(ctx: "Context", batch_id: str) -> bool:
+    """Give up a batch that nobody pushes yet: all whose requests are in it decide again. False: it may land all the same."""
+    with ctx.queue() as queue:
+        if not queue.held:
+            return False
+        batch = load_batch(ctx, OPEN)
+        if batch is not None and batch.id == batch_id:
+            store_batch(ctx, OPEN, None)
+            note_outcome(ctx, batch, Outcome(LOST))
+        flying = load_batch(ctx, FLYING)
+        return flying is None or flying.id != batch_id
 
 
 def _fly(ctx: "Context", batch_id: str) -> "Outcome | None":
@@ -56,7 +76,10 @@ def _fly(ctx: "Context", batch_id: str) -> "Outcome | None":
         batch = load_batch(ctx, OPEN)
         if batch is None or batch.id != batch_id:
             return None
-        take_off(ctx)
+        try:
+            take_off(ctx)
+        except FileNotFoundError:  # whoever was stopped in the queue, and is in it again, has given it up
+            return None
     return _push_and_settle(ctx, batch)
 
 
@@ -114,7 +137,7 @@ def _push_and_settle(
 def push(ctx: "Context", batch: "Batch", meanwhile: "Callable[[], None]" = nothing) -> Outcome:
     """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
     store = store_of(ctx)
-    patience = STUBBORN
+    patience, began = STUBBORN, ctx.host.mono()
 
     def ready() -> None:
         meanwhile()
@@ -122,6 +145,8 @@ def push(ctx: "Context", batch: "Batch", meanwhile: "Callable[[], None]" = nothi
 
     while True:
         report = store.far.push(batch.moves, push_options(ctx, batch.agents[0]), ready)
+        if report.kind in (UNREACHABLE, UNKNOWN):
+            note_failure(ctx, began)
         if report.kind in (LANDED, UNREACHABLE) and patience == STUBBORN:
             return Outcome(*report)
         if report.kind == LANDED:
@@ -153,6 +178,8 @@ def _look_patiently(ctx: "Context") -> None:
             look(ctx)
             return
         except Unreachable:
+            if store_of(ctx).far.patience.is_over:
+                raise
             ctx.host.pause(pause)
     look(ctx)
 

@@ -1,5 +1,6 @@
 """Looking at the remote that decides: fetching what it says, how old that is, and what to say when it does not answer."""
 
+from gitcoord.app.context import QUEUE_SECONDS
 from gitcoord.app.ledger import Commit
 from gitcoord.errors import (
     CouldNotJudge,
@@ -10,8 +11,8 @@ from gitcoord.errors import (
     Unreachable,
 )
 from gitcoord.names import LEDGER, SESSIONS, TIP
-from gitcoord.store.far import BEHIND, LANDED, LOCKED, LOST, NONE, Report, locked_refs
-from gitcoord.store.files import read_file, write_file
+from gitcoord.store.far import BEHIND, LANDED, LOCKED, LOST, NONE, OWN, Report, locked_refs
+from gitcoord.store.files import read_file, remove_file, write_file
 from gitcoord.store.interface import SwapFailed, Update, Verify
 from gitcoord.store.process import run
 from gitcoord.store.queue import Queue
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from gitcoord.names import Oid
 
 
-CARRY_SECONDS = 90.0
 STUBBORN = 4
+_FAILED_MS = 2000  # a remote that took so long to fail, or was given up, is left alone for a while
+_REST_MS = 30_000
 
 
 def store_of(ctx: "Context") -> RemoteStore:
@@ -37,8 +39,14 @@ def store_of(ctx: "Context") -> RemoteStore:
 
 def look(ctx: "Context") -> None:
     """Fetch what the remote has. Unreachable where it does not answer; what was seen before stays."""
-    store = store_of(ctx)
     began = ctx.host.mono()
+    with store_of(ctx).far.patience.asking(changes=False):
+        report = _fetch(ctx)
+    _judge_look(ctx, report, began)
+
+
+def _fetch(ctx: "Context") -> Report:
+    store = store_of(ctx)
     for left in reversed(range(STUBBORN)):
         known = store.near.resolve([LEDGER])[0]
         report = store.far.fetch()
@@ -49,9 +57,14 @@ def look(ctx: "Context") -> None:
             report = _lacking(ctx)
         if report.kind == LOCKED:
             _clear_locks(ctx, report.words, last=not left)
-        elif report.kind != LOST:
+        elif report.kind not in (LOST, OWN):
             break
         ctx.host.pause(0.05)
+    return report
+
+
+def _judge_look(ctx: "Context", report: Report, began: int) -> None:
+    store = store_of(ctx)
     if report.kind == NONE:
         from gitcoord.app.restored import settle_gone
 
@@ -62,7 +75,13 @@ def look(ctx: "Context") -> None:
             f"this clone cannot keep what it fetched from '{store.far.name}': {report.words}",
             hints=("other commands of this clone may be at work: try again",),
         )
+    if report.kind == OWN:
+        raise StoreError(
+            f"this clone cannot keep what '{store.far.name}' sends: {report.words}",
+            hints=("nothing was changed", "see what is wrong here: git fsck"),
+        )
     if report.kind != LANDED:
+        note_failure(ctx, began)
         raise unreachable(ctx, report.words)
     _note_look(ctx, began)
 
@@ -145,6 +164,23 @@ def _note_look(ctx: "Context", began: int) -> None:
 
 def seen_since(ctx: "Context", began: int) -> None:
     write_file(ctx.scratch("looked"), f"{ctx.host.boot}\n{began}\n{ctx.host.wall()}".encode())
+    remove_file(ctx.scratch("unanswered"))
+
+
+def note_failure(ctx: "Context", began: int) -> None:
+    """Whoever only looks need not wait for it as well. One that fails at once costs nobody anything, and is asked again."""
+    now = ctx.host.mono()
+    if now - began >= _FAILED_MS or store_of(ctx).far.patience.is_over:
+        write_file(ctx.scratch("unanswered"), f"{ctx.host.boot}\n{now}".encode())
+
+
+def failed_ago(ctx: "Context") -> "int | None":
+    """How many milliseconds ago the remote was given up; None where that is long ago, or it has answered since."""
+    boot, _, at = read_file(f"{ctx.repo.scratch}/unanswered").decode("ascii", "replace").partition("\n")
+    if boot != ctx.host.boot or not at.isdecimal():
+        return None
+    passed = ctx.host.mono() - int(at)
+    return passed if 0 <= passed < _REST_MS else None
 
 
 def seen_at(ctx: "Context") -> "tuple[int | None, int]":
@@ -162,9 +198,24 @@ def is_fresh(ctx: "Context", began: int) -> bool:
 
 def look_once(ctx: "Context", began: int) -> None:
     """Fetch, unless somebody here has done so since we began: one look serves all who wait."""
-    with Queue(ctx.scratch("carry.lock"), CARRY_SECONDS):
+    with store_of(ctx).far.patience.asking(changes=False), carriers_place(ctx):
         if not is_fresh(ctx, began):
+            waited(ctx)
             look(ctx)
+
+
+def carriers_place(ctx: "Context") -> "Queue":
+    """The lock of whoever talks to the remote for this clone. One that is stopped holds up nobody for long; one that is at work
+    has as much time as its remote."""
+    patience = store_of(ctx).far.patience
+    return Queue(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=patience.left, tell=ctx.tell)
+
+
+def waited(ctx: "Context") -> None:
+    """Others of this clone were waited for, not the remote: unless it kept them waiting, it has its whole time now."""
+    patience = store_of(ctx).far.patience
+    if not patience.is_over and failed_ago(ctx) is None:
+        patience.heard()
 
 
 def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
@@ -175,7 +226,7 @@ def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
     told: dict[str, object] = {}
     if seen is None or ctx.host.mono() - seen > most * 1000:
         try:
-            look_once(ctx, ctx.host.mono())
+            _look_unless_in_vain(ctx)
         except GitcoordError as error:
             told["offline"] = error.message
             if isinstance(error, ServerBehind):
@@ -185,9 +236,19 @@ def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
     return {"as_of_seconds": age, **told}
 
 
+def _look_unless_in_vain(ctx: "Context") -> None:
+    passed = failed_ago(ctx)
+    if passed is not None:
+        left = (_REST_MS - passed) // 1000 + 1
+        raise unreachable(ctx, f"it gave no answer {passed // 1000}s ago, and looks ask again in {left}s")
+    look_once(ctx, ctx.host.mono())
+
+
 def unreachable(ctx: "Context", words: str, what: str = "nothing was changed") -> Unreachable:
     _, wall = seen_at(ctx)
     hints = ["what was last seen there: git claim list"] if wall else []
+    if store_of(ctx).far.patience.is_over:
+        hints.append("if it needs longer: git config gitcoord.remoteTimeout <seconds>")
     return Unreachable(
         f"'{store_of(ctx).far.name}' cannot be reached: {words or 'no answer'}; {what}", hints=tuple(hints)
     )

@@ -8,7 +8,7 @@ from gitcoord.app.bring_back import bring_back, push_rows
 from gitcoord.app.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.projection import projected
-from gitcoord.app.remote_look import CARRY_SECONDS
+from gitcoord.app.remote_look import carriers_place
 from gitcoord.app.rewritten import is_rewritten, unwritten
 from gitcoord.app.step import event_commit
 from gitcoord.app.traces import commit_at, events_among, highest_seq, newest_claim, newest_event
@@ -50,7 +50,7 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
 
 def _carrier(ctx: "Context") -> Queue:
     """Nobody pushes from this clone meanwhile, nor looks. Taken before the queue, as everywhere."""
-    return Queue(ctx.scratch("carry.lock"), CARRY_SECONDS if ctx.remote else 0)
+    return carriers_place(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
 
 
 def _clear_locks(ctx: "Context", done: list[str]) -> None:

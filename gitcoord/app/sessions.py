@@ -173,6 +173,11 @@ def _beat_here(ctx: "Context", actor: "Actor") -> "int | None":
 
 def beat_quietly(ctx: "Context", actor: "Actor") -> None:
     """The heartbeat that rides on a command which only looks: its failure is not that command's."""
+    if ctx.remote:
+        from gitcoord.app.remote_look import failed_ago
+
+        if failed_ago(ctx) is not None:
+            return  # nor does that command wait for a remote that has just been given up
     try:
         beat(ctx, actor)
     except (GitcoordError, OSError):

@@ -54,6 +54,7 @@ KNOWN = {
     "resource": ("capacity", "ttl", "read", "write"),
     "deploy": ("remote", "ref", "tag", "verify", "timeout"),
     "guard": ("onerror", "autoclaim", "unknown", "denyread", "askread"),
+    "remote": ("timeout",),
     "workers": ("cap", "heartbeat", "attempts"),
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),

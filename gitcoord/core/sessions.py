@@ -70,7 +70,8 @@ def sound_evidence(row: "Record") -> bool:
 
 
 class Silence(NamedTuple):
-    """The verdict on one claim: may it be expired, by which rule, and how long it still lives (None: unknown)."""
+    """The verdict on one claim: may it be expired, by which rule, and in how many seconds it may be at the earliest, as seen from
+    here (None: unknown). That is the ttl after the end of the heartbeat's slot, so it may be more than the ttl."""
 
     silent: bool
     rule: str
@@ -150,14 +151,14 @@ def silence(state: "State", view: "View", agent: str, session: int, ttl: int) ->
         beat = None  # the last session's: this one has not been heard of yet
     if beat is not None and beat.boot == view.boot:
         left = beat.mono + beat.slot + ttl_ms - view.mono
-        return Silence(left < 0, "same clock", max(0, min(ttl, left // 1000)))
+        return Silence(left < 0, "same clock", max(0, left // 1000))
     if beat is not None and beat.wall + beat.slot // 1000 + ttl + MAX_SKEW < view.wall:
         return Silence(True, "older than any skew", 0)
     seen = view.first_seen(agent)
-    oid = beat.oid if beat is not None else ""
+    oid, slot = (beat.oid, beat.slot) if beat is not None else ("", 0)
     if seen is None or seen.oid != oid or seen.boot != view.boot:
-        return Silence(False, "first sight", ttl * 6 // 5)
-    left = seen.mono + (beat.slot if beat is not None else 0) + ttl_ms * 6 // 5 - view.mono
+        return Silence(False, "first sight", (slot + ttl_ms * 6 // 5) // 1000)
+    left = seen.mono + slot + ttl_ms * 6 // 5 - view.mono
     return Silence(left < 0, "watched", max(0, left // 1000))
 
 

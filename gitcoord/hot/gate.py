@@ -58,6 +58,7 @@ def main(words: list[str]) -> int:
         wish = ctx.settings.get("gitcoord.gateseconds")
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
         screen.use_settings(ctx.settings)
+        ctx.listen(screen.note)
         return _judge(ctx, screen, hook, rest, env)
     except NotInitialised:
         return 0

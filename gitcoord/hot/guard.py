@@ -77,8 +77,11 @@ class Stage:
         if top not in self.opened:
             self.opened[top] = ctx = Opening(self.env, "guard").context()
             wish = ctx.settings.get("gitcoord.guardseconds")
-            if wish.isascii() and wish.isdecimal() and 0 < len(wish) < 4 and len(self.opened) == 1:
-                _set_deadline(max(1, int(wish)))
+            given = max(1, int(wish)) if wish.isascii() and wish.isdecimal() and 0 < len(wish) < 4 else 0
+            if given and len(self.opened) == 1:
+                _set_deadline(given)
+            if ctx.remote:  # a remote that does not answer leaves time to say so
+                ctx.patience(ctx.remote).most = (given or _SECONDS) / 2
         return self.opened[top]
 
 

@@ -42,6 +42,8 @@ def call_verb(name: str, verb: "Verb", values: "Values", words: list[str]) -> in
     def body() -> int:
         ctx = opening.context()
         screen.use_settings(ctx.settings)
+        if not screen.json:
+            ctx.listen(screen.note)
         from gitcoord.hot.verbs import Call, run
 
         return run(name, verb, Call(ctx, screen, env), values, words)

@@ -7,7 +7,7 @@ import posix
 
 from gitcoord.errors import StoreError
 from gitcoord.store.files import exists
-from gitcoord.store.lasting import watched
+from gitcoord.store.lasting import end_all, watched
 from gitcoord.store.process import OURS, Child
 
 TYPE_CHECKING = False
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitcoord.store.locks import Note
+    from gitcoord.store.patience import Patience
     from gitcoord.store.process import Environ
     from gitcoord.store.settings import Settings
 
@@ -36,7 +37,7 @@ class Line:
         self._child = Child(argv, env, shares_terminal=True)
 
     def push(
-        self, argv: list[str], env: "dict[bytes, bytes]", seconds: float, note: "Callable[[int], Note | None]"
+        self, argv: list[str], env: "dict[bytes, bytes]", patience: "Patience", note: "Callable[[int], Note | None]"
     ) -> "tuple[int, bytes, str] | None":
         """A `git push` that speaks through it, to its end: exit code, stdout, stderr. None where it could not take it up."""
         reads, writes = self._child.output, self._child.input
@@ -55,11 +56,13 @@ class Line:
             push.note = note(push.pid)
             posix.close(rings)
             rings = -1
-            code, out, complaint = watched(push, seconds, bell, take)
+            code, out, complaint = watched(push, patience, bell, take, sends=True)
         finally:
             for fd in (bell, rings):
                 if fd >= 0:
                     posix.close(fd)
+            if patience.is_over and self._child.code is None:
+                end_all(self._child)
             words = self.hang_up()
         return (code, out, "\n".join(filter(None, (words, complaint)))) if taken else None
 

@@ -8,6 +8,7 @@ from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.lasting import run_bounded, watched
 from gitcoord.store.locks import ANY
+from gitcoord.store.patience import Patience, fixed
 from gitcoord.store.process import Child, has_terminal
 
 TYPE_CHECKING = False
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
-LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, LOCKED = (
-    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind", "locked",
+LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, LOCKED, OWN = (
+    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind", "locked", "own",
 )  # fmt: skip
 
 # gitcoord's own transfers run no hooks here: what they carry was judged before.
@@ -42,10 +43,16 @@ _NO_CONTACT = (
     "Authentication failed", "could not read Username", "could not read Password", "No such remote", "No route to host",
     "access denied or repository not exported",
 )  # fmt: skip
+# Words of a git that could not keep here what was sent: a prune that removes empty directories meanwhile, a full disk.
+_OWN_TROUBLE = (
+    "nable to create temporary file", "failed to write object", "unable to write file", "unable to write loose object",
+    "cannot store pack file", "cannot store index file", "unable to rename temporary", "unable to create directory",
+    "insufficient permission for adding an object", "unable to create leading directories", "unable to open object pack directory",
+)  # fmt: skip
 # What git adds to any broken connection, whatever was wrong with it.
 _IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
 _WORDS = 2000
-SECONDS = 60.0
+LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there
 
 
 def nothing() -> None:
@@ -77,17 +84,17 @@ class Far:
         *,
         branches: bool = False,
         atomic: bool = True,
-        seconds: float = SECONDS,
+        patience: "Patience | None" = None,
         stays: float = 0.0,
     ) -> None:
-        """`seconds`: how long the other side may be silent. `stays`: how long one that can may stay connected between requests."""
+        """`patience`: how long the other side is waited for. `stays`: how long one that can may stay connected between requests."""
         self.name = name
         self.branches = branches
         self.atomic = atomic
         self.line: Line | None = None  # opened ahead, for the next push
         self.notes: LockNotes | None = None  # where to note whose locks these are; a test may do without
         self._env = env
-        self._seconds = seconds
+        self.patience = patience or Patience(name, fixed(JOINING))
         self._stays = stays
 
     def takes(self, ref: RefName) -> bool:
@@ -121,9 +128,18 @@ class Far:
     ) -> Report:
         """Move all these refs there, or none. `meanwhile` is done once or more often, best while the other side works."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
-        if not rows:
+        if not rows or self.patience.is_over:
             meanwhile()
-            return Report(LANDED)
+            return Report(UNREACHABLE, self.patience.words) if rows else Report(LANDED)
+        with self.patience.asking(changes=True):
+            return self._answered(self._push_rows(rows, options, meanwhile))
+
+    def _answered(self, report: Report) -> Report:
+        if report.kind not in (UNREACHABLE, UNKNOWN):
+            self.patience.heard()
+        return report
+
+    def _push_rows(self, rows: "list[Move]", options: "tuple[str, ...]", meanwhile: "Callable[[], None]") -> Report:
         if self.atomic or len(rows) < 2:
             return self._push(rows, options, meanwhile)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
@@ -159,12 +175,12 @@ class Far:
         line, self.line = self.line, None
         if line is not None:
             meanwhile()
-            done = line.push(argv, self._env, self._seconds, self._note)
+            done = line.push(argv, self._env, self.patience, self._note)
             if done is not None:
                 return done
         child = self._start(argv)
         meanwhile()
-        return watched(child, self._seconds)
+        return watched(child, self.patience, sends=True)
 
     def _start(self, argv: list[str]) -> Child:
         """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
@@ -194,7 +210,13 @@ class Far:
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
         argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
         argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]
-        code, _, complaint = watched(self._start(argv), self._seconds)
+        with self.patience.asking(changes=False):
+            return self._answered(self._fetch(argv))
+
+    def _fetch(self, argv: list[str]) -> Report:
+        if self.patience.is_over:
+            return Report(UNREACHABLE, self.patience.words)
+        code, _, complaint = watched(self._start(argv), self.patience)
         if not code:
             return Report(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
@@ -207,12 +229,16 @@ class Far:
             return Report(LOCKED, complaint)
         if "cannot lock ref" in complaint or "unable to lock" in complaint:
             return Report(LOST, complaint)  # another fetch is at work here
+        own = "\n".join(line for line in complaint.split("\n") if not line.startswith("remote:"))
+        if any(words in own for words in _OWN_TROUBLE):
+            return Report(OWN, _last_words(own))
         return Report(UNREACHABLE, _last_words(complaint))
 
     def ledger(self) -> "Oid | None":
         """Where the ledger is there, by its own word."""
         argv = [*_GIT, "ls-remote", "--quiet", "--", self.name, LEDGER]
-        code, out, _ = run_bounded(argv, self._env, self._seconds)
+        with self.patience.asking(changes=False):
+            code, out, _ = run_bounded(argv, self._env, self.patience)
         return out.decode("ascii", "replace").partition("\t")[0] or None if not code else None
 
 

@@ -1,26 +1,52 @@
-"""Children that may take their time: ended when they are silent for too long, or left to themselves."""
+"""Children that may take their time: ended with all that they started when it is over, or left to themselves."""
 
 import posix
-from _signal import SIGKILL, SIGTERM
+from _signal import SIGCONT, SIGKILL, SIGTERM
 
-from gitcoord.store.process import Child, run
+from gitcoord.store.files import read_file
+from gitcoord.store.process import Child, run, runs_still, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from select import poll
+
+    from gitcoord.store.locks import LockNotes
+    from gitcoord.store.patience import Patience
+
+_MUCH = 4096  # bytes in a second: more than what only keeps a connection open
+_GRACE = 1.0  # seconds that git has to clean up
 
 
-def run_bounded(argv: list[str], env: "dict[bytes, bytes]", seconds: float) -> "tuple[int, bytes, str]":
-    """Run something that talks to another machine, and may ask at the terminal; ended after `seconds`."""
-    return watched(Child(argv, env, shares_terminal=True), seconds)
+def run_bounded(
+    argv: list[str],
+    env: "dict[bytes, bytes]",
+    patience: "Patience",
+    *,
+    shares_terminal: bool = True,
+    notes: "LockNotes | None" = None,
+) -> "tuple[int, bytes, str]":
+    """Run something that talks to another machine, and may ask at the terminal; ended when the time is over.
+
+    `notes`: it moves refs here.
+    """
+    if patience.is_over:
+        return -SIGTERM, b"", patience.words
+    start = Child if notes is None else notes.start
+    return watched(start(argv, env, shares_terminal=shares_terminal), patience)
 
 
 def watched(
-    child: Child, seconds: float, bell: int = -1, heard: "Callable[[], None] | None" = None
+    child: Child,
+    patience: "Patience",
+    bell: int = -1,
+    heard: "Callable[[], None] | None" = None,
+    *,
+    sends: bool = False,
 ) -> "tuple[int, bytes, str]":
-    """A child that gets nothing more to read, to its end: exit code, stdout, stderr. Ended after `seconds` of silence.
+    """A child that gets nothing more to read, to its end: exit code, stdout, stderr. Ended when the time is over.
 
-    `heard` is called once when something can be read at the descriptor `bell`.
+    `heard` is called once when something can be read at the descriptor `bell`. `sends`: see `Patience.left`.
     """
     from select import POLLIN, poll
 
@@ -29,26 +55,85 @@ def watched(
     watch.register(child.output, POLLIN)
     if heard is not None:
         watch.register(bell, POLLIN)
-    late = False
-    while True:
-        ready = [fd for fd, _ in watch.poll(seconds * 1000)]
-        if not ready:
-            late = True
-            posix.kill(child.pid, SIGTERM)
-            break
-        if bell in ready and heard is not None:
-            watch.unregister(bell)
-            if posix.read(bell, 1):
-                heard()
-        if child.output not in ready:
-            continue
-        chunk = posix.read(child.output, 65536)
-        if not chunk:
-            break
-        parts.append(chunk)
+    late = done = False
+    try:
+        while not done:
+            ready = _ready(watch, patience, child.pid, sends=sends)
+            if ready is None:
+                late = True
+                patience.gave_up()
+                break
+            if bell in ready and heard is not None:
+                watch.unregister(bell)
+                if posix.read(bell, 1):
+                    heard()
+            if child.output in ready:
+                chunk = posix.read(child.output, 65536)
+                done = not chunk
+                parts.append(chunk)
+    finally:
+        if not done:  # also where somebody else's deadline, or Ctrl-C, ends the wait
+            end_all(child)
     code, complaint = child.wait(), child.complaint()
     child.close()
-    return code, b"".join(parts), f"no answer within {seconds:.0f} seconds" if late else complaint
+    return code, b"".join(parts), patience.words if late else complaint
+
+
+def _ready(watch: "poll", patience: "Patience", pid: int, *, sends: bool) -> "list[int] | None":
+    """The descriptors that can be read; None when the time is over. Whoever still receives much is waited for."""
+    before = -1
+    while (wait := patience.next_wait(sends=sends)) > 0:
+        ready = [fd for fd, _ in watch.poll(min(wait, 1.0) * 1000 + 1)]
+        if ready:
+            return ready
+        moved = 0 if sends else traffic(pid)
+        if 0 <= before < moved - _MUCH:
+            patience.goes_on()
+        before = moved
+    return None
+
+
+def traffic(root: int) -> int:
+    """How many bytes a process and all below it have read and written so far; 0 where the system does not tell."""
+    total = 0
+    for pid in (root, *below(root)):
+        rows = read_file(f"/proc/{pid}/io").split(b"\n")[:2]  # rchar, wchar
+        total += sum(int(row.rpartition(b" ")[2]) for row in rows)
+    return total
+
+
+def end_all(child: Child) -> None:
+    """End a child and all that it has started: git cleans up after itself at SIGTERM, its ssh may never hear of it."""
+    from time import monotonic, sleep
+
+    there = [(pid, start_time(pid)) for pid in [child.pid, *below(child.pid)]]
+    _signal(there, SIGTERM)
+    _signal(there, SIGCONT)  # a stopped one hears it only then
+    end = monotonic() + _GRACE
+    while monotonic() < end and any(runs_still(str(pid), start) for pid, start in there):
+        sleep(0.01)
+    _signal(there, SIGKILL)
+
+
+def _signal(processes: "list[tuple[int, str]]", number: int) -> None:
+    for pid, start in processes:
+        try:
+            if runs_still(str(pid), start):
+                posix.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def below(root: int) -> list[int]:
+    """All processes that this one has started, and those that they have; none where the system does not tell."""
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        pid = todo.pop()
+        children = read_file(f"/proc/{pid}/task/{pid}/children").split()
+        todo += map(int, children)
+        found += map(int, children)
+    return found
 
 
 def run_shell(

@@ -4,9 +4,12 @@ Reading looks here, through what waits to be pushed (the overlay); a swap is a p
 """
 
 from gitcoord.errors import StoreError
-from gitcoord.names import LEDGER, Oid, RefName
-from gitcoord.store.far import LANDED, SECONDS, Far, Move, nothing
+from gitcoord.names import CONFIG, LEDGER, Oid, RefName
+from gitcoord.store.far import CHANGING, LANDED, LOOKING, Far, Move, nothing
+from gitcoord.store.files import exists
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify, move
+from gitcoord.store.patience import Patience
+from gitcoord.store.process import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,18 +176,45 @@ def at_remote(
     near: "PlumbingStore", repo: "Repo", settings: "Settings", notes: "LockNotes", kind: "type[Far]" = Far
 ) -> RemoteStore:
     """The store that the settings describe. A process that lives long talks to the remote itself: see `wire`."""
+    name = settings.get("gitcoord.authority")
     far = kind(
         repo.env,
-        settings.get("gitcoord.authority"),
+        name,
         branches=settings.get("gitcoord.namespaces") == "branches",
         atomic=settings.flag("gitcoord.atomic", default=True),
-        seconds=_seconds(settings, "gitcoord.remotetimeout", SECONDS) or SECONDS,
-        stays=_seconds(settings, "gitcoord.stayconnected", _STAYS),
+        patience=waiting_for(name, repo, settings),
+        stays=_seconds(settings.get("gitcoord.stayconnected"), _STAYS),
     )
     far.notes = notes
     return RemoteStore(near, far)
 
 
-def _seconds(settings: "Settings", key: str, usual: float) -> float:
-    wish = settings.get(key)
-    return float(wish) if wish.isascii() and wish.isdecimal() and len(wish) < 6 else usual
+def waiting_for(
+    name: str, repo: "Repo", settings: "Settings", looking: float = LOOKING, changing: float = CHANGING
+) -> Patience:
+    """How long a remote is waited for: by the local settings, by the project's `[remote] timeout`, or so many seconds."""
+    known: list[float] = []
+
+    def limit(changes: bool) -> float:
+        if not known:
+            wish = settings.get("gitcoord.remotetimeout") or _of_the_project(repo)
+            known.append(_seconds(wish, 0.0))
+        return known[0] or (changing if changes else looking)
+
+    return Patience(name, limit)
+
+
+def _of_the_project(repo: "Repo") -> str:
+    """As the policy in the work tree says it: how long to wait is no matter of trust, and nothing older need be at hand."""
+    path = f"{repo.worktree}/{CONFIG}"
+    if not repo.worktree or not exists(path):
+        return ""
+    code, out, _ = run(["git", "config", "--file", path, "--get", "remote.timeout"], repo.env)
+    return out.decode("utf-8", "replace").strip() if not code else ""
+
+
+def _seconds(wish: str, usual: float) -> float:
+    """A number of seconds, also with an 's' after it, or of minutes with an 'm'."""
+    times = {"s": 1, "m": 60}.get(wish[-1:], 0)
+    digits = wish[:-1] if times else wish
+    return float(digits) * (times or 1) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else usual

@@ -121,7 +121,7 @@ class Wire(Far):
             return self._left_to_git(moves, options, meanwhile)
         wanted = {self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}
         objects = [ShaFile.from_raw_string(_TYPES[kind], data) for kind, data in self._written.values()]
-        report = connection.push(wanted, objects, self._seconds, meanwhile)
+        report = connection.push(wanted, objects, self.patience.left(sends=True), meanwhile)
         self._calm = self._calm if report.kind == LANDED else 0
         self._options = options
         # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.
@@ -132,7 +132,11 @@ class Wire(Far):
             self._straight = None
         if old or gone:
             connection = self._connection(options)
-            report = connection.push(wanted, objects, self._seconds, meanwhile) if connection is not None else report
+            report = (
+                connection.push(wanted, objects, self.patience.left(sends=True), meanwhile)
+                if connection is not None
+                else report
+            )
         self._calm += report.kind == LANDED
         if report.kind in (UNKNOWN, SILENT, UNREACHABLE):
             self._client = None

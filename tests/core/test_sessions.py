@@ -17,8 +17,8 @@ from gitcoord.core.kinds.revive import Revive
 from gitcoord.core.kinds.start import Start
 from gitcoord.core.kinds.stop import Stop
 from gitcoord.core.kinds.unhalt import Unhalt
-from gitcoord.core.sessions import MAX_SKEW, SLOT_MS, Actor, Beat, decode_beat, encode_beat, next_beat, silence
-from gitcoord.core.state import State
+from gitcoord.core.sessions import MAX_SKEW, SLOT_MS, Actor, Beat, Seen, decode_beat, encode_beat, next_beat, silence
+from gitcoord.core.state import State, View
 from tests.core.world import World, paths
 from tests.support import BOOT, START, FakeHost
 
@@ -61,6 +61,23 @@ def test_on_one_machine_the_clock_decides(world: World, milliseconds: int, silen
     beat(world)
     world.host.ticks += milliseconds
     assert verdict(world) == (silent, "same clock")
+
+
+@pytest.mark.parametrize("ttl", [1, 60, 1800])
+@pytest.mark.parametrize("boot", [BOOT, "another boot"])
+def test_it_is_told_when_a_claim_may_be_expired(world: World, ttl: int, boot: str) -> None:
+    """Not before, and right after: a slot may be longer than the ttl."""
+    world.host.ticks += 17_000
+    beat(world, mono=world.host.ticks - world.host.ticks % SLOT_MS)
+    looks = FakeHost(boot, mono=world.host.ticks)
+    verdict(world, ttl, host=looks)  # at first sight
+    looks.advance(1)
+    told = silence(State(complete=True), world.view(looks), "alice", 1, ttl).expires_in
+    assert told is not None and told >= ttl
+    looks.advance(told - 1)
+    assert verdict(world, ttl, host=looks)[0] is False
+    looks.advance(2)
+    assert verdict(world, ttl, host=looks)[0] is True
 
 
 def test_a_closed_lid_expires_nobody(world: World) -> None:
@@ -116,6 +133,11 @@ def test_first_sight_counts_as_a_beat(world: World) -> None:
     view.beats["alice"] = None
     found = silence(State(complete=True), view, "alice", 1, 60)
     assert (found.silent, found.expires_in) == (False, 72)
+    view = View(START, 5, "yet another")
+    view.beats["alice"] = Beat("f" * 40, "alice", BOOT, 1, 0, START, SLOT_MS)
+    view.seen["alice"] = Seen("", "yet another", 0)  # what it saw before was something else
+    found = silence(State(complete=True), view, "alice", 1, 60)
+    assert (found.rule, found.expires_in) == ("first sight", 72 + SLOT_MS // 1000)
 
 
 def test_a_missing_beat_is_watched(world: World) -> None:

@@ -124,7 +124,8 @@ def test_others_go_on_when_the_head_of_the_queue_stands_still(project: Project) 
     with contender(project, "alice") as alice:
         pid = stop_in_the_act(alice, "stop_before_swap", items=["a"])
         began = time.monotonic()
-        assert project.claim("a", agent="bob").code == 0
+        taken = project.claim("a", agent="bob")
+        assert taken.code == 0 and f"process {pid} " in taken.err and f"kill -CONT {pid}" in taken.err, taken
         assert time.monotonic() - began < 30, "the wait in the queue is bounded"
         os.kill(pid, signal.SIGCONT)
         zombie = alice.receive()

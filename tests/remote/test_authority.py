@@ -7,6 +7,7 @@ import pytest
 
 from tests.race.support import Answer
 from tests.remote.support import LEDGER, Fleet, Machine
+from tests.remote.test_together import age_beats
 
 
 @pytest.fixture
@@ -269,3 +270,44 @@ def test_leaving_takes_nothing_from_the_others(fleet: Fleet, machines: list[Mach
     assert two.state() == {} and "refs/claims" not in two.git("config", "--get-all", "remote.origin.fetch")
     two.join()
     assert [c["agent"] for c in two.claim("list", "--json").json["claims"]] == ["alice"]
+
+
+def test_it_is_told_when_a_short_claim_may_be_expired(fleet: Fleet, machines: list[Machine]) -> None:
+    """Heartbeats at a remote are 30 seconds apart, so that a claim with a short ttl lives longer than its ttl."""
+    one, two = machines
+    assert one.claim("a", "--ttl", "1s", agent="alice").code == 0
+
+    def left() -> int:
+        (row,) = two.claim("list", "--json").json["claims"]
+        return int(row["expires_in_seconds"])
+
+    told = left()
+    assert 0 <= told <= 31
+    waits = two.claim("a", "--json", agent="bob")
+    if told > 5:
+        assert 1 < waits.json["held"][0]["expires_in_seconds"] <= told, waits
+        age_beats(one, fleet, told - 1)
+        assert left() <= 1
+    assert two.claim("a", "--wait", "30s", agent="bob").code == 0
+    fleet.assert_sound()
+
+
+@pytest.mark.parametrize("lasts", [False, True], ids=["for a moment", "for good"])
+def test_trouble_of_this_clone_is_not_the_remotes(fleet: Fleet, machines: list[Machine], lasts: bool) -> None:
+    """As where a prune removes empty directories of objects while a fetch writes there."""
+    one, two = machines
+    assert two.claim("a", agent="alice").code == 0
+    there = one.git_dir / "objects"
+    blocked = [f"{number:02x}" for number in range(256) if not (there / f"{number:02x}").exists()]
+    pack = fleet.place / "count-upload-pack"
+    block, once = " ".join(str(there / name) for name in blocked), fleet.place / "once"
+    mend = f"if [ -e {once} ]; then rm -f {block}; fi; touch {once}" if not lasts else ":"
+    for name in blocked:
+        (there / name).touch()
+    pack.write_text(f'#!/bin/sh\n{mend}\nexec git upload-pack "$@"\n')
+    found = one.claim("list", "--json")
+    if lasts:
+        assert "cannot be reached" not in found.out and "this clone cannot keep" in found.json["offline"], found
+        assert "unable to create temporary file" in found.json["offline"], found
+    else:
+        assert "offline" not in found.json and found.json["claims"][0]["agent"] == "alice", found

@@ -209,7 +209,7 @@ def test_heartbeats_ride_together(fleet: Fleet) -> None:
     beat = _BEAT.format(root=str(Path(__file__).parents[2]))
     for agent in ("alice", "bob"):
         assert one.claim(f"file-{agent}", agent=agent).code == 0
-    _age_beats(one, fleet)
+    age_beats(one, fleet)
     before = fleet.refs()
     for agent in ("alice", "bob"):
         assert one.run(sys.executable, "-c", beat, agent).code == 0
@@ -220,11 +220,11 @@ def test_heartbeats_ride_together(fleet: Fleet) -> None:
         assert fleet.refs()[f"refs/gitcoord/sessions/{agent}"] != before[f"refs/gitcoord/sessions/{agent}"]
 
 
-def _age_beats(machine: Machine, fleet: Fleet) -> None:
-    """Put back the clock in all beats, so that the next ones are due."""
+def age_beats(machine: Machine, fleet: Fleet, seconds: int = 30) -> None:
+    """Put back the clock in all beats, by a slot unless told otherwise, so that the next ones are due."""
     for ref, oid in machine.refs("refs/gitcoord/sessions").items():
         beat = json.loads(machine.git("cat-file", "blob", oid))
-        beat["mono"] -= beat["slot"]
+        beat["mono"] -= seconds * 1000
         done = subprocess.run(
             ["git", "hash-object", "-w", "--stdin"], cwd=machine.repo, env=machine.env, check=True,
             input=json.dumps(beat, separators=(",", ":"), sort_keys=True) + "\n", capture_output=True, text=True,

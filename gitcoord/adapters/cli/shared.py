@@ -56,6 +56,8 @@ def act(body: Callable[[Call], int], *, json: bool, quiet: bool = False, writing
     def opened() -> int:
         ctx = open_repository(env, writing=writing)
         screen.use_settings(ctx.settings)
+        if not json:
+            ctx.listen(screen.note)
         try:
             return body(Call(ctx, screen, env))
         finally:
