@@ -21,7 +21,7 @@ from gitcoord.app.step import prepare, require_known_format
 from gitcoord.app.traces import events_among, newest_claim, newest_event
 from gitcoord.core.events import Decision, Event
 from gitcoord.core.kinds.epoch import LEAP
-from gitcoord.errors import Contention, CouldNotJudge, StoreError
+from gitcoord.errors import Contention, CouldNotJudge, StoreError, UsageError
 from gitcoord.names import LEDGER, LOST, TIP
 from gitcoord.store.far import HOST, LANDED, NONE, Move, Report
 from gitcoord.store.far import LOST as LOST_RACE
@@ -149,6 +149,8 @@ def push_rows(ctx: "Context", actor: "Actor", rows: "list[Row]") -> None:
 
 def _push(ctx: "Context", actor: "Actor", rows: "list[Row]") -> Report:
     """One push of all, each ref with what was fetched; this clone follows."""
+    if ctx.reads_only:
+        raise UsageError("this clone only looks at the ledger", hints=("run it in a clone that has joined it",))
     store = store_of(ctx)
     store.flush()
     moves = [Move(*row) for row in rows if row[1] != row[2]]
