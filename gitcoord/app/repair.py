@@ -14,12 +14,14 @@ from gitcoord.app.step import event_commit
 from gitcoord.app.traces import commit_at, events_among, highest_seq, newest_claim, newest_event
 from gitcoord.core.events import Event
 from gitcoord.core.kinds.epoch import LEAP
-from gitcoord.errors import CouldNotJudge, StoreError
+from gitcoord.errors import CouldNotJudge, LockHeld, StoreError
 from gitcoord.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
 from gitcoord.store.interface import SwapFailed, Verify, move
 from gitcoord.store.objects import framed, hasher
 from gitcoord.store.queue import Queue
 from gitcoord.store.tree import TreeEditor, Trees
+
+_LOCKED_MS = 5000  # how long a lock is waited for that may be a living git's
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +56,16 @@ def _carrier(ctx: "Context") -> Queue:
 
 
 def _clear_locks(ctx: "Context", done: list[str]) -> None:
-    if ctx.store.recover([Verify(LEDGER, ""), Verify(TIP, "")]):
-        done.append("removed lock files of a dead git process")
+    end = ctx.host.mono() + _LOCKED_MS
+    while True:
+        try:
+            if ctx.store.recover([Verify(LEDGER, ""), Verify(TIP, "")]):
+                done.append("removed lock files of a dead git process")
+            return
+        except LockHeld:  # most likely a git at work, which lets go in a moment
+            if ctx.host.mono() > end:
+                raise
+            ctx.host.pause(0.05)
 
 
 def _clear_broken_refs(ctx: "Context", done: list[str]) -> None:

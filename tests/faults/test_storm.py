@@ -19,11 +19,12 @@ from pathlib import Path
 import pytest
 
 from tests.race.support import Project, soak
-from tests.remote.support import Fleet
+from tests.remote.support import LEDGER, Fleet
+from tests.remote.test_restored import Site
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200)]
 
-SECONDS = soak(20, 200)
+SECONDS = soak(15, 150)  # for each of the four
 SEED = int(os.environ.get("GITCOORD_STORM_SEED") or random.randrange(10**6))
 PATHS = [f"src/file-{number}" for number in range(6)]
 # What git says where the user, or a writer, changes a ref that it is about to pack.
@@ -62,11 +63,13 @@ class Storm:
         self.counts: Counter[str] = Counter()
         self.answers: Counter[str] = Counter()
         self.told: list[tuple[str, int]] = []  # agent and token of each grant that was acknowledged
+        self.orders: list[list[str]] = []  # what agents run besides
         self.users = [User(self, place, number) for number, place in enumerate(places)]
         self.running: dict[int, "subprocess.Popen[str]"] = {}
         self._lock = threading.Lock()
 
-    def rage(self) -> None:
+    def rage(self, seconds: float = SECONDS) -> None:
+        self.over.clear()
         loops: list[Callable[[random.Random], None]] = [user.act for user in self.users]
         for number in range(max(4, 2 * len(self.places))):
             place = self.places[number % len(self.places)]
@@ -77,7 +80,7 @@ class Storm:
         threads = [threading.Thread(target=self._loop, args=(loop, SEED + n)) for n, loop in enumerate(loops)]
         for thread in threads:
             thread.start()
-        self.over.wait(SECONDS)
+        self.over.wait(seconds)
         self.over.set()
         for thread in threads:
             thread.join()
@@ -93,8 +96,11 @@ class Storm:
 
     def write(self, dice: random.Random, place: Place, agent: str) -> None:
         """One command of an agent; what it was told is noted."""
-        words = dice.choice((["--json", dice.choice(PATHS)], ["release", dice.choice(PATHS)], ["release", "--all"]))
-        with place.start(dice, "git-claim", *words, agent=agent) as process:
+        claim = ["git-claim", "--json", dice.choice(PATHS)]
+        words = dice.choice(
+            (claim, ["git-claim", "release", claim[2]], ["git-claim", "release", "--all"], *self.orders)
+        )
+        with place.start(dice, *words, agent=agent) as process:
             with self._lock:
                 self.running[process.pid] = process
             out, err = process.communicate()
@@ -106,7 +112,7 @@ class Storm:
             self.trouble.append(f"{words} ended with {code}: {err}")
         if code in (3, 4, 5):
             self.answers[err.split("\n")[0][:160]] += 1
-        if code == 0 and words[0] == "--json":
+        if code == 0 and words == claim:
             self.told += [(agent, claim["token"]) for claim in json.loads(out)["claims"]]
 
     def maintain(self, dice: random.Random, place: Place) -> None:
@@ -200,7 +206,8 @@ def locks_of(project: Project) -> list[str]:
     ]
 
 
-def assert_weathered(storm: Storm, ledger: Project) -> None:
+def assert_weathered(storm: Storm, granted: set[tuple[str, int]]) -> None:
+    """`granted`: agent and number of each event that is on record."""
     told = f"seed {SEED}: {dict(storm.counts)}, {dict(storm.answers)}"
     print(told)
     assert not storm.trouble, (storm.trouble[:5], told)
@@ -215,11 +222,19 @@ def assert_weathered(storm: Storm, ledger: Project) -> None:
         place.project.git("fsck", "--strict", "--no-dangling")
         place.project.assert_clean()
     assert not [row for user in storm.users for row in user.lost()], told
-    seqs = {event["seq"]: event["agent"] for event in ledger.events()}
-    assert sorted(seqs) == list(range(1, len(seqs) + 1))
-    assert not [(agent, token) for agent, token in storm.told if seqs.get(token) != agent], told
+    assert not set(storm.told) - granted, told
     for what in ("killed tree", "killed child", "pack-refs done", "gc done", "user's changes done"):
         assert storm.counts[what], told
+
+
+def grants(project: Project, *refs: str) -> set[tuple[str, int]]:
+    out = project.git("log", "--format=%an %(trailers:key=Seq,valueonly,separator=)", *refs, "--")
+    return {(agent, int(seq)) for agent, _, seq in (line.partition(" ") for line in out.splitlines())}
+
+
+def assert_no_gaps(project: Project) -> None:
+    seqs = [event["seq"] for event in project.events()]
+    assert sorted(seqs) == list(range(1, len(seqs) + 1))
 
 
 def test_one_repository(tmp_path: Path) -> None:
@@ -227,7 +242,8 @@ def test_one_repository(tmp_path: Path) -> None:
     assert project.coord("install-hooks").code == 0
     storm = Storm([Place(project, [project.repo])])
     storm.rage()
-    assert_weathered(storm, project)
+    assert_weathered(storm, grants(project, LEDGER))
+    assert_no_gaps(project)
 
 
 def test_work_trees(tmp_path: Path) -> None:
@@ -238,7 +254,8 @@ def test_work_trees(tmp_path: Path) -> None:
         project.git("worktree", "add", "-q", str(tree), "-b", tree.name)
     storm = Storm([Place(project, trees)])
     storm.rage()
-    assert_weathered(storm, project)
+    assert_weathered(storm, grants(project, LEDGER))
+    assert_no_gaps(project)
 
 
 def test_clones(tmp_path: Path) -> None:
@@ -248,5 +265,26 @@ def test_clones(tmp_path: Path) -> None:
         assert machine.coord("install-hooks").code == 0
     storm = Storm([Place(machine, [machine.repo]) for machine in machines])
     storm.rage()
-    assert_weathered(storm, machines[0])
+    machines[0].claim("list")
+    assert_weathered(storm, grants(machines[0], LEDGER))
     fleet.assert_sound()
+
+
+def test_clones_of_a_server_that_is_restored(tmp_path: Path) -> None:
+    """It loses what the second third of the storm wrote; agents of both clones repair, and are killed while they do."""
+    site = Site(tmp_path, gate=True)
+    for machine in site.machines:
+        assert machine.coord("install-hooks").code == 0
+    storm = Storm([Place(machine, [machine.repo]) for machine in site.machines])
+    storm.rage(SECONDS / 3)
+    site.back_up()
+    storm.rage(SECONDS / 3)
+    site.restore()
+    storm.orders = [["git-coord", "fsck", "--repair"]]
+    storm.rage(SECONDS / 3)
+    known: set[tuple[str, int]] = set()
+    for machine in (*site.machines, site.one):
+        assert machine.coord("fsck", "--repair").code == 0, storm.answers
+        known |= grants(machine, LEDGER, *machine.refs("refs/gitcoord/lost"))  # what is lost is told, and kept
+    assert_weathered(storm, known)
+    site.assert_whole()
