@@ -207,8 +207,17 @@ def look_once(ctx: "Context", began: int) -> None:
 def carriers_place(ctx: "Context") -> "Queue":
     """The lock of whoever talks to the remote for this clone. One that is stopped holds up nobody for long; one that is at work
     has as much time as its remote."""
-    patience = store_of(ctx).far.patience
-    return Queue(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=patience.left, tell=ctx.tell)
+    return _CarriersPlace(ctx)
+
+
+class _CarriersPlace(Queue):
+    def __init__(self, ctx: "Context") -> None:
+        self._patience = store_of(ctx).far.patience
+        super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._patience.left, tell=ctx.tell)
+
+    def __enter__(self) -> "Queue":
+        with self._patience.counting():
+            return super().__enter__()
 
 
 def waited(ctx: "Context") -> None:

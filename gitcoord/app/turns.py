@@ -1,6 +1,6 @@
 """Machines that push to one remote take turns: who waits for whom, and for how long (docs/adr/0025)."""
 
-from gitcoord.app.remote_look import look_once, waited
+from gitcoord.app.remote_look import look_once
 from gitcoord.names import LEDGER, SESSIONS
 from gitcoord.record import NamedTuple
 from gitcoord.store.far import LANDED, LOST
@@ -48,8 +48,6 @@ def let_others_go(ctx: "Context") -> bool:
     if not 0 < wait <= _COURTESY_MS:
         return False
     ctx.host.pause(wait / 1000)
-    if ctx.remote:
-        waited(ctx)
     look_once(ctx, turn.until)
     if _turn(ctx) == turn:
         now = turn._replace(until=0)

@@ -128,10 +128,13 @@ class Far:
     ) -> Report:
         """Move all these refs there, or none. `meanwhile` is done once or more often, best while the other side works."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
-        if not rows or self.patience.is_over:
+        if not rows:
             meanwhile()
-            return Report(UNREACHABLE, self.patience.words) if rows else Report(LANDED)
+            return Report(LANDED)
         with self.patience.asking(changes=True):
+            if self.patience.is_over:
+                meanwhile()
+                return Report(UNREACHABLE, self.patience.words)
             return self._answered(self._push_rows(rows, options, meanwhile))
 
     def _answered(self, report: Report) -> Report:

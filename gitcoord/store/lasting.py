@@ -56,6 +56,7 @@ def watched(
     if heard is not None:
         watch.register(bell, POLLIN)
     late = done = False
+    patience.begin()
     try:
         while not done:
             ready = _ready(watch, patience, child.pid, sends=sends)
@@ -72,6 +73,7 @@ def watched(
                 done = not chunk
                 parts.append(chunk)
     finally:
+        patience.end()
         if not done:  # also where somebody else's deadline, or Ctrl-C, ends the wait
             end_all(child)
     code, complaint = child.wait(), child.complaint()

@@ -1,7 +1,7 @@
 """How long a command waits for a remote: one bound for all that it asks there, and a word when it takes long.
 
-Only a remote that does not answer is counted: each answer begins the time anew, so whoever loses races to others may try for longer,
-and much data may take its time.
+Only waiting for a remote that does not answer is counted: each answer begins the time anew, so whoever loses races to others may
+try for longer, and much data may take its time.
 """
 
 from time import monotonic
@@ -27,7 +27,8 @@ class Patience:
         self._limit = limit
         self._changes = False
         self._depth = 0
-        self._began = monotonic()
+        self._spent = 0.0  # in waiting, since the last answer
+        self._since: float | None = None  # it is being waited for
         self._gave_up: float | None = None
         self._told = False
 
@@ -38,8 +39,8 @@ class Patience:
         now = monotonic()
         recent = self._gave_up is not None and now - self._gave_up < _GOES_ON
         # A change always asks. A look that comes right after one in vain does not.
-        if not recent or (changes and self._limit(True) <= now - self._began):
-            self._began, self._told = now, False
+        if not recent or (changes and self._limit(True) <= self._spent):
+            self._spent, self._told = 0.0, False
         self._changes = changes
         return self
 
@@ -50,13 +51,29 @@ class Patience:
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
 
+    def counting(self) -> "_Counting":
+        """As a context, around each wait. What else a command does in between does not count."""
+        return _Counting(self)
+
+    def begin(self) -> None:
+        self._since = monotonic()
+
+    def end(self) -> None:
+        self._spent, self._since = self._passed(), None
+
+    def _passed(self) -> float:
+        return self._spent + (monotonic() - self._since if self._since is not None else 0.0)
+
     def heard(self) -> None:
-        """The remote has answered, or nobody was waiting for it."""
-        self._began, self._gave_up, self._told = monotonic(), None, False
+        """The remote has answered, or others were waited for."""
+        self.goes_on()
+        self._gave_up, self._told = None, False
 
     def goes_on(self) -> None:
         """The answer is under way."""
-        self._began = monotonic()
+        self._spent = 0.0
+        if self._since is not None:
+            self._since = monotonic()
 
     def gave_up(self) -> None:
         """The time was waited for to its end."""
@@ -69,7 +86,7 @@ class Patience:
 
     @property
     def is_over(self) -> bool:
-        return monotonic() - self._began > _AT_FIRST and self.left() <= 0
+        return self._passed() > _AT_FIRST and self.left() <= 0
 
     @property
     def words(self) -> str:
@@ -78,11 +95,11 @@ class Patience:
     def left(self, *, sends: bool = False) -> float:
         """How long to wait from now on. Whoever `sends` something leaves time to find out what came of it."""
         kept = min(_TO_FIND_OUT, self.seconds / 3) if sends else 0.0
-        return self.seconds - kept - (monotonic() - self._began)
+        return self.seconds - kept - self._passed()
 
     def next_wait(self, *, sends: bool) -> float:
         """How long to wait before asking here again; 0 when the time is over. Tells people what is waited for."""
-        passed = monotonic() - self._began
+        passed = self._passed()
         if passed < _AT_FIRST:
             return _AT_FIRST - passed
         if not self._told and passed >= WORD:
@@ -90,6 +107,17 @@ class Patience:
             self.tell(f"waiting for '{self._name}', which has not answered yet (at most {self.seconds:.0f} seconds)")
         left = max(0.0, self.left(sends=sends))
         return left if self._told else min(left, WORD - passed)
+
+
+class _Counting:
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+
+    def __enter__(self) -> None:
+        self._patience.begin()
+
+    def __exit__(self, *_: object) -> None:
+        self._patience.end()
 
 
 def _nobody(words: str) -> None:

@@ -121,7 +121,8 @@ class Wire(Far):
             return self._left_to_git(moves, options, meanwhile)
         wanted = {self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}
         objects = [ShaFile.from_raw_string(_TYPES[kind], data) for kind, data in self._written.values()]
-        report = connection.push(wanted, objects, self.patience.left(sends=True), meanwhile)
+        with self.patience.counting():
+            report = connection.push(wanted, objects, self.patience.left(sends=True), meanwhile)
         self._calm = self._calm if report.kind == LANDED else 0
         self._options = options
         # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.

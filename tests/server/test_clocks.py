@@ -89,6 +89,7 @@ def test_a_request_that_was_paused_on_its_way(
     assert token(one.take("shared/a", "alice", "--ttl", TTL))
     assert two.take("shared/a", "bob").code == 1
     one.work("shared/a", "alice")
+    one.git("config", "gitcoord.remoteTimeout", "600")  # it waits on, whatever its clock says
     words = (
         ["git-claim", "--json", "shared"]
         if what == "claim"

@@ -142,7 +142,7 @@ def goes_on_with_b(realm: Realm, one: Clone) -> None:
 @pytest.mark.parametrize(("server", "moment"), [("git", "after"), ("http", "before")], indirect=["server"])
 def test_a_process_that_lives_long_and_a_silent_link(realm: Realm, one: Clone, link: Link, moment: str) -> None:
     """Nobody hears anything any more. It does not wait for ever, and what it gave up is not done behind its back."""
-    one.git("config", "gitcoord.remoteTimeout", "1")
+    one.git("config", "gitcoord.remoteTimeout", "3")
     with LongLived(one, "alice") as alice:
         assert alice.ask("take", "shared/b") == "ok"
         if moment == "before":
@@ -175,7 +175,7 @@ def test_a_pulled_cable(other_machine: Machine, tmp_path: Path) -> None:
     with serving("git", other_machine.host) as server:
         realm = Realm(server.create("cable"), tmp_path)
         one = realm.clone("one", "alice")
-        one.git("config", "gitcoord.remoteTimeout", "1")
+        one.git("config", "gitcoord.remoteTimeout", "3")
         one.wrap = other_machine.wrap([])
         with realm.held_at("update") as held, running(asks(one)) as asking:
             held.wait(asking)
