@@ -94,7 +94,7 @@ def init_remote(
 
 
 def _look_first(joined: Context, near: "PlumbingStore", found: _Found) -> None:
-    """UsageError where what the remote has is no ledger, and this clone is as it was."""
+    """Refused where what the remote has is no ledger; this clone is as it was."""
     known = near.resolve([TIP])[0] is not None
     try:
         look(joined)

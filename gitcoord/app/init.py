@@ -126,15 +126,18 @@ def is_ledger(store: "Reader", name: str) -> bool:
         return False
 
 
-def not_a_ledger(ctx: "Context", remote: str, oid: str) -> UsageError:
+def not_a_ledger(ctx: "Context", remote: str, oid: str) -> Refused:
     """The remote's branch of the ledger's name is somebody's own."""
     free = free_branch(ctx, f"refs/remotes/{remote}/")
-    return UsageError(
-        f"the branch 'gitcoord' at '{remote}' is somebody's own, and the ledger needs that name there",
-        hints=(
-            f"rename it there: git push {shell_word(remote)} {oid}:refs/heads/{free} :refs/heads/gitcoord",
-            "or begin a ledger that is this clone's alone: git coord init --adopt",
-        ),
+    return Refused(
+        Refusal(
+            "remote-ledger",
+            f"the branch 'gitcoord' at '{remote}' is somebody's own, and the ledger needs that name there",
+            hints=(
+                f"rename it there: git push {shell_word(remote)} {oid}:refs/heads/{free} :refs/heads/gitcoord",
+                "or begin a ledger that is this clone's alone: git coord init --adopt",
+            ),
+        )
     )
 
 

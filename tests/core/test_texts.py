@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitcoord.core.texts import PROSE, one_line, prose
-from gitcoord.errors import UsageError
+from gitcoord.errors import StoreError, UsageError
 
 HOSTILE = {
     "escape": "\x1b[31mred",
@@ -50,3 +50,13 @@ def test_lines() -> None:
 @pytest.mark.parametrize("text", ["---\nv: 1\n---", "[a](javascript:b)", "Seq: 1\nKind: kill", "日本語 👩‍💻 naïve"])
 def test_what_is_only_odd_is_kept(text: str) -> None:
     assert prose(text, "the body") == text
+
+
+def test_what_git_says_in_several_lines_is_one_message() -> None:
+    """Else it would be printed with escapes in it."""
+    said = "dubious ownership in 'x'\nTo add an exception, call:\n\n\tgit config --global --add safe.directory x\n"
+    message = (
+        "git failed: dubious ownership in 'x'; To add an exception, call: git config --global --add safe.directory x"
+    )
+    assert StoreError(f"git failed: {said}").message == message
+    assert StoreError("plain;").message == "plain;"

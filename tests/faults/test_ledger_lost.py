@@ -312,7 +312,11 @@ def test_init_with_a_branch_in_the_way(plain: World) -> None:
 
 
 def test_init_where_a_remote_has_a_ledger(plain: World) -> None:
-    plain.git("update-ref", "refs/remotes/origin/gitcoord", "HEAD")
+    assert plain.coord("init").code == 0
+    plain.git("update-ref", "refs/remotes/origin/gitcoord", LEDGER)
+    for ref in (LEDGER, TIP):
+        plain.git("update-ref", "-d", ref)
+    plain.git("config", "--remove-section", "gitcoord")
     before = _everything(plain)
     done = plain.coord("init")
     assert done.code == 1 and "git coord init --remote origin" in done.err and "git coord init --adopt" in done.err, (
