@@ -230,9 +230,11 @@ class Inflight:
         judged, held = (_made(f"{self._directory}/{name}.{pid}") for name in ("refs", "locked"))
         locks = [f"{ref}.lock" for _, _, ref in rows]
         if any(not new.strip("0") for _, new, _ in rows):
-            locks += ["packed-refs.lock", "packed-refs.new"]
+            locks.append("packed-refs.lock")
         for name in locks if judged and held else ():
             if judged <= _made(f"{self._common}/{name}") <= held:
+                if name == "packed-refs.lock":  # first what was made under it: without the lock it may be another's
+                    remove_file(f"{self._common}/packed-refs.new")
                 remove_file(f"{self._common}/{name}")
 
 
