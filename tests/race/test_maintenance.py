@@ -1,6 +1,7 @@
 """git's own maintenance beside writers, with gitcoord's hooks installed: packing changes no value, so it always passes."""
 
 import contextlib
+import os
 import subprocess
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ pytestmark = [pytest.mark.race, long_timeout]
 WRITERS = 3
 # A new process for each command, as agents do it. Refs come, move and go: claims, heartbeats, the ledger, its tip.
 WRITER = """
-while [ ! -e "$OVER" ]; do
+while [ ! -e "$OVER" ] && kill -0 "$TEST"; do
     git claim "own/$GITCOORD_AGENT" "shared/$GITCOORD_AGENT" >/dev/null || exit 1
     git claim release --dirty "own/$GITCOORD_AGENT" "shared/$GITCOORD_AGENT" >/dev/null || exit 1
     echo >>"$OVER.$GITCOORD_AGENT"
@@ -37,7 +38,9 @@ def writers(project: Project, count: int = WRITERS) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         begun = []
         for name in names:
-            begun.append(project.start("sh", "-c", WRITER, agent=name, env={"OVER": str(over)}))
+            begun.append(
+                project.start("sh", "-c", WRITER, agent=name, env={"OVER": str(over), "TEST": str(os.getpid())})
+            )
             stack.enter_context(running(begun[-1]))
         stack.callback(over.touch)
         logs = [project.place / f"over.{name}" for name in names]
@@ -52,7 +55,7 @@ def test_every_run_succeeds_beside_writers(project: Project) -> None:
     assert project.coord("install-hooks").code == 0
     failed = []
     with writers(project):
-        for number in range(soak(6, 200)):
+        for number in range(soak(6, 60)):
             for words in MAINTENANCE:
                 done = subprocess.run(
                     ["git", *words], cwd=project.repo, env=project.env, capture_output=True, text=True, check=False
