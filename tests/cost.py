@@ -65,5 +65,5 @@ def assert_linear(costs: list[Cost], what: str) -> None:
     The processes that are started do not depend on the size at all.
     """
     small, middle, large = (cost.calls for cost in costs)
-    assert large - middle < 2.7 * (middle - small), f"{what}: {costs}"
+    assert large - middle < 2.3 * (middle - small), f"{what}: {costs}"
     assert costs[2].children <= costs[0].children + 3, f"{what}: {costs}"

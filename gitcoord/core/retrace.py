@@ -12,7 +12,7 @@ work contains that commit, which files changed since, and what has landed, is an
 
 from gitcoord.core.events import Decision, apply
 from gitcoord.core.kinds import kind_module
-from gitcoord.core.released import is_recorded, lineage_file
+from gitcoord.core.released import is_recorded, lineage_dir, lineage_file
 from gitcoord.core.sessions import agent_record
 from gitcoord.core.state import View
 from gitcoord.errors import Refusal, UsageError
@@ -119,6 +119,7 @@ class Hindsight(View):
         found = super().fact(*what)
         assert isinstance(found, dict) and self._state is not None
         state = self._state
+        state.want(("leaves", lineage_dir(state, row[0])) for files in found.values() for row in files)
         return {
             path: [row for row in files if row in self.told(path) or not is_recorded(state, row)]
             for path, files in found.items()
