@@ -44,7 +44,7 @@ LEDGER = "the ledger is missing, rewound or unreadable"
 CLOSED: dict[str, tuple[str | Callable[[Project], None], ...]] = {
     LEDGER: (_lost, _rewound, _unreadable),
     "`.gitcoord/config` cannot be parsed, or has a value that makes no sense": ("[rollout\n", "[rollout]\n\tlineage = x\n"),
-    "history is missing (shallow clone, lost commit)": (_shallow,),
+    "history is missing: released work that was not fetched or is lost; a shallow clone (`git fetch --unshallow`)": (_shallow,),
 }  # fmt: skip
 # Rows with tests of their own below, or where their subject is.
 OTHERS = (
