@@ -148,9 +148,11 @@ def descendants(pid: int) -> list[int]:
     for entry in os.listdir("/proc"):
         if entry.isdecimal():
             with contextlib.suppress(OSError):
-                name, _, rest = Path(f"/proc/{entry}/stat").read_text().partition("(")[2].rpartition(") ")
+                name, _, rest = (
+                    Path(f"/proc/{entry}/stat").read_bytes().decode(errors="replace").partition("(")[2].rpartition(") ")
+                )
                 parents.setdefault(int(rest.split()[1]), []).append(int(entry))
-                command = Path(f"/proc/{entry}/cmdline").read_text()
+                command = Path(f"/proc/{entry}/cmdline").read_bytes().decode(errors="replace")
                 if name in SERVING or any(word in command for word in SERVING[:2]):
                     serving.add(int(entry))
     found, todo = [], [pid]
