@@ -52,8 +52,10 @@ def said(project: Project) -> Done:
     return Done(int((project.place / "code").read_text()), "", (project.place / "said").read_text())
 
 
-def refs(project: Project) -> str:
-    return project.git("for-each-ref", "--format=%(objectname) %(refname)")
+def refs(project: Project) -> list[str]:
+    """All but heartbeats, which every command may renew."""
+    rows = project.git("for-each-ref", "--format=%(objectname) %(refname)").splitlines()
+    return [row for row in rows if " refs/gitcoord/sessions/" not in row]
 
 
 def claim(*words: str) -> str:
