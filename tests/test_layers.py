@@ -309,18 +309,6 @@ def test_exactly_these_modules_are_loaded(loaded: "dict[str, list[str]]", verb: 
     )
 
 
-def test_a_prompt_costs_no_look_at_the_ledger(tmp_path: Path) -> None:
-    """Only Cursor is asked to tell of them, and a person waits meanwhile."""
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "config", "gitcoord.root", "0" * 40)
-    event = (
-        '{"hook_event_name":"beforeSubmitPrompt","cursor_version":"3","conversation_id":"c","workspace_roots":["%s"]}'
-    )
-    there = set(_modules(tmp_path, "guard", event % tmp_path))
-    assert "gitcoord.core.delegations" in there
-    assert not there & {"gitcoord.app.ledger", "gitcoord.app.context", "gitcoord.hot.guarding", "gitcoord.hot.identity"}
-
-
 def test_only_after_a_command_of_codex_its_record_is_looked_into(tmp_path: Path) -> None:
     _project(tmp_path)
     event = (
@@ -330,15 +318,3 @@ def test_only_after_a_command_of_codex_its_record_is_looked_into(tmp_path: Path)
     for name, looks in (("PreToolUse", False), ("PostToolUse", True)):
         there = set(_modules(tmp_path, "guard", event % (name, tmp_path)))
         assert "gitcoord.hot.tools.codex" in there and ("gitcoord.hot.rollout" in there) == looks
-
-
-def test_only_gemini_looks_for_subagents_in_a_conversation(tmp_path: Path) -> None:
-    """And not as Cursor's are found. What any other tool loads is in the table above."""
-    _project(tmp_path)
-    event = (
-        '{"hook_event_name":"AfterTool","timestamp":"2026-10-01T00:00:00Z","session_id":"c","cwd":"%s",'
-        '"tool_name":"read_file","tool_input":{"file_path":"x"}}'
-    )
-    there = set(_modules(tmp_path, "guard", event % tmp_path))
-    assert "gitcoord.core.subagents" in there
-    assert not there & {"gitcoord.core.delegations", "gitcoord.hot.delegating", "gitcoord.app.handoff"}

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State, View
 
 _KEPT = 500  # things that were asked about
-_NAMED = 50  # paths that a handoff names; all of them go along
 
 
 class Left(NamedTuple):
@@ -59,35 +58,6 @@ def give_back(ctx: "Context", actor: "Actor") -> Left:
     return Left(
         tuple(str(claim["path"]) for claim in left), tuple(str(task["id"]) for task in tasks), tuple(keys)
     )  # fmt: skip
-
-
-def pass_up(ctx: "Context", actor: "Actor", parent: "Actor", paths: "tuple[str, ...]") -> bool:
-    """Hand these claims of a subagent to its parent, by offer and acceptance: at no time does nobody hold them.
-
-    Else the next subagent could not go on with them. False where a rule says no: then they stay until their ttl.
-    """
-    from gitcoord.app.handoff import accept
-    from gitcoord.app.transact import transact
-    from gitcoord.core.kinds import kind_module
-
-    names = ", ".join(paths[:_NAMED])
-    sections = {
-        "state": "not known: the subagent is over, and gitcoord made this in its name",
-        "changed": names,
-        "remaining": "to commit it, or to undo it",
-        "next": f"look at what it did: git diff -- {names}",
-        "blockers": "none",
-        "assumptions": "none",
-    }
-    items = tuple(Item("path", path) for path in paths)
-    kind = kind_module("handoff")
-    facts = {"dirty": list(paths[:_NAMED])}
-    try:
-        made = transact(ctx, kind.decide, kind.New(actor, sections, parent.agent, items=items, facts=facts))
-        accept(ctx, parent, str(made["id"]))
-    except GitcoordError:
-        return False
-    return True
 
 
 def is_new(ctx: "Context", agent: str, keys: "tuple[str, ...]") -> bool:

@@ -2,7 +2,7 @@
 
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.judge import is_family
-from gitcoord.core.seen import Look, Trouble, begin_write, checked, end_write, same, whose_write
+from gitcoord.core.seen import Look, Trouble, begin_write, checked, end_write, same
 from gitcoord.core.seen import note_read as noted_read
 from gitcoord.store.files import exists
 from gitcoord.store.notes import look_at, update
@@ -21,13 +21,13 @@ def note_read(ctx: "Context", agent: str, path: str) -> None:
     _noted(ctx, path, lambda record, look: noted_read(record, agent, look, ctx.host.wall()))
 
 
-def begin(ctx: "Context", agent: str, path: str, family: str = "") -> "Trouble | None":
-    """The write of a file is about to begin: whose work it would undo. Of a `family` only one acts at a time."""
+def begin(ctx: "Context", agent: str, path: str) -> "Trouble | None":
+    """The write of a file is about to begin: whose work it would undo."""
     found: list[Trouble] = []
 
     def change(record: "Record", look: Look) -> None:
         mine = record["rows"].get(agent)
-        trouble = begin_write(record, agent, look, ctx.host.wall(), family)
+        trouble = begin_write(record, agent, look, ctx.host.wall())
         if trouble is None and mine is not None:
             by = _committed_by(ctx, agent, path, mine, look)
             trouble = Trouble(by) if by else None
@@ -37,11 +37,8 @@ def begin(ctx: "Context", agent: str, path: str, family: str = "") -> "Trouble |
     return found[0] if found else None
 
 
-def end(ctx: "Context", agent: str, path: str, *, failed: bool, family: str = "") -> None:
-    def change(record: "Record", look: Look) -> None:
-        end_write(record, whose_write(record, agent, family), look, ctx.host.wall(), failed=failed)
-
-    _noted(ctx, path, change)
+def end(ctx: "Context", agent: str, path: str, *, failed: bool) -> None:
+    _noted(ctx, path, lambda record, look: end_write(record, agent, look, ctx.host.wall(), failed=failed))
 
 
 def _noted(ctx: "Context", path: str, change: "Callable[[Record, Look], None]") -> None:

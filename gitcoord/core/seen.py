@@ -78,20 +78,16 @@ def _note(record: "Record", agent: str, look: Look, now: int, *, wrote: bool = F
         del rows[min(rows, key=lambda name: rows[name]["n"])]
 
 
-def begin_write(record: "Record", agent: str, look: Look, now: int, family: str = "") -> "Trouble | None":
+def begin_write(record: "Record", agent: str, look: Look, now: int) -> "Trouble | None":
     """Whose work this write would undo; where nobody's, it is noted that the write is under way.
 
     It is told once: whoever insists without reading again has been warned. As long as another's write is under way it is told
-    each time, since the file is about to change. Nobody of a `family`, of which one acts at a time, waits for another of it.
+    each time, since the file is about to change.
     """
     mine = record["rows"].get(agent)
     others = {name: row for name, row in record["rows"].items() if name != agent}
     for name, row in others.items():
-        if (
-            _is_under_way(row, now)
-            and not _is_of(family, name)
-            and (same(row, look) or not _is_settled(row, look, now))
-        ):
+        if _is_under_way(row, now) and (same(row, look) or not _is_settled(row, look, now)):
             if mine is None:
                 note_read(record, agent, look, now)  # it knows the file as it is before that write
             return Trouble(name, True)
@@ -101,16 +97,6 @@ def begin_write(record: "Record", agent: str, look: Look, now: int, family: str 
     else:
         _note(record, agent, look, now, wrote=True, begun=now)
     return trouble
-
-
-def whose_write(record: "Record", agent: str, family: str) -> str:
-    """Who began the write that is over now: another of the `family` may have, where it was not told apart then or is not now."""
-    writing = [name for name, row in record["rows"].items() if row["begun"] and (name == agent or _is_of(family, name))]
-    return agent if agent in writing or not writing else writing[0]
-
-
-def _is_of(family: str, name: str) -> bool:
-    return name == family or name.startswith(f"{family}.")
 
 
 def _is_under_way(row: "Record", now: int) -> bool:

@@ -10,11 +10,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
-# When a tool speaks. PROMPT: a person said something. OTHER: nothing that gitcoord has an opinion about.
-START, PROMPT, BEFORE, AFTER, STOP, SUBAGENT_START, SUBAGENT_STOP, OTHER = (
-    "start", "prompt", "before", "after", "stop", "subagent-start", "subagent-stop", "other",
+# When a tool speaks. OTHER: nothing that gitcoord has an opinion about.
+START, BEFORE, AFTER, STOP, SUBAGENT_START, SUBAGENT_STOP, OTHER = (
+    "start", "before", "after", "stop", "subagent-start", "subagent-stop", "other",
 )  # fmt: skip
-PHASES = (START, PROMPT, BEFORE, AFTER, STOP, SUBAGENT_START, SUBAGENT_STOP, OTHER)
+PHASES = (START, BEFORE, AFTER, STOP, SUBAGENT_START, SUBAGENT_STOP, OTHER)
 
 ALLOW, DENY, ASK = "allow", "deny", "ask"
 
@@ -36,10 +36,7 @@ class ToolEvent(NamedTuple):
     again: bool = False  # stop: the agent was already sent back once; to ask for more could go on for ever
     id: str = ""  # the tool's own word for this very action: two hooks may ask about one
     final: bool = False  # stop: the conversation is over, not only a turn of it; nothing can be asked any more
-    above: tuple[str, ...] = ()  # the subagents between the agent and `subagent`, the outermost first
-    root: str = ""  # the directory that the tool was opened in, where that must be told apart from `cwd`
     transcript: str = ""  # the file in which the tool keeps the conversation, where its events leave things out
-    lone: bool = False  # of the agent and its subagents one acts at a time: what another of them began is over
 
 
 class Answer(NamedTuple):

@@ -2,7 +2,7 @@
 
 from gitcoord.core.toolevents import DENY, START, STOP, SUBAGENT_STOP, Answer
 from gitcoord.errors import GitcoordError
-from gitcoord.hot.identity import down, forget_tool, note_tool, of_event
+from gitcoord.hot.identity import below, forget_tool, note_tool, of_event
 from gitcoord.names import printable
 
 TYPE_CHECKING = False
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from gitcoord.store.process import Environ
 
 _SHOWN = 8
-_TELLING = ("codex", "cursor")  # the environment of a subagent's shell tells whose it is
+_TELLING = "codex"  # the environment of a subagent's shell tells whose it is
 
 
 def actor_of(ctx: "Context", env: "Environ", event: "ToolEvent") -> "Actor":
     """Who acts; a subagent under its own name, below its parent's."""
     actor = of_event(ctx, env, event.tool, event.conversation)
-    return down(actor, event.tool, event.conversation, (*event.above, event.subagent) if event.subagent else ())
+    return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
 
 
 def begins(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
@@ -42,7 +42,7 @@ def begins(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     lines = told(Call(ctx, Screen(env), env), result, brief=True)
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
-    if actor.parent and event.tool not in _TELLING:
+    if actor.parent and event.tool != _TELLING:
         who += f" In a shell say so: GITCOORD_AGENT={actor.agent} git claim ..."
     return Answer(context="\n".join([who, *lines]))
 
@@ -53,8 +53,8 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     from gitcoord.app.sessions import stop
 
     actor = actor_of(ctx, env, event)
-    if event.phase == SUBAGENT_STOP and actor == actor_of(ctx, env, _above(event)):
-        return Answer()  # it had no name of its own, and whoever it acted as goes on
+    if event.phase == SUBAGENT_STOP and actor == of_event(ctx, env, event.tool, event.conversation):
+        return Answer()  # it had no name of its own, and its parent goes on
     if not event.final:
         left = give_back(ctx, actor)
         words = _unsaid(ctx, actor, event.conversation) or _undone(left)
@@ -69,24 +69,6 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     if event.phase != SUBAGENT_STOP and not event.subagent:
         forget_tool(ctx, actor)
     return Answer()
-
-
-def _above(event: "ToolEvent") -> "ToolEvent":
-    """The same of whoever called the subagent."""
-    return event._replace(subagent=event.above[-1] if event.above else "", above=event.above[:-1])
-
-
-def returns(ctx: "Context", env: "Environ", event: "ToolEvent") -> str:
-    """A subagent is over and cannot be sent back. What it leaves uncommitted is its parent's, who is told."""
-    from gitcoord.app.endings import give_back, pass_up
-    from gitcoord.app.sessions import stop
-
-    actor = actor_of(ctx, env, event)
-    left = give_back(ctx, actor)
-    parent = of_event(ctx, env, event.tool, event.conversation)
-    passed = bool(left.dirty) and pass_up(ctx, actor, parent, left.dirty)
-    stop(ctx, actor, keep=True)
-    return f"gitcoord: {actor.agent} left uncommitted work, which is yours now: {_names(left.dirty)}" if passed else ""
 
 
 def _names(paths: "tuple[str, ...]") -> str:

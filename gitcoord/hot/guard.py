@@ -9,10 +9,8 @@ from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 
 from gitcoord.core.toolevents import (
     AFTER,
-    ALLOW,
     BEFORE,
     OTHER,
-    PROMPT,
     START,
     STOP,
     SUBAGENT_START,
@@ -39,8 +37,6 @@ _SECONDS = 8
 _LAST_SECONDS = 1  # to find out what an error means here
 _LARGEST = 16 << 20
 _ENDS = (STOP, SUBAGENT_STOP)
-_APART = "cursor"  # its subagents act in conversations of their own
-_WITHIN = "gemini"  # its subagents act in their parent's
 
 
 def main(words: "list[str]") -> int:
@@ -179,28 +175,11 @@ def _here(cwd: str) -> "Place":
 def _answer(stage: Stage, event: "ToolEvent") -> Answer:
     home = _here(event.cwd)
     watched = bool(home.common and home.top and is_set_up(home.common))
-    said = event
-    if said.tool == _APART:
-        from gitcoord.hot.delegating import placed, refused
-
-        event = placed(said)
-    nested = watched and said.tool == _WITHIN and bool(said.conversation)
-    if nested:
-        from gitcoord.hot import nesting
-
-        if said.phase == PROMPT:
-            return Answer(context=nesting.broken_off(stage, said, home))
-        event = nesting.placed(stage, said, home)
     if event.phase in (BEFORE, AFTER):
         from gitcoord.hot.guarding import after, before
 
-        answer = (before if event.phase == BEFORE else after)(stage, event, home if watched else None)
-        if said.tool == _APART and answer.decision != ALLOW:
-            refused(said)
-        if nested and said.action == nesting.CALL:
-            return nesting.told(stage, said, home, answer)
-        return answer
-    if not watched or event.phase == PROMPT:
+        return (before if event.phase == BEFORE else after)(stage, event, home if watched else None)
+    if not watched:
         return Answer()
     from gitcoord.hot import conversations
 

@@ -52,7 +52,7 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
         if decided(findings) != DENY:
             findings += judging.writes(event.action)
         if decided(findings) != DENY:
-            findings += _seen(ctx, actor, deeds, top, _family(actor, event))
+            findings += _seen(ctx, actor, deeds, top)
     if not judged:
         return Answer()
     if decided(findings) != DENY:
@@ -72,7 +72,7 @@ def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
         actor = actor_of(ctx, stage.env, event)
         for place in deeds.writes:
             if place.top == top and not place.inner:
-                end(ctx, actor.agent, absolute(place), failed=bool(event.failed), family=_family(actor, event))
+                end(ctx, actor.agent, absolute(place), failed=bool(event.failed))
         if home is not None and top == home.top:
             _counted(ctx, actor, event)
     return Answer()
@@ -132,12 +132,7 @@ def _shell(guard: "Guard", deeds: Deeds) -> "list[Finding]":
     return found
 
 
-def _family(actor: "Actor", event: "ToolEvent") -> str:
-    """The agent of whose family only one acts at a time; '' where each of them counts for itself."""
-    return (actor.parent or actor.agent) if event.lone else ""
-
-
-def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str, family: str) -> "list[Finding]":
+def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str) -> "list[Finding]":
     """Last of all, since it notes what is about to happen: nothing else may speak against it any more."""
     for place in deeds.reads:
         if place.top == top and not is_directory(absolute(place)):
@@ -147,7 +142,7 @@ def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str, family: str) -
         path = absolute(place)
         if place.top != top or place.inner or is_directory(path):
             continue
-        trouble = begin(ctx, actor.agent, path, family)
+        trouble = begin(ctx, actor.agent, path)
         if trouble is not None and trouble.pending:
             message = f"{trouble.agent} is writing it at this moment: read it again, then write"
         elif trouble is not None:

@@ -1,6 +1,7 @@
 """The guard's findings in words: for the agent that is told, and the person beside it."""
 
 from gitcoord.core.guarding import decided
+from gitcoord.core.judge import path_word
 from gitcoord.core.policy import RULES
 from gitcoord.core.toolevents import ALLOW, ASK, DENY
 from gitcoord.names import printable
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.toolevents import ToolEvent
 
 _SHOWN = 10
+_APART = "cursor"  # its subagents act in conversations of their own that name no parent
 _HEADS = {
     ALLOW: "goes through, with a warning",
     ASK: "needs a person's word",
@@ -36,7 +38,22 @@ def words_of(judging: "Judging", event: "ToolEvent", findings: "list[Finding]") 
     if decision == ASK:
         lines.append("hint: where this tool asks nobody, a person does it, or changes what the policy says")
     hints = dict.fromkeys(hint for finding in found for hint in finding.hints)
-    return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in list(hints)[:4])])
+    shown = [*list(hints)[:4], *_unnamed(judging, found)]
+    return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
+
+
+def _unnamed(judging: "Judging", found: "list[Finding]") -> "list[str]":
+    """What helps a parent and its subagent that stand in each other's way, since their tool does not tell that they are such."""
+    rows = [claim for finding in found for claim in finding.held if str(claim["agent"]).startswith(f"{_APART}-")]
+    if not rows or not judging.actor.instance.startswith(f"{_APART}:"):
+        return []
+    path = path_word(str(rows[0]["path"]))
+    return [
+        "Cursor does not tell whose subagent a conversation is, so each is an agent of its own. If you two are parent and "
+        f"subagent, the holder releases it first: git claim release {path}",
+        "or a person starts the tool under one name, which then is that of all its conversations: "
+        "git coord run --as <name> -- <command>",
+    ]
 
 
 def _holders(finding: "Finding") -> "list[str]":

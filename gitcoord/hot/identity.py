@@ -44,9 +44,9 @@ _HINTS = (
 
 def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
-    actor = named(ctx, environ) or _conversation(ctx, environ)
+    actor = named(ctx, environ) or _conversation(environ)
     if actor is not None:
-        return _in_shell(ctx, environ, actor)
+        return _in_shell(environ, actor)
     tree = ctx.settings.get("gitcoord.agent")
     if tree:
         return Actor(check_agent(tree))
@@ -99,7 +99,7 @@ def of_event(ctx: "Context", environ: "Environ", tool: str, conversation: str) -
     actor = named(ctx, environ)
     if actor is not None and (actor.session or environ.get(b"GITCOORD_AGENT") or not conversation):
         return actor
-    actor = _of(tool, conversation) if conversation else _conversation(ctx, environ)
+    actor = _of(tool, conversation) if conversation else _conversation(environ)
     if actor is not None:
         return actor
     tree = ctx.settings.get("gitcoord.agent")
@@ -128,51 +128,32 @@ def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
     return Actor(check_agent(f"{parent.agent}.{word}"), instance, parent=parent.agent)
 
 
-def down(actor: Actor, tool: str, conversation: str, subagents: "tuple[str, ...]") -> Actor:
-    """The last of these, each below the one before."""
-    for subagent in subagents:
-        actor = below(actor, tool, conversation, subagent)
-    return actor
-
-
 def in_tool(environ: "Environ") -> bool:
     return any(environ.get(marker) for _, markers, _ in _TOOLS for marker in markers)
 
 
-def _conversation(ctx: "Context", environ: "Environ") -> "Actor | None":
+def _conversation(environ: "Environ") -> "Actor | None":
     for tool, markers, ids in _TOOLS:
         if not any(environ.get(marker) for marker in markers) and tool != "codex":
             continue
         for variable in ids:
             conversation = _text(environ, variable)
             if conversation:
-                return _of(tool, conversation) if tool != "cursor" else _placed(ctx, tool, conversation)
+                return _of(tool, conversation)
     return None
 
 
-def _placed(ctx: "Context", tool: str, conversation: str) -> Actor:
-    """Whoever a conversation is of which it may be known whose subagent it is: the same as for the guard."""
-    from gitcoord.app.delegations import known
-    from gitcoord.core import delegations
-
-    top, ids = delegations.line(known(ctx.repo.scratch, tool, delegations), conversation)
-    return down(_of(tool, top), tool, top, ids)
-
-
-def _in_shell(ctx: "Context", environ: "Environ", actor: Actor) -> Actor:
-    """Whose shell this is, where a conversation's subagents can be told from the agent itself: as the guard calls them."""
+def _in_shell(environ: "Environ", actor: Actor) -> Actor:
+    """Whose shell this is, where the tool tells more than what was noted for its process when a conversation began."""
     tool, _, conversation = actor.instance.partition(":")
-    subagent = ""
     if tool == "codex" and conversation == _text(environ, b"CODEX_SESSION_ID"):
         thread = _text(environ, b"CODEX_THREAD_ID")
-        subagent = thread if thread != conversation else ""
-    elif tool == "gemini":
-        from gitcoord.app.delegations import known
-        from gitcoord.core import subagents
-
-        runs = known(ctx.repo.scratch, subagents.note_of(tool, conversation), subagents)
-        subagent = subagents.acting(runs, ctx.host.wall())
-    return below(actor, tool, conversation, subagent) if subagent else actor
+        return below(actor, tool, conversation, thread) if thread not in ("", conversation) else actor
+    if tool == "cursor":
+        # One process hosts all its conversations, and of a subagent's no beginning is told.
+        told = _text(environ, b"CURSOR_CONVERSATION_ID")
+        return _of(tool, told) if told else actor
+    return actor
 
 
 def _of(tool: str, conversation: str) -> Actor:

@@ -17,7 +17,6 @@ from gitcoord.core.seen import (
     empty,
     end_write,
     note_read,
-    whose_write,
 )
 
 NOW = 1_900_000_000
@@ -117,39 +116,3 @@ def test_what_is_kept_is_bounded_and_sound() -> None:
     assert len(record["rows"]) == MOST and "a0" not in record["rows"]
     for bad in (None, 7, {"v": 1, "n": 1, "rows": {"a": {}}}, {"v": 2, "n": 1, "rows": {}}):
         assert checked(bad) == empty()
-
-
-# --- a family of which one acts at a time -------------------------------------------------------------------------------
-
-
-def test_of_such_a_family_nobody_waits_for_another() -> None:
-    look = Look("1:1:1", "x")
-    for writer, agent in (("p", "p.a1"), ("p.a1", "p"), ("p.a1", "p.b2")):
-        record = empty()
-        assert begin_write(record, writer, look, NOW) is None
-        assert begin_write(record, agent, look, NOW) == Trouble(writer, True)
-        assert begin_write(record, "p2", look, NOW, "p2") == Trouble(writer, True)
-        assert begin_write(record, agent, look, NOW, "p") is None
-
-
-def test_what_one_of_them_changed_the_others_have_not_seen() -> None:
-    record = empty()
-    note_read(record, "p", Look("1:1:1", "x"), NOW)
-    begin_write(record, "p.a1", Look("1:1:1", "x"), NOW, "p")
-    end_write(record, "p.a1", Look("2:1:1", "y"), NOW, failed=False)
-    assert begin_write(record, "p", Look("2:1:1", "y"), NOW, "p") == Trouble("p.a1")
-    assert begin_write(record, "p", Look("2:1:1", "y"), NOW, "p") is None
-
-
-def test_a_write_is_over_for_whoever_of_them_began_it() -> None:
-    look, record = Look("1:1:1", "x"), empty()
-    assert whose_write(record, "p", "p") == "p"
-    begin_write(record, "p.a1", look, NOW)
-    begin_write(record, "p2", Look("1:1:1", "x"), NOW + PENDING)
-    assert whose_write(record, "p", "p") == whose_write(record, "p.b2", "p") == "p.a1"
-    assert whose_write(record, "p", "") == "p" and whose_write(record, "q", "q") == "q"
-    end_write(record, "p.a1", look, NOW, failed=True)
-    assert whose_write(record, "p", "p") == "p"
-    begin_write(record, "p.a1", look, NOW)
-    begin_write(record, "p", look, NOW, "p")
-    assert whose_write(record, "p", "p") == "p" and whose_write(record, "p.a1", "p") == "p.a1"

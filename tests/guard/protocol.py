@@ -61,18 +61,12 @@ class Speaker(NamedTuple):
             return self._base("sessionEnd" if self.tool == "cursor" else "SessionEnd")
         return self._base(names[self.tool])
 
-    def prompt(self) -> Event:
-        """A person speaks."""
-        if self.tool == "gemini":
-            return {**self._base("BeforeAgent"), "prompt": "go"}
-        return {**self._base("beforeSubmitPrompt"), "prompt": "go", "attachments": []}
-
     # --- what only Cursor says
 
-    def task(self, id: str, *, resume: str = "", after: bool = False) -> Event:
-        arguments = {"description": "look", "prompt": "Look.", **({"resume": resume} if resume else {})}
+    def task(self, id: str, *, after: bool = False) -> Event:
+        """It hands a task on to a subagent, which then acts in a conversation of its own."""
         base = self._base("postToolUse" if after else "preToolUse")
-        return {**base, "tool_name": "Task", "tool_input": arguments, "tool_use_id": id}
+        return {**base, "tool_name": "Task", "tool_input": {"prompt": "Look."}, "tool_use_id": id}
 
     def subagent_event(self, event: str, id: str) -> Event:
         """'subagentStart' or 'subagentStop', which the parent's conversation tells."""
@@ -80,18 +74,11 @@ class Speaker(NamedTuple):
 
     # --- what only Gemini CLI says
 
-    def calls(self, agent: str = "generalist", *, after: bool = False, at: str = "") -> Event:
+    def calls(self, agent: str = "generalist", *, after: bool = False) -> Event:
         """It calls a subagent, which then acts in this same conversation; `after`: that one is over."""
         base = self._base("AfterTool" if after else "BeforeTool")
         done = {"tool_response": {"llmContent": [{"text": "Done."}]}} if after else {}
-        arguments = {"agent_name": agent, "prompt": "Look."}
-        return {
-            **base,
-            "tool_name": "invoke_agent",
-            "tool_input": arguments,
-            **done,
-            **({"timestamp": at} if at else {}),
-        }
+        return {**base, "tool_name": "invoke_agent", "tool_input": {"agent_name": agent, "prompt": "Look."}, **done}
 
     # --- the tools' own forms
 

@@ -57,17 +57,14 @@ _CODEX = _groups(
     SessionEnd={"timeout": 3},  # it gives no more, and warns of more
 )
 _GEMINI = _groups(
-    ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
+    ("SessionStart", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
     {"name": "gitcoord", "type": "command", "command": COMMAND, "timeout": LIMIT * 1000},
 )
 _CURSOR = _flat(
-    (
-        "sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "postToolUseFailure",
-        "subagentStart", "subagentStop", "stop", "sessionEnd",
-    ),
+    ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "stop", "sessionEnd"),
     {"command": COMMAND, "timeout": LIMIT},
     preToolUse={"failClosed": True},
-)  # fmt: skip
+)
 _COPILOT = _flat(
     (
         "sessionStart", "preToolUse", "postToolUse", "postToolUseFailure",

@@ -3,20 +3,12 @@
 With `failClosed` in its settings a hook that crashes, takes too long or prints no JSON denies the action, so silence would too.
 'ask' is accepted and not enforced before an action: it becomes a denial. Cursor also runs the hooks of Claude Code's settings, with
 the same event as its own, so nothing tells which of them asks: an action is denied in both forms.
+
+Its subagents act in conversations of their own. That one begins or ends is told of the parent, with an id under which nothing is ever
+done; so this is no event of ours, and each such conversation is an agent of its own unless its events name the parent.
 """
 
-from gitcoord.core.toolevents import (
-    AFTER,
-    ALLOW,
-    BEFORE,
-    PROMPT,
-    START,
-    STOP,
-    SUBAGENT_START,
-    SUBAGENT_STOP,
-    Reply,
-    ToolEvent,
-)
+from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
 from gitcoord.hot.tools import claude, words
 from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE
 
@@ -42,11 +34,10 @@ EVENTS = {
     "afterFileEdit": AFTER,
     "afterTabFileEdit": AFTER,
     "sessionStart": START,
-    "beforeSubmitPrompt": PROMPT,
+    "beforeSubmitPrompt": OTHER,
     "sessionEnd": STOP,
     "stop": STOP,
-    "subagentStart": SUBAGENT_START,
-    "subagentStop": SUBAGENT_STOP,
+    **dict.fromkeys(("subagentStart", "SubagentStart", "subagentStop", "SubagentStop"), OTHER),
 }
 _FILE = ("file_path", "path", "target_file", "filePath")
 _PLACE = ("file_path", "path", "target_directory")  # a search, too, calls the directory 'file_path'
@@ -77,8 +68,12 @@ _FLAT: "words.Table" = {
     "afterFileEdit": (WRITE, "file_path"),
     "afterTabFileEdit": (WRITE, "file_path"),
 }
-# To what a person says, gitcoord never has an answer.
-_GO_ON = words.said({"continue": True})
+# What is asked here waits for a yes, and gitcoord never has another answer.
+_YES: "Record" = {
+    "beforeSubmitPrompt": {"continue": True},
+    "subagentStart": {"permission": "allow"},
+    "SubagentStart": {"permission": "allow"},
+}
 
 
 def read(data: "Record") -> ToolEvent:
@@ -87,11 +82,12 @@ def read(data: "Record") -> ToolEvent:
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     loops = data.get("loop_count")
     action = words.text(data, "tool_name")
+    parent, own = words.text(data, "parent_conversation_id"), words.text(data, "conversation_id", "session_id")
     event = ToolEvent(
         NAME,
         words.phase(EVENTS, name, about=_about(name, data)),
-        words.text(data, "parent_conversation_id", "conversation_id", "session_id"),
-        words.text(data, "subagent_id"),
+        parent or own,
+        words.text(data, "subagent_id") or (own if parent and own != parent else ""),
         words.text(data, "cwd") or root,
         action or name,
         spent=words.count(data.get("input_tokens"), data.get("output_tokens")),
@@ -99,7 +95,6 @@ def read(data: "Record") -> ToolEvent:
         again=(type(loops) is int and loops > 0) or data.get("stop_hook_active") is True,
         id=words.text(data, "tool_use_id"),
         final=name in ("sessionEnd", "SessionEnd"),
-        root=root,
     )
     failed = name in ("postToolUseFailure", "PostToolUseFailure")
     failed = failed or words.unlucky(data.get("tool_output", data.get("tool_response")))
@@ -117,7 +112,7 @@ def _about(name: str, data: "Record") -> bool:
 def answer(event: ToolEvent, answer: "Answer") -> Reply:
     denied = answer.decision != ALLOW
     why = words.reason(answer.reason)
-    if event.phase in (BEFORE, SUBAGENT_START):
+    if event.phase == BEFORE:
         told: Record = {"permission": "deny" if denied else "allow"}
         if denied:
             told |= {"user_message": why, "agent_message": why}
@@ -129,16 +124,16 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
                 }
                 told["hookSpecificOutput"] = specific
         return words.said(told)
-    if event.phase in (STOP, SUBAGENT_STOP):
+    if event.phase == STOP:
         return words.said({"followup_message": why}) if denied and not event.final else words.said({})
     if event.phase in (START, AFTER):
         context = words.context(event, answer, AFTER)
         return words.said({"additional_context": context} if context else {})
-    return _GO_ON if event.phase == PROMPT else words.said({})
+    return words.said(_YES.get(event.name, {}))
 
 
 def fail(message: str, data: "Record | None" = None) -> Reply:
     name = words.text(data, "hook_event_name") if data else ""
-    if EVENTS.get(name) == PROMPT:
-        return _GO_ON._replace(err=words.noted(message).err)
+    if name in _YES:
+        return words.said(_YES[name])._replace(err=words.noted(message).err)
     return words.failing(EVENTS, name, message, about=_about(name, data or {}))

@@ -3,7 +3,7 @@
 A hook that crashes or takes too long (its limit is in milliseconds) only warns: the action goes on. Exit code 2 denies it.
 """
 
-from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, PROMPT, START, STOP, Reply, ToolEvent
+from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
 from gitcoord.hot.tools import words
 from gitcoord.hot.tools.words import READ, SEARCH, SHELL, WRITE
 
@@ -21,7 +21,7 @@ EVENTS = {
     "SessionStart": START,
     "AfterAgent": STOP,
     "SessionEnd": STOP,
-    "BeforeAgent": PROMPT,
+    "BeforeAgent": OTHER,
     "BeforeModel": OTHER,
     "AfterModel": OTHER,
     "BeforeToolSelection": OTHER,
@@ -70,7 +70,7 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
         return words.said({"decision": "deny", "reason": words.reason(answer.reason)})
     # A denial afterwards would hide the action's result from the agent: it is told beside it.
     context = words.context(event, answer, AFTER)
-    if context and event.phase in (START, PROMPT, AFTER):
+    if context and event.phase in (START, AFTER):
         return words.said({"hookSpecificOutput": {"additionalContext": context, "hookEventName": event.name}})
     return Reply()
 
