@@ -27,7 +27,7 @@ LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, LOCKED, OWN = (
 # gitcoord's own transfers run no hooks here: what they carry was judged before.
 _GIT = [
     "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
-    "-c", "hook.gitcoord-pre-push.enabled=false", "-c", "push.useForceIfIncludes=false",
+    "-c", "hook.gitcoord-pre-push.enabled=false", "-c", "push.useForceIfIncludes=false", "-c", "gitcoord.noted=true",
 ]  # fmt: skip
 # Words for a ref that was not where it was expected: by the client, by the server, in older and newer git.
 _MOVED = (

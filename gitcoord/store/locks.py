@@ -54,15 +54,18 @@ class Content(NamedTuple):
 class Note:
     """A note while its process runs."""
 
-    def __init__(self, path: str, fd: int) -> None:
+    def __init__(self, path: str, fd: int, *, deletes: bool) -> None:
         self._path = path
         self._fd = fd
+        self._deletes = deletes
 
     def taken(self, common: str, refs: "Iterable[RefName]") -> None:
-        """The process has its locks now: write down which files they are."""
-        files = [
-            (name, which_file(f"{common}/{name}")) for name in (*(f"{ref}.lock" for ref in refs), f"{PACKED}.lock")
-        ]
+        """The process has all its locks now: write down which files they are.
+
+        That of packed-refs only where the process deletes refs: otherwise it is another's.
+        """
+        names = [*(f"{ref}.lock" for ref in refs), *((f"{PACKED}.lock",) if self._deletes else ())]
+        files = [(name, which_file(f"{common}/{name}")) for name in names]
         lines = [f"{file} {name}\n" for name, file in files if file]
         write_at_once(self._fd, "".join(lines).encode("utf-8", "surrogateescape") + b"\0")
 
@@ -104,10 +107,11 @@ class LockNotes:
         data = "\n".join([name, *refs, *((PACKED,) if deletes else ())]).encode("utf-8", "surrogateescape") + b"\0"
         path = f"{self.directory}/{name}"
         try:
-            return Note(path, _write(path, data))
+            fd = _write(path, data)
         except FileNotFoundError:
             make_directory(self.directory)
-            return Note(path, _write(path, data))
+            fd = _write(path, data)
+        return Note(path, fd, deletes=deletes)
 
     def start(
         self,

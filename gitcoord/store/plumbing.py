@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Nor does git look whether there is a branch called like an id, for a warning that nobody would see: `ahead` relies on that.
 _QUIET = [
     "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
-    "-c", "core.warnAmbiguousRefs=false",
+    "-c", "core.warnAmbiguousRefs=false", "-c", "gitcoord.noted=true",
 ]  # fmt: skip
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
 # Copies of what a remote has are kept as git keeps what it fetches.

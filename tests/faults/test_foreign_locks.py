@@ -1,6 +1,7 @@
 """Locks of a living git that is not gitcoord's, beside notes of a dead one that covers them: nothing of it is touched."""
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -163,6 +164,25 @@ def test_a_leftover_packed_refs_without_its_lock_is_removed(busy: World) -> None
     busy.git("pack-refs", "--all")
 
 
+def _loader() -> str:
+    """The program that runs other programs: what `readelf` calls their interpreter."""
+    return next(str(path) for path in sorted(Path("/lib64").glob("ld-linux*")) + sorted(Path("/lib").glob("ld-linux*")))
+
+
+def test_a_lock_that_a_living_git_holds_is_not_noted_as_ones_own(busy: World) -> None:
+    """A swap that deletes nothing takes no lock of packed-refs: one that is there is another's."""
+    packing = Packing(busy)
+    files = packing.which()
+    known = LockNotes(str(busy.git_dir), f"{busy.git_dir}/gitcoord", Host().boot)
+    swap = subprocess.Popen(["sleep", "99"])
+    known.note(swap.pid, ["refs/heads/gitcoord"], deletes=False).taken(str(busy.git_dir), ["refs/heads/gitcoord"])
+    swap.kill()
+    swap.wait()
+    assert busy.claim("another.txt", agent="bob").code == 0
+    assert packing.which() == files
+    assert packing.go_on() == 0
+
+
 def test_which_gits_count(busy: World, tmp_path: Path) -> None:
     """Those that may move refs of this repository, wherever they are started from; not those that read, nor those elsewhere."""
     other = tmp_path / "other"
@@ -174,8 +194,22 @@ def test_which_gits_count(busy: World, tmp_path: Path) -> None:
         subprocess.Popen(argv, cwd=other, stdin=subprocess.PIPE),
         subprocess.Popen(argv, cwd=busy.top, stdin=subprocess.PIPE, env=env),
     ]
+    link, copy = tmp_path / "g", tmp_path / ".git-wrapped"
+    link.symlink_to(GIT)
+    shutil.copy(GIT, copy)
+    quiet = ["-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false"]
     here = [
         subprocess.Popen([GIT, "update-ref", "--stdin"], cwd=busy.top / "src", stdin=subprocess.PIPE),
+        subprocess.Popen([GIT, *quiet, "update-ref", "--stdin"], cwd=busy.top, stdin=subprocess.PIPE),
+        subprocess.Popen([str(link), "update-ref", "--stdin"], cwd=busy.top, stdin=subprocess.PIPE),
+        subprocess.Popen([str(copy), "update-ref", "--stdin"], cwd=busy.top, stdin=subprocess.PIPE),
+        subprocess.Popen([_loader(), GIT, "update-ref", "--stdin"], cwd=busy.top, stdin=subprocess.PIPE),
+        subprocess.Popen(
+            [GIT, "--git-dir=../.git", "--work-tree=..", "update-ref", "--stdin"],
+            cwd=busy.top / "src",
+            stdin=subprocess.PIPE,
+        ),
+        subprocess.Popen(["unshare", "-m", GIT, "update-ref", "--stdin"], cwd=other, stdin=subprocess.PIPE),
         subprocess.Popen([GIT, "--git-dir", common, "update-ref", "--stdin"], cwd=other, stdin=subprocess.PIPE),
         subprocess.Popen(
             [GIT, "update-ref", "--stdin"], cwd=other, stdin=subprocess.PIPE, env={**busy.env(), "GIT_DIR": common}

@@ -370,7 +370,7 @@ def test_a_lock_that_may_not_be_removed_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.lock").touch()
     (tmp_path / "locks.lock").touch()
     (tmp_path / "locks.lock").chmod(0o666)
-    LockNotes(str(tmp_path), str(tmp_path), "boot").note(_dead(), ["x"])
+    LockNotes(str(tmp_path), str(tmp_path), "boot").note(_dead(), ["x"]).taken(str(tmp_path), ["x"])
     done = _as_another(tmp_path, _RECOVER)
     assert f"{tmp_path}/x.lock" in done.stdout and "Permission denied" in done.stdout, done
 

@@ -28,7 +28,8 @@ SECONDS = soak(15, 150)  # for each of the four
 SEED = int(os.environ.get("GITCOORD_STORM_SEED") or random.randrange(10**6))
 PATHS = [f"src/file-{number}" for number in range(6)]
 # What git says where the user, or a writer, changes a ref that it is about to pack.
-RACES = ("but expected", "File exists", "unable to resolve reference")
+# The last: a pack was replaced while git read, by our own gc beside the storm's; `git fsck` tells at the end whether it is true.
+RACES = ("but expected", "File exists", "unable to resolve reference", "is corrupt")
 SERVING = ("receive-pack", "upload-pack", "git-receive-pac", "git-upload-pack")
 
 
