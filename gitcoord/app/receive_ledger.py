@@ -186,7 +186,8 @@ class LedgerPush:
             require_signature(self._ctx, pushed.payload, pushed.signature, event.agent, event.seq)
 
     def _begin(self) -> None:
-        """The first push of a ledger may bring a whole history, of which only the last command is this account's.
+        """The first push of a ledger may bring a whole history. Events of agents for whom this account may not act are brought by a
+        person only, who answers for them: the last command is its own.
 
         Whoever sets up may have no agent's name yet: the first event grants nobody anything.
         """
@@ -194,6 +195,11 @@ class LedgerPush:
         for pushed in self.pushed[-1 - last.event.part :]:
             if pushed.event.kind != "init":
                 self._require_author(pushed)
+        if any(p.event.kind != "init" and not self._pusher.may(p.event.agent) for p in self.pushed):
+            from gitcoord.app.receive_history import require_person, require_signatures
+
+            require_person(self._pusher, last.event.agent)
+            require_signatures(self._ctx, [p for p in self.pushed if p.event.kind != "init"])
         from gitcoord.app.fsck import Replay  # once in a ledger's life
 
         self._take_history(Replay(), None)

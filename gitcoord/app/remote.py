@@ -34,6 +34,7 @@ from gitcoord.errors import (
     Refused,
     StoreError,
     TimedOut,
+    Unreachable,
     UsageError,
 )
 from gitcoord.names import LEDGER, SESSIONS, session_ref
@@ -106,7 +107,7 @@ def _transact(
         if step is not None and not step.operations:
             if not is_fresh(ctx, began):
                 store_of(ctx).far.hang_up()
-                look_once(ctx, began)
+                _look_again(ctx, began, untold=untold)
                 continue
             return _answer(ctx, actor, step)
         ctx.host.shield(True)
@@ -116,6 +117,8 @@ def _transact(
             tried.append(step)
             untold = untold or outcome.kind == UNTOLD
         done = _which_is_there(ctx, tried) if step is not None and outcome.kind in (LANDED, LOST) else None
+        if done is None and step is not None and outcome.kind == LANDED:
+            done = _kept(ctx, tried)
         if done is not None:
             assert isinstance(done.answer, Decision)
             afterwards(ctx, done.snapshot, actor, done.answer)
@@ -207,9 +210,29 @@ def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
     began = ctx.host.mono()
     outcome = push(ctx, batch)
     note_turn(ctx, outcome.kind, ctx.host.mono() - began, step.head)
-    if outcome.kind == LANDED and not store_of(ctx).follow(batch.moves):
-        look(ctx)
+    if outcome.kind == LANDED:
+        store_of(ctx).follow(batch.moves)  # or whoever reads it back looks
     return outcome
+
+
+def _look_again(ctx: "Context", began: int, *, untold: bool) -> None:
+    """Look before a refusal is told. `untold`: what came of an earlier push is not known, so that nothing else may be said."""
+    try:
+        look_once(ctx, began)
+    except Unreachable as error:
+        raise outcome_error(ctx, Outcome(UNKNOWN, error.message)) if untold else error from None
+
+
+def _kept(ctx: "Context", tried: "list[Step]") -> "Step | None":
+    """The remote has done it, but this clone does not show it yet: look. It is said in any case that it was done."""
+    try:
+        look(ctx)
+    except GitcoordError as error:
+        raise OutcomeUnknown(
+            f"'{store_of(ctx).far.name}' has done it, but this clone cannot keep it: {error.message}",
+            hints=(*error.hints, "running it again is harmless"),
+        ) from None
+    return _which_is_there(ctx, tried)
 
 
 def _which_is_there(ctx: "Context", tried: "list[Step]") -> "Step | None":

@@ -55,8 +55,9 @@ def _changed(
 def _since(ctx: "Context", snapshot: "Snapshot", base: str, commit: str) -> str:
     """The commit from which `commit` is judged for a claim that was made on `base`: one that it contains.
 
-    Where the base was rewritten, that is what both have in common. Where it is lost, the trunk and the commit must tell: from
-    where it left the trunk or, once it has landed, what the commit itself changed.
+    Where the base was rewritten, that is what both have in common. Where it is not here, the trunk must tell: from where the
+    commit left the trunk. Once it has landed nobody can tell any more; then all that lies there counts, since to record too
+    little would let it be undone.
     """
     if not base:
         return ""
@@ -64,10 +65,7 @@ def _since(ctx: "Context", snapshot: "Snapshot", base: str, commit: str) -> str:
     if code in (0, 1):
         return out.decode().strip() or base  # nothing in common: they are compared as they are
     left = _left_trunk(ctx, snapshot, commit)
-    if left and left != commit:
-        return left
-    code, out, _ = run([*GIT, "rev-parse", "--verify", "--quiet", f"{commit}^"], ctx.repo.env)
-    return out.decode().strip() if not code else ""
+    return left if left != commit else ""
 
 
 def usual_remote(ctx: "Context", snapshot: "Snapshot") -> str:

@@ -63,14 +63,28 @@ class Lineages:
             # leaves is what that side has.
             brings = len(having) < len(step.parents)
             return brings and any(self._view.fact("at", parent, change.path) == left for parent in having)
-        if left in [[mode, blob] for _, mode, blob in work]:
+        if self._outside(step, record, [commit for commit, mode, blob in work if [mode, blob] == left]):
             return True
         return any(
             self._view.fact(way, parent, commit, change.path) == left
             for way in ("merged", "picked")
-            for commit, _, _ in work[:_TRIED]
+            for commit in self._outside(step, record, [commit for commit, _, _ in work[:_TRIED]])
             for parent in step.parents
         )
+
+    def _outside(self, step: "Step", record: "Record", commits: list[str]) -> list[str]:
+        """Those of a record's commits that no parent of the step contains; the record's own is known to be among these.
+
+        What is there already is not landed by the step: it would be a way back. After a rebase or a merge the work of others
+        that landed since the base is among what was released.
+        """
+        inner = sorted({commit for commit in commits if commit != record["commit"]})
+        inside: set[str] = set()
+        for parent in step.parents if inner else ():
+            found = self._view.fact("contained", parent, *inner)
+            assert isinstance(found, dict)
+            inside.update(commit for commit, is_in in found.items() if is_in)
+        return [commit for commit in commits if commit not in inside]
 
     def _work(self, record: "Record", path: str) -> "list[list[str]]":
         """What was released: [commit, mode, blob] of each commit between base and release that touches the path."""

@@ -129,6 +129,13 @@ def is_directory(path: str) -> bool:
         return False
 
 
+def is_link(path: str) -> bool:
+    try:
+        return posix.lstat(path).st_mode & 0o170000 == 0o120000
+    except OSError:
+        return False
+
+
 def rename(old: str, new: str) -> None:
     posix.rename(old, new)
 

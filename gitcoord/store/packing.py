@@ -10,7 +10,7 @@ deleted   A real deletion of a packed ref holds a whole `packed-refs.new` withou
           packed-refs and holds its lock, so that nobody else takes it out.
 """
 
-from gitcoord.store.files import exists, read_file
+from gitcoord.store.files import exists, is_link, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _LOOKS, _SECONDS = 40, 0.05  # another process may be writing its packed-refs.ne
 
 def is_packing(common: str, ref: "RefName", old: "Oid", new: "Oid", pause: "Callable[[float], None]") -> bool:
     """Is this row of a prepared transaction only a change of storage? '' stands for no id."""
+    if is_link(f"{common}/packed-refs"):
+        return False  # git keeps its new file beside the target of the link
     line = f"{old or new} {ref}\n".encode("utf-8", "surrogateescape")
     if new and not old:
         held = read_file(f"{common}/{ref}.lock").decode("ascii", "replace").strip()

@@ -3,6 +3,10 @@
 git_claim='' # the installer writes the path; without one, PATH decides
 dir=${GIT_DIR:-}
 [ -n "$dir" ] || { [ -d .git ] && dir=.git || dir=.; }
+if [ -f "$dir/commondir" ]; then # a linked work tree on the server
+    IFS= read -r common <"$dir/commondir"
+    case $common in /*) dir=$common ;; *) dir=$dir/$common ;; esac
+fi
 
 # The push that is landing here: pre-receive left notes named after receive-pack, which is above this hook, perhaps not
 # directly. Sets `pid`.

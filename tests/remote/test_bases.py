@@ -147,3 +147,40 @@ def test_a_shallow_clone_is_told_how_to_judge(tmp_path: Path) -> None:
     git(three, *shlex.split(hint.partition("git ")[2]), agent="carol")
     git(three, "commit", "-q", "-m", "work", agent="carol")
     git(three, "push", "-q", "origin", "HEAD:main", agent="carol")
+
+
+@pytest.mark.parametrize("way", ["rebase", "merge"])
+def test_what_others_landed_since_the_base_is_not_ones_own_released_work(tmp_path: Path, way: str) -> None:
+    """Nobody may put trunk back to it without a claim, as if that were work which was released to land."""
+    team = Team(tmp_path, gate=True)
+    claim(team.two, AT, agent="bob")
+    assert change(team.two, AT, "line 2\n", "half of bob's\n", "bob").code == 0
+    half = (team.two.repo / AT).read_text()
+    assert change(team.two, AT, "half of bob's\n", "bob's work\n", "bob").code == 0
+    git(team.two, "push", "-q", "origin", "main", agent="bob")
+    claim(team.two, "release", AT, agent="bob")
+    start_on_a_local_commit(team)
+    git(team.one, "pull", "-q", f"--rebase={'true' if way == 'rebase' else 'false'}", "--no-edit", agent="alice")
+    assert change(team.one, AT, "line 9\n", "alice's\n", "alice").code == 0
+    git(team.one, "push", "-q", "origin", "HEAD:topic", agent="alice")
+    claim(team.one, "release", AT, agent="alice")
+    (team.two.repo / AT).write_text(half)
+    team.two.git(*UNHOOKED, "commit", "-q", "-am", "back to half of it")
+    git(team.two, "fetch", "-q", agent="mallory")
+    done = git(team.two, *UNHOOKED, "push", "-q", "origin", "main", agent="mallory", code=None)
+    assert refused(done, "unclaimed"), done
+
+
+def test_a_release_from_a_clone_that_lacks_the_base_records_all_of_the_work(tmp_path: Path) -> None:
+    """What is recorded too little might be undone."""
+    team = Team(tmp_path, gate=True)
+    assert change(team.one, "free/x", "line 1\n", "local\n", "alice").code == 0
+    claim(team.one, "shared", agent="alice")
+    git(team.one, "reset", "-q", "--hard", "origin/main", agent="alice")
+    assert change(team.one, AT, "line 3\n", "alice's\n", "alice").code == 0
+    assert change(team.one, "shared/b", "b\n", "alice's\n", "alice").code == 0
+    git(team.one, "push", "-q", "origin", "main", agent="alice")
+    three = team.add("three")
+    three.join()
+    claim(three, "release", "shared", agent="alice")
+    assert {row["path"] for row in team.lineage("shared")} == {AT, "shared/b"}

@@ -93,3 +93,19 @@ def test_a_lock_that_nobody_knows_is_this_clones_trouble_and_is_named(fleet: Fle
     lock.unlink()
     assert two.claim("src/db.py", agent="bob").code == 0
     fleet.assert_sound()
+
+
+@pytest.mark.parametrize("words", [["new"], ["release", "src/app.py"]])
+def test_what_the_remote_has_done_is_not_told_as_failed(fleet: Fleet, words: list[str]) -> None:
+    """A lock of this clone only keeps it from showing what was done."""
+    one, _ = fleet.joined()
+    assert one.claim("src/app.py", agent="alice").code == 0
+    before = len(fleet.events())
+    lock = one.git_dir / "refs/heads/gitcoord.lock"
+    lock.touch()
+    done = one.claim(*words, agent="alice")
+    assert len(fleet.events()) == before + 1
+    assert done.code == 5 and "'origin' has done it" in done.err and str(lock) in done.err, done
+    lock.unlink()
+    assert one.claim("list").code == 0
+    fleet.assert_sound()

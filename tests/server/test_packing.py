@@ -89,3 +89,13 @@ def test_no_hand_moves_or_deletes_what_is_packed(site: Site, stored: str) -> Non
         for words in (["-d", ref], ["-d", ref, old], [ref, before["refs/heads/main"]], [ref, f"{LEDGER}~1", old]):
             assert on_server(site, "update-ref", *words).code != 0, words
     assert site.refs() == before
+
+
+def test_git_packs_in_a_linked_work_tree_of_the_server(site: Site) -> None:
+    """Its hooks are asked there with another git directory."""
+    tree = site.place / "deployed"
+    subprocess.run(["git", "worktree", "add", "-q", "--detach", str(tree), "main"], cwd=site.bare, check=True)
+    done = subprocess.run(["git", "pack-refs", "--all"], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    moved = subprocess.run(["git", "update-ref", "-d", LEDGER], cwd=tree, capture_output=True, text=True, check=False)
+    assert moved.returncode != 0 and "refused" in moved.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,3 +185,13 @@ def test_accounts_over_ssh(realm: Realm) -> None:
     assert {"refs/claims/path/shared/a/@alice", "refs/claims/path/shared/b/@bob"} <= realm.refs().keys()
     for clone, name in ((alice, "alice"), (bob, "bob")):
         assert clone.take(f"shared/{'c' if name == 'alice' else 'd'}", name).json["token"] > 1_000_000
+
+
+def test_an_agent_may_not_begin_a_ledger_with_what_others_did(site: Site) -> None:
+    """Where the server has none any more, its history is a person's to bring back."""
+    for ref in site.private():
+        argv = ["git", "-c", "core.hooksPath=/dev/null", "update-ref", "-d", ref]
+        subprocess.run(argv, cwd=site.bare, check=True)
+    site.claim("shared/c", agent="bob")
+    before = site.refs()
+    unchanged(site, site.sync("bob"), before, "only a person's account may bring events back")
