@@ -18,4 +18,4 @@ def change_settings(repo: "Repo", words: "list[str]", pause: "Callable[[float], 
         if not code or "could not lock config file" not in complaint or "File exists" not in complaint:
             return code, complaint
         pause(min(0.01 * number, 0.1))
-    return code, complaint
+    return code, f"{complaint} (if no git process is running here, remove its lock file)"
