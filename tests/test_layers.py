@@ -161,7 +161,6 @@ HEAVY_FILES = (
     "store/wire.py",
     "store/connection.py",
     "hot/bundle.py",
-    "hot/lean.py",
 )
 HEAVY = {
     "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "__future__", "functools",
