@@ -17,7 +17,17 @@ def test_durations_show_two_units(seconds: int, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text, seconds",
-    [("30", 30), ("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1d", 86400), ("7d", 604800), ("007s", 7)],
+    [
+        ("1s", 1),
+        ("0" * 19 + "1", 1),
+        ("30", 30),
+        ("90s", 90),
+        ("30m", 1800),
+        ("1h30m", 5400),
+        ("1d", 86400),
+        ("7d", 604800),
+        ("007s", 7),
+    ],
 )
 def test_durations_as_people_write_them(text: str, seconds: int) -> None:
     assert parse_duration(text) == seconds
