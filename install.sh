@@ -342,16 +342,13 @@ stage() {
 # The commands start on the bare interpreter, without a shell, without site, from one file of compiled code.
 stage_commands() {
     quick=$(quick_python)
-    bundle="import sys; sys.path.insert(0, sys.argv.pop(1)); from gitcoord.hot.bundle import main; main(sys.argv[1:])"
-    "$quick" -I -c "$bundle" "$site" --output "$tree/gitcoord.bundle" --root "$site"
+    "$quick" -I -c 'import sys; sys.path.insert(0, sys.argv[1]); from gitcoord.hot.bundle import main; main(*sys.argv[1:])' \
+        "$site" "$tree"
     # A first line with a blank in the name or beyond 127 bytes (Linux before 5.1) is cut by the kernel.
     first="#!$quick -IS"
     length=$(printf '%s' "$first" | wc -c)
     case $quick in *[[:space:]]*) length=999 ;; esac
-    for pair in claim:main coord:coord handoff:handoff; do
-        name=git-${pair%:*}
-        "$quick" -I -c "$bundle" "$site" --shim "$tree/gitcoord.bundle" "$site" "$tree/bin/python" "${pair#*:}" \
-            >"$tree/$name.py"
+    for name in git-claim git-coord git-handoff; do
         if [ "$length" -lt 127 ]; then
             { say "$first" "# gitcoord" && cat "$tree/$name.py"; } >"$bin/$name"
         else

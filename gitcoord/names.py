@@ -221,29 +221,6 @@ def encode_path(path: str) -> str:
     return "" if path == ROOT else "/".join(encode(part) for part in path.split("/"))
 
 
-def decode_path(encoded: str) -> str:
-    """The path that `encode_path` made this of. Strict: anything else is an error."""
-    if not encoded:
-        return ROOT
-    raw = bytearray()
-    data = encoded.replace("%+/", "").encode("utf-8", "surrogateescape")
-    index = 0
-    while index < len(data):
-        if data[index] == 0x25:
-            try:
-                raw.append(int(data[index + 1 : index + 3].decode("ascii"), 16))
-            except ValueError:
-                raise UsageError(f"{quote(encoded[:80])} is not an encoded path") from None
-            index += 3
-        else:
-            raw.append(data[index])
-            index += 1
-    path = raw.decode("utf-8", "surrogateescape")
-    if "\0" in path or any(p in ("", ".", "..") for p in path.split("/")) or encode_path(path) != encoded:
-        raise UsageError(f"{quote(encoded[:80])} is not an encoded path")
-    return path
-
-
 def shown(name: str, space: str) -> str:
     """A path, a resource or a task's id as people and JSON see it."""
     return "@" + name if space == RESOURCE else name
@@ -271,10 +248,6 @@ def claim_dir(space: str, key: str) -> str:
 
 def claim_file(space: str, key: str, agent: str) -> str:
     return f"{claim_dir(space, key)}/@{agent}"
-
-
-def claim_ref(space: str, key: str, agent: str) -> RefName:
-    return f"refs/{claim_file(space, key, agent)}"
 
 
 def session_ref(agent: str) -> RefName:

@@ -107,14 +107,19 @@ def test_the_top_modules_know_no_layer() -> None:
 
 
 def test_the_core_is_pure() -> None:
-    """No I/O, no clock, no environment: C accelerators without side effects are all it may have."""
-    pure = {"_json", "zlib", "unicodedata", "_collections"}
+    """No I/O, no clock, no environment: C accelerators without side effects are all it may have, and a calendar."""
+    pure = {"_json", "zlib", "unicodedata", "_collections", "time"}
     wrong = [
         f"{file}:{found.line} {found.name}"
         for file, found in _of_layer("core")
         if not found.checking and not found.name.startswith("gitcoord") and found.name not in pure
     ]
     assert not wrong
+    for file in (file for file in SOURCES if _layer(file) == "core"):
+        text = (PACKAGE / file).read_text()
+        assert "import time" not in text and "from time import" not in text.replace("from time import gmtime\n", ""), (
+            file
+        )
 
 
 def test_the_use_cases_read_no_clock_environment_or_terminal() -> None:
@@ -161,7 +166,6 @@ HEAVY_FILES = (
     "store/wire.py",
     "store/connection.py",
     "hot/bundle.py",
-    "hot/lean.py",
 )
 HEAVY = {
     "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "__future__", "functools",

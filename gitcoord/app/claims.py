@@ -28,8 +28,9 @@ def take(ctx: "Context", command: "Take") -> "dict[str, object]":
 
 def _decide_take(state: "State", command: "Take", view: "View") -> "Decision | Refusal":
     """The claim's base is the commit that the claimant stands on."""
-    answer: Decision | Refusal = kind_module("claim").decide(state, command._replace(base=str(view.fact("head"))), view)
-    return answer
+    from gitcoord.core.asking import decide
+
+    return decide(state, command._replace(base=str(view.fact("head"))), view)
 
 
 def would_take(ctx: "Context", command: "Take") -> "dict[str, object]":
@@ -55,8 +56,9 @@ def release(
 
 def renew(ctx: "Context", actor: "Actor", items: tuple[Item, ...], ttl: int) -> "dict[str, object]":
     """A heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
-    kind = kind_module("claim")
-    return transact(ctx, kind.decide_renew, kind.Renew(actor, items, ttl), ahead=ahead_of(actor.agent, items))
+    from gitcoord.core.renewing import Renew, decide_renew
+
+    return transact(ctx, decide_renew, Renew(actor, items, ttl), ahead=ahead_of(actor.agent, items))
 
 
 def disown(ctx: "Context", actor: "Actor", path: str, reason: str) -> "dict[str, object]":

@@ -1,5 +1,7 @@
 """Nonces that a caller gave: remembered for a week, so that a repeat gives the first outcome and no second event."""
 
+from time import gmtime
+
 from gitcoord.core.codec import VERSION, check
 from gitcoord.errors import Refusal
 from gitcoord.names import encode
@@ -15,14 +17,9 @@ _NONCE = {"seq": int, "agent": str, "kind": str, "command": dict}
 
 
 def day(at: int) -> str:
-    """The UTC date of a time, without a calendar module: the days of a 400-year era, counted from March."""
-    z = at // 86400 + 719468
-    era, doe = divmod(z, 146097)
-    yoe = (doe - doe // 1460 + doe // 36524 - doe // 146096) // 365
-    doy = doe - (365 * yoe + yoe // 4 - yoe // 100)
-    mp = (5 * doy + 2) // 153
-    month = mp + 3 if mp < 10 else mp - 9
-    return f"{yoe + era * 400 + (month <= 2):04d}-{month:02d}-{doy - (153 * mp + 2) // 5 + 1:02d}"
+    """The UTC date of a time. Not by `strftime`, which writes years before 1000 differently on different systems."""
+    date = gmtime(at)
+    return f"{date.tm_year:04d}-{date.tm_mon:02d}-{date.tm_mday:02d}"
 
 
 def _file(date: str, agent: str, nonce: str) -> str:

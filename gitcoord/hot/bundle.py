@@ -1,290 +1,183 @@
-"""The hot modules in one file, made at installation: opening forty files takes longer than a claim may.
+"""The everyday modules compiled into one file, made at installation: to open forty files takes longer than a claim may.
 
-`--output FILE --root DIR` compiles what lies in DIR/gitcoord (without adapters and what they alone use) into FILE;
-`--shim FILE DIR PYTHON PROGRAM` prints the body of a command that loads it and enters `hot/PROGRAM.py`; PYTHON is the
-one with all libraries, for the full command line. The sources stay the one implementation: without the file, or with one
-of another Python, the same modules are imported in the ordinary way.
+`install.sh` calls `main(SITE, TREE)`: it compiles the modules in SITE/gitcoord into TREE/gitcoord.bundle, without adapters and what only
+these use, and writes the programs of the commands, which load that file, beside it. Where the file is missing, or another Python made
+it, they import the same modules from SITE.
 """
 
-import argparse
+import ast
 import marshal
-import os
-import sys
-from collections.abc import Iterator
-from importlib.util import MAGIC_NUMBER, find_spec
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
-from typing import Any
 
-from gitcoord.hot.lean import Source
+PROGRAMS = {"git-claim": "main", "git-coord": "coord", "git-handoff": "handoff"}
+LEFT_OUT = ("adapters", "hot/bundle.py", "store/memory.py", "store/libgit2.py", "store/wire.py", "store/connection.py")
+HEAD = 32768  # bytes for the index at the beginning of the file
 
-LEFT_OUT = (
-    "gitcoord/adapters",
-    "gitcoord/hot/bundle.py",
-    "gitcoord/hot/lean.py",
-    "gitcoord/store/memory.py",
-    "gitcoord/store/libgit2.py",
-    "gitcoord/store/wire.py",
-    "gitcoord/store/connection.py",
-)
-
-HEAD = 16384
-
-EXTENSIONS = ("_json", "zlib", "_sha1", "_sha2", "_sha256", "fcntl")
-
-# What is loaded together, as the modules that lead to the rest. `start` comes before git's children are started, one of
-# the others while they get ready, and `remote` on top of those that write, where a remote decides. What a list lacks is
-# found one by one; what it has too much costs a little time.
-_EVERY = [
-    "gitcoord.hot.render",
-    "gitcoord.hot.host",
-    "gitcoord.hot.verbs",
-    "gitcoord.app.context",
-    "gitcoord.store.loose",
-]
-_CHANGING = [
-    *_EVERY, "gitcoord.hot.changing", "gitcoord.app.claims", "gitcoord.store.locks", "gitcoord.store.objects",
-    "gitcoord.store.queue", "gitcoord.store.redo",
-    "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release",  # the ledger's last event is, as a rule, one of them
-]  # fmt: skip
+# Modules that are loaded together; what their top level imports is added. `start` is loaded before git's processes are started, one of
+# the others while these get ready, `remote` after one that writes. A module that a group lacks is loaded when it is imported.
+_HOOK = "hot.host app.context store.loose core.kinds.claim "
+_EVERY = "hot.render hot.verbs " + _HOOK
+_CHANGING = _EVERY + "hot.changing app.claims store.locks store.objects store.queue store.redo core.kinds.release "
+_SHELL = "core.shell.commands."
 GROUPS = {
-    "start": ["gitcoord.hot.main"],
-    "reading": [*_EVERY, "gitcoord.hot.looking", "gitcoord.app.look", "gitcoord.core.kinds.claim"],
-    "gate": [
-        *_EVERY,
-        "gitcoord.hot.gate",
-        "gitcoord.hot.identity",
-        "gitcoord.app.gate",
-        "gitcoord.app.sessions",
-        "gitcoord.core.kinds.claim",
-    ],
-    "guard": [
-        "gitcoord.hot.host",
-        "gitcoord.app.context",
-        "gitcoord.store.loose",
-        "gitcoord.hot.guarding",
-        "gitcoord.app.validators",
-        "gitcoord.core.kinds.claim",
-    ],
-    "receive": [
-        "gitcoord.hot.host",
-        "gitcoord.app.context",
-        "gitcoord.store.loose",
-        "gitcoord.hot.receive",
-        "gitcoord.app.receive",
-        "gitcoord.app.accounts",
-        "gitcoord.store.inflight",
-        "gitcoord.core.kinds.claim",
-        "gitcoord.core.recalled",
-    ],
-    "shell": [
-        "gitcoord.hot.bash",
-        "gitcoord.hot.bashtree",
-        "gitcoord.core.shell.commands.dispatch",
-        "gitcoord.core.shell.commands.builtins",
-        "gitcoord.core.shell.commands.text",
-    ],
-    "remote": ["gitcoord.app.remote"],
-    "taking": [*_CHANGING, "gitcoord.core.asking", "gitcoord.app.restrict"],
-    "writing": [*_CHANGING, "gitcoord.app.facts", "gitcoord.app.workfacts"],
+    "start": "hot.main",
+    "reading": _EVERY + "hot.looking app.look",
+    "taking": _CHANGING + "core.asking app.restrict",
+    "writing": _CHANGING + "app.facts app.workfacts",
+    "remote": "app.remote",
+    "gate": _EVERY + "hot.gate hot.identity app.gate app.sessions",
+    "guard": _HOOK + "hot.guarding app.validators",
+    "shell": f"hot.bash hot.bashtree {_SHELL}dispatch {_SHELL}builtins {_SHELL}text",
+    "receive": _HOOK + "hot.receive app.receive app.accounts store.inflight core.recalled",
 }
 
-# Runs inside the command, before anything else of gitcoord. Modules of a group are made without the import system, whose
-# search costs more than most of these modules; what they import of each other is handed to them, since a statement that finds
-# its module there already still raises and drops two errors within Python. Errors of gitcoord's own are made when somebody
-# asks a module for them: it has their code, or the name of the module that has it. The table of all modules is read only where
-# one is asked for that no group has.
+# Runs inside the command, before anything else of gitcoord. The modules of a group are made without the search of the import system,
+# which costs more than most of them.
 BOOT = """
 import sys
-from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import ExtensionFileLoader
+from _frozen_importlib import ModuleSpec, module_from_spec
 from marshal import loads
-from posix import pread, stat
+from posix import pread
 
-def part(where):
-    return loads(pread(fd, where[1], start + where[0]))
-
-def place(name):
-    return [root + "/" + name.replace(".", "/")]
-
-class Bundle:
-    table = None
-
+class Finder:
     def find_spec(self, name, path=None, target=None):
-        if not name.startswith("gitcoord"):
-            return self.find_extension(name)
-        if self.table is None:
-            self.table = part(modules)
-        found = self.table.get(name)
-        if found is None:
+        if name not in modules:
             return None
-        spec = ModuleSpec(name, self, is_package=found[0])
-        if found[0]:
-            spec.submodule_search_locations = place(name)
+        spec = ModuleSpec(name, self, is_package=modules[name][0])
+        if modules[name][0]:
+            spec.submodule_search_locations = [root + "/" + name.replace(".", "/")]
         return spec
-
-    def find_extension(self, name):
-        file = extensions.get(name)
-        if file is None:
-            return None
-        try:
-            stat(file)
-        except OSError:
-            return None
-        return ModuleSpec(name, ExtensionFileLoader(name, file), origin=file)
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
-        exec(part(self.table[module.__spec__.name][1]), module.__dict__)
-
-def maker(names, late):
-    def make(name):
-        if name not in late:
-            raise AttributeError(name)
-        if late[name] in sys.modules:
-            return getattr(sys.modules[late[name]], name)
-        made = {}
-        exec(loads(late[name]), names, made)
-        return names.setdefault(name, made[name])
-
-    return make
+        exec(loads(pread(fd, *modules[module.__name__][1:])), module.__dict__)
 
 def preload(group):
-    make, known = type(sys), sys.modules
-    for name, is_package, links, homes, late, code in part(groups[group]):
-        if name in known:
-            continue
-        known[name] = module = make(name)
-        names = module.__dict__
-        names["__spec__"] = ready
-        if is_package:
-            names["__path__"] = place(name)
-        parent, _, child = name.rpartition(".")
-        if parent:
-            known[parent].__dict__[child] = module
-        for source, wanted in links:
-            there = known[source]
-            for one in wanted:
-                names[one] = getattr(there, one)
-        for home in homes:
-            names[home] = known[home]
-        if late:
-            names["__getattr__"] = maker(names, late)
-        exec(code, names)
+    for name in groups[group]:
+        if name not in sys.modules:
+            module = sys.modules[name] = module_from_spec(finder.find_spec(name))
+            parent, _, child = name.rpartition(".")
+            if parent:
+                setattr(sys.modules[parent], child, module)
+            finder.exec_module(module)
 
-ready = ModuleSpec("gitcoord", None)
-sys.meta_path.insert(0, Bundle())
+finder = Finder()
+sys.meta_path.insert(0, finder)
 preload("start")
 sys.modules["gitcoord"].preload = preload
 """
 
-# With GITCOORD_TRACE the sources are used, so that a traceback has line numbers.
-SHIM = """
+PROGRAM = """
 import gc
 gc.disable()
 import posix, sys
 from _frozen_importlib_external import MAGIC_NUMBER
 from marshal import loads
-sys.path.insert(0, {root!r})
+sys.path.insert(0, {root!a})
+boot = None
 try:
-    fd = posix.open({bundle!r}, posix.O_RDONLY | posix.O_CLOEXEC)
-    data = posix.read(fd, {start})
-    if data[:16] == MAGIC_NUMBER.ljust(16, b"\\0") and b"GITCOORD_TRACE" not in posix.environ:
-        boot, index = loads(data[16:])
-        exec(boot, {{"fd": fd, "start": {start}, "root": {root!r}, **index}})
+    fd = posix.open({bundle!a}, posix.O_RDONLY | posix.O_CLOEXEC)
+    head = posix.read(fd, {head})
+    if head.startswith(MAGIC_NUMBER):
+        boot, modules, groups = loads(head[len(MAGIC_NUMBER):])
 except (OSError, EOFError, ValueError, TypeError):
     pass
+if boot is not None:
+    exec(boot, {{"fd": fd, "root": {root!a}, "modules": modules, "groups": groups}})
 import gitcoord
-gitcoord.python = {python!r}
-from gitcoord.hot.{program} import entry
+gitcoord.python = {python!a}
+from gitcoord.hot.{module} import entry
 entry()
 """
 
 
+class Strip(ast.NodeTransformer):
+    """Removes docstrings and annotations, and writes out the fields of named tuples, which `record.NamedTuple` finds by annotations."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node) if isinstance(node.value, ast.Constant) else node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node) if node.module == "__future__" else node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        return ast.copy_location(ast.Assign([node.target], node.value) if node.value else ast.Pass(), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        if any(isinstance(base, ast.Name) and base.id == "NamedTuple" for base in node.bases):
+            fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+            node.body = [*_written_out(fields), *(part for part in node.body if part not in fields)]
+        return self.generic_visit(node)
+
+
+def _written_out(fields: list[ast.AnnAssign]) -> list[ast.stmt]:
+    names = [ast.unparse(field.target) for field in fields]
+    defaults = [f"{name!r}: {ast.unparse(field.value)}" for name, field in zip(names, fields) if field.value]
+    getters = [f"{name} = NamedTuple._getter({index}, '')" for index, name in enumerate(names)]
+    return ast.parse("\n".join([f"_fields = {tuple(names)}", f"_defaults = {{{', '.join(defaults)}}}", *getters])).body
+
+
 def build(root: Path) -> bytes:
-    """The bundle's bytes: Python's magic number, boot code and index (all in the first `HEAD` bytes), then the parts."""
-    sources = {source.name: source for source in _sources(root)}
-    parts: list[bytes] = []
-
-    def add(value: Any) -> tuple[int, int]:
-        """Put a part at the end: (offset, size)."""
-        parts.append(marshal.dumps(value))
-        return sum(map(len, parts[:-1])), len(parts[-1])
-
-    def linked(names: list[str], there: list[str]) -> tuple[int, int]:
-        """The modules of a group, to be made after those that are there."""
-        rows, there = [], [*there]
-        for name in names:
-            rows.append((name, sources[name].is_package, *sources[name].linked(there, sources)))
-            there.append(name)
-        return add(rows)
-
-    first = _order(GROUPS["start"], sources)
-    groups = {"start": linked(first, [])}
-    for group, leaders in GROUPS.items():
-        if group != "start":
-            there = [*first, *(_order(GROUPS["taking"], sources) if group == "remote" else ())]
-            groups[group] = linked([name for name in _order(leaders, sources) if name not in there], there)
-    modules = add({name: (source.is_package, add(source.whole())) for name, source in sources.items()})
-    boot = compile(BOOT, "<gitcoord>", "exec", dont_inherit=True, optimize=2)
-    index = {"modules": modules, "groups": groups, "extensions": _extensions()}
-    head = MAGIC_NUMBER.ljust(16, b"\0") + marshal.dumps((boot, index))
-    assert len(head) <= HEAD, "the index outgrew its place"
-    return head.ljust(HEAD, b"\0") + b"".join(parts)
-
-
-def _sources(root: Path) -> Iterator[Source]:
+    """The bundle: Python's magic number and the index (the boot code, modules by name, groups), then the modules' code."""
+    modules: dict[str, tuple[bool, int, int]] = {}  # name -> is it a package, size, offset
+    imports: dict[str, list[str]] = {}
+    codes = b""
     for path in sorted((root / "gitcoord").rglob("*.py")):
-        file = path.relative_to(root).as_posix()
-        if not file.startswith(LEFT_OUT):
-            names = file.removesuffix(".py").split("/")
-            is_package = names[-1] == "__init__"
-            yield Source(".".join(names[:-1] if is_package else names), str(path), path.read_text(), is_package)
+        if path.relative_to(root / "gitcoord").as_posix().startswith(LEFT_OUT):
+            continue
+        is_package = path.stem == "__init__"
+        name = ".".join((path.parent if is_package else path.with_suffix("")).relative_to(root).parts)
+        tree = Strip().visit(ast.parse(path.read_bytes(), path))
+        code = marshal.dumps(compile(tree, path, "exec", dont_inherit=True))
+        modules[name] = is_package, len(code), HEAD + len(codes)
+        codes += code
+        found = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        imports[name] = [
+            f"{node.module}{part}" for node in found for part in ("", *(f".{alias.name}" for alias in node.names))
+        ]
+    groups = {
+        group: _in_order([f"gitcoord.{name}" for name in names.split()], imports) for group, names in GROUPS.items()
+    }
+    head = MAGIC_NUMBER + marshal.dumps((compile(BOOT, "<gitcoord>", "exec", dont_inherit=True), modules, groups))
+    assert len(head) <= HEAD, "the index outgrew its place"
+    return head.ljust(HEAD, b"\0") + codes
 
 
-def _extensions() -> dict[str, str]:
-    """Where this Python keeps the C modules that it was not built with: looking for them lists whole directories."""
-    found = ((name, find_spec(name)) for name in EXTENSIONS)
-    return {name: spec.origin for name, spec in found if spec and spec.origin and spec.has_location}
-
-
-def _order(leaders: list[str], sources: dict[str, Source]) -> list[str]:
-    """Leaders and all they need, each after what it needs."""
+def _in_order(names: list[str], imports: dict[str, list[str]]) -> list[str]:
+    """These modules and all that they import, each after its package and what it imports."""
     order: list[str] = []
 
     def visit(name: str) -> None:
-        if name not in sources or name in order:
-            return
-        if "." in name:
-            visit(name.rpartition(".")[0])
-        for needed in sources[name].needs:
-            # What a package imports from below itself is found when its own code runs.
-            if needed != name and not needed.startswith(name + "."):
-                visit(needed)
-        if name not in order:
+        if name in imports and name not in order:
+            # What a package imports from below itself needs the package first.
+            below = [found for found in imports[name] if not f"{found}.".startswith(f"{name}.")]
+            for found in (name.rpartition(".")[0], *below):
+                visit(found)
             order.append(name)
 
-    for leader in leaders:
-        visit(leader)
+    for name in names:
+        visit(name)
     return order
 
 
-def main(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="gitcoord.hot.bundle", description="Build the bundle of the hot modules.")
-    parser.add_argument("--output", metavar="FILE")
-    parser.add_argument("--root", metavar="DIR")
-    parser.add_argument("--shim", nargs=4, metavar=("FILE", "DIR", "PYTHON", "PROGRAM"))
-    given = parser.parse_args(words)
-    if given.output and given.root:
-        temporary = Path(f"{given.output}.{os.getpid()}.tmp")
-        temporary.write_bytes(build(Path(given.root)))
-        temporary.replace(given.output)
-    if given.shim:
-        bundle, root, python, program = given.shim
-        print(SHIM.format(bundle=bundle, root=root, start=HEAD, python=python, program=program).strip())
-    return 0
+def program(root: Path, bundle: Path, python: Path, module: str) -> str:
+    """The text of a command that enters `hot/<module>.py`; `python` has all libraries, for the full command line."""
+    return PROGRAM.format(root=str(root), bundle=str(bundle), python=str(python), module=module, head=HEAD).lstrip()
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def main(site: str, tree: str) -> None:
+    bundle = Path(tree, "gitcoord.bundle")
+    bundle.write_bytes(build(Path(site)))
+    for name, module in PROGRAMS.items():
+        Path(tree, f"{name}.py").write_text(program(Path(site), bundle, Path(tree, "bin/python"), module))

@@ -10,7 +10,7 @@ import posix
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import UsageError
 from gitcoord.names import agent_from_email, check_agent, printable
-from gitcoord.store.files import read_file, remove_file
+from gitcoord.store.files import read_file, remove_file, write_file
 from gitcoord.store.process import start_time
 
 TYPE_CHECKING = False
@@ -173,9 +173,7 @@ def note_process(ctx: "Context", pid: int, actor: Actor) -> str:
     """Remember that this process and all below it are this agent; gives the note's file."""
     path = ctx.scratch(f"procs/{pid}")
     words = (start_time(pid), ctx.host.boot, actor.agent, str(actor.session), actor.instance)
-    fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
-    posix.write(fd, "\n".join(words).encode("utf-8", "surrogateescape"))
-    posix.close(fd)
+    write_file(path, "\n".join(words).encode("utf-8", "surrogateescape"))
     return path
 
 

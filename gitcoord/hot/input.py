@@ -14,11 +14,6 @@ def text_from(word: str) -> str:
     return _decoded(_stdin(), "stdin") if word == "-" else word
 
 
-def file_text(name: str) -> str:
-    """The text in a file, or on stdin where the name is '-'."""
-    return _decoded(_bytes(name), name)
-
-
 def json_from(name: str) -> object:
     """The JSON value in a file, or on stdin where the name is '-'."""
     text = _decoded(_bytes(name), name)

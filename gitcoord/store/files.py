@@ -47,12 +47,14 @@ def write_at_once(fd: int, data: bytes) -> None:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Replace a small file at once, so that a reader never sees half of it."""
+    """Replace a small file at once, so that a reader never sees half of it. OSError, and the file stays as it was, where there is no room."""
     temporary = f"{path}.{posix.urandom(6).hex()}.tmp"  # numbers of processes are the same in several containers
     try:
         fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
         try:
-            posix.write(fd, data)
+            view = memoryview(data)
+            while view:
+                view = view[posix.write(fd, view) :]  # on a full disk first a part, and then the error
         finally:
             posix.close(fd)
         posix.rename(temporary, path)
@@ -80,9 +82,15 @@ def list_files(directory: str) -> list[str]:
 
 
 def append_file(path: str, data: bytes) -> None:
+    """Append in one write, so that lines of several writers do not mix. OSError, and no part of it stays, where there is no room."""
     fd = posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
     try:
-        posix.write(fd, data)
+        written = posix.write(fd, data)
+        if written != len(data):
+            end = posix.lseek(fd, 0, 1)
+            if posix.fstat(fd).st_size == end:  # nobody has appended since
+                posix.ftruncate(fd, end - written)
+            raise OSError(_NO_SPACE, "No space left on device")
     finally:
         posix.close(fd)
 

@@ -3,10 +3,8 @@
 import argparse
 import json
 import os
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +45,7 @@ BENCHES: dict[str, Bench] = {
     "claim": lambda place, cache, scale: oneshot.claim_and_release(place, scale.rounds),
     "list": lambda place, cache, scale: oneshot.listing(place, scale.rounds),
     "check": lambda place, cache, scale: oneshot.check(place, scale.rounds),
+    "views": lambda place, cache, scale: oneshot.views(place, scale.rounds),
     "hooks": lambda place, cache, scale: gates.hooks(
         place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
     ),
@@ -86,14 +85,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--command-dir", type=Path, metavar="DIR", help="where git-claim and git-coord are; else they are installed"
     )
-    parser.add_argument(
-        "--new-disk", action="store_true", help="not in TMPDIR, but on a new ext4 in a file, which only root can mount"
-    )
-    parser.add_argument(
-        "--restless",
-        action="store_true",
-        help="make and delete many files first, which slows some disks down for minutes",
-    )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the large repositories there for the next run")
     given = parser.parse_args()
     given.names = given.only.split(",") if given.only else list(BENCHES)
@@ -119,31 +110,14 @@ def main() -> int:
             setattr(given, name, home / getattr(given, name))
     with tempfile.TemporaryDirectory(prefix="gitcoord-bench-", ignore_cleanup_errors=True) as directory:
         try:
-            with fresh_disk(Path(directory)) if given.new_disk else nullcontext(Path(directory)) as where:
-                print(f"in {'a new ext4' if given.new_disk else tempfile.gettempdir()}; ", end="")
-                return _run(given, scale, where.resolve())
+            print(f"in {tempfile.gettempdir()}; ", end="")
+            return _run(given, scale, Path(directory).resolve())
         finally:
             os.chdir(home)
 
 
-@contextmanager
-def fresh_disk(directory: Path) -> Iterator[Path]:
-    """A file system with a journal, whatever the machine's own is, and nothing on it yet."""
-    image, place = directory / "disk.img", directory / "disk"
-    place.mkdir()
-    with open(image, "wb") as file:
-        file.truncate(8 << 30)
-    for argv in (["mkfs.ext4", "-q", str(image)], ["mount", "-o", "loop", str(image), str(place)]):
-        subprocess.run(argv, check=True)
-    try:
-        yield place
-    finally:
-        os.chdir("/")
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 def _run(given: argparse.Namespace, scale: Scale, directory: Path) -> int:
-    place = Place(directory, given.command_dir, restless=given.restless)
+    place = Place(directory, given.command_dir)
     facts = report.machine(place)
     cache = given.cache or directory / "cache"
     results: list[Result] = []

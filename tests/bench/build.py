@@ -11,8 +11,8 @@ from gitcoord.app.claims import release, take
 from gitcoord.app.context import Context
 from gitcoord.app.init import init
 from gitcoord.app.journal import write
+from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.sessions import Actor
 from gitcoord.hot.host import Host
 from gitcoord.names import LEDGER

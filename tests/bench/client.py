@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gitcoord.app.claims import release, take
+from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.sessions import Actor
 from gitcoord.hot.open import open_repository
 

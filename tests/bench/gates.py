@@ -4,7 +4,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.bench.measure import Result, Target, compare, interleave
+from tests.bench.measure import Result, Target, compare, interleave, p50
 from tests.bench.place import Place
 
 _SHARED = "src/** gitcoord-claim\n"
@@ -12,7 +12,12 @@ _ZERO = "0" * 40
 
 
 def hooks(place: Place, rounds: int, *, commits: int = 2000, paths: int = 20_000) -> list[Result]:
-    return [*_small(place, rounds), *_large(place, max(3, rounds // 6), commits, paths), *_nowhere(place, rounds)]
+    return [
+        *_small(place, rounds),
+        *_commit(place, rounds),
+        *_large(place, max(3, rounds // 6), commits, paths),
+        *_nowhere(place, rounds),
+    ]
 
 
 def _repository(place: Place, name: str) -> Path:
@@ -49,6 +54,23 @@ def _small(place: Place, rounds: int) -> list[Result]:
         compare("pre-commit", "pre-commit, 1 file / python3 -I -S -c pass", samples, "pre-commit", "python", Target(4)),
         compare("pre-push", "pre-push, 1 commit / python3 -I -S -c pass", samples, "pre-push", "python", Target(4)),
     ]
+
+
+def _commit(place: Place, rounds: int) -> list[Result]:
+    """A whole `git commit` of one claimed file, with all hooks and without any."""
+    hooked, plain = _repository(place, "committed"), place.repository("uncommitted", ["src/a.txt"], ledger=False)
+    place.run(hooked, "git", "coord", "install-hooks")
+    place.run(hooked, "git", "claim", "src")
+
+    def commit(where: Path, number: int) -> float:
+        (where / "src/a.txt").write_text(f"{number}\n")
+        return Call(place, where, ("git", "commit", "-q", "-am", "work"))(number)
+
+    steps = {"hooks": lambda n: commit(hooked, n), "none": lambda n: commit(plain, n)}
+    samples = interleave(rounds, {**steps, "python": lambda _: place.bare_python()})
+    allowance = [p50(samples["none"]) + 4 * p50(samples["python"])]
+    what = "git commit with all hooks / without + 4 python3 -I -S"
+    return [compare("commit", what, {**samples, "allowance": allowance}, "hooks", "allowance", Target(1))]
 
 
 class Call:

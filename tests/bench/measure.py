@@ -102,10 +102,9 @@ def compare(
     other: str,
     target: Target | None,
     note: str = "",
-    beside: "Mapping[str, Any] | None" = None,
 ) -> Result:
-    """p50 of one against p50 of the other; `beside` are further figures, of what it was like meanwhile."""
-    figures: dict[str, Any] = {"rounds": len(samples[one]), **(beside or {})}
+    """p50 of one against p50 of the other."""
+    figures: dict[str, Any] = {"rounds": len(samples[one])}
     for key in (one, other):
         ordered = sorted(samples[key])
         figures[f"{key} p50 ms"] = round(p50(ordered) * 1000, 2)

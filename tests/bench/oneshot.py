@@ -35,7 +35,6 @@ def claim_and_release(place: Place, rounds: int) -> list[Result]:
         def step(where: "os.PathLike[str]", *words: str) -> "Step":
             return Step(place, where, words, files)
 
-        disk = place.disk(ours / ".git")
         samples = interleave(
             rounds,
             {
@@ -51,7 +50,7 @@ def claim_and_release(place: Place, rounds: int) -> list[Result]:
             {"python": lambda _: place.bare_python()},
         )
     return [
-        compare("claim", "git claim / git lfs lock", samples, "claim", "lfs lock", Target(0.9), "aim: 0.6", disk),
+        compare("claim", "git claim / git lfs lock", samples, "claim", "lfs lock", Target(1)),
         compare("release", _PLAIN, samples, "release", "lfs unlock, plain", Target(0.45)),
         compare("release-tuned", _TUNED, samples, "release", "lfs unlock", None),
         compare("claim-python", "git claim / python3 -I -S -c pass", samples, "claim", "python", None),
@@ -119,6 +118,26 @@ def check(place: Place, rounds: int) -> list[Result]:
         compare(
             "check-own", "git claim check (own path) / python3 -I -S -c pass", samples, "own", "python", Target(2.5)
         ),
+    ]
+
+
+def views(place: Place, rounds: int) -> list[Result]:
+    """What an agent looks at: the state of everything, and the last events."""
+    where = place.repository("viewed", _files(_LISTED))
+    place.run(where, "git", "claim", *_files(_LISTED)[:_LISTED])
+    os.chdir(where)
+    samples = interleave(
+        rounds,
+        {
+            "status": lambda _: place.timed("git", "coord", "status"),
+            "log": lambda _: place.timed("git", "coord", "log"),
+            "python": lambda _: place.bare_python(),
+        },
+        warm=2,
+    )
+    return [
+        compare(name, f"git coord {name} / python3 -I -S -c pass", samples, name, "python", Target(5))
+        for name in ("status", "log")
     ]
 
 

@@ -6,12 +6,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.bench.disk import making, stir
 from tests.bench.measure import Failed, run_timed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,9 +33,8 @@ _CONFIG = """[init]
 class Place:
     """A directory for everything, an environment without the user's settings, and the commands under test."""
 
-    def __init__(self, directory: Path, command_dir: Path | None, *, restless: bool = False) -> None:
+    def __init__(self, directory: Path, command_dir: Path | None) -> None:
         self.directory = directory
-        self._restless = restless
         self.home = directory / "home"
         self.home.mkdir()
         (self.home / ".gitconfig").write_text(_CONFIG)
@@ -99,13 +96,6 @@ class Place:
     def bare_python(self) -> float:
         """The floor: the very interpreter that runs `git claim`, doing nothing."""
         return self.timed(self.python, "-I", "-S", "-c", "pass")
-
-    def disk(self, *directories: Path) -> dict[str, float]:
-        """Right before the time is taken of what makes files there: what the disk is like, for the figures."""
-        if self._restless:
-            stir(self.directory)
-            time.sleep(1.0)  # it takes the file system a moment to heed it
-        return {"a new file / a rename": round(max(making(directory) for directory in directories), 1)}
 
     def repository(self, name: str, files: Sequence[str], *, ledger: bool = True) -> Path:
         """A fresh repository with these files in one commit, and a ledger made by `git coord init`."""

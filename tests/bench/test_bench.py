@@ -14,7 +14,6 @@ import pytest
 
 from tests.bench.__main__ import BENCHES, NEED_LFS
 from tests.bench.build import spread_paths
-from tests.bench.disk import making, stir
 from tests.bench.lfs_server import running
 from tests.bench.measure import Target, compare, interleave
 from tests.bench.place import ROOT, has_lfs, interpreter
@@ -25,11 +24,13 @@ _ROWS = {
     "claim": {"claim": True, "release": True, "release-tuned": False, "claim-python": False},
     "list": {"list": True},
     "check": {"check-free": True, "check-own": True},
-    "hooks": {"pre-commit": True, "pre-push": True, "pre-push-large": True, "hook-nowhere": True},
+    "views": {"status": True, "log": True},
+    "hooks": {"pre-commit": True, "pre-push": True, "commit": True, "pre-push-large": True, "hook-nowhere": True},
     "guard": {"guard-write": True, "guard-read": True, "guard-shell": True, "guard-nowhere": True},
     "server": {"receive": True, "receive-event": True, "receive-large": True},
     "remote": {
-        **{f"{what}-{kind}": True for kind in KINDS for what in ("remote", "wire")},
+        **{f"remote-{kind}": True for kind in KINDS},
+        **{f"wire-{kind}": kind != "file" for kind in KINDS},
         "remote-ssh-push": True,
     },
     "remote-crowd": {"remote-crowd": True, "remote-crowd-failures": True, "remote-crowd-starved": True},
@@ -202,14 +203,3 @@ def test_lock_server(server: HTTPConnection) -> None:
     assert ask(server, "POST", f"/locks/{id}/unlock", {})[0] == 404
     assert [lock["path"] for lock in ask(server, "GET", "/locks")[1]["locks"]] == ["c"]
     assert ask(server, "GET", "/elsewhere")[0] == 404
-
-
-def test_a_new_file_is_compared_with_a_rename(tmp_path: Path) -> None:
-    assert making(tmp_path) > 0
-    (place,) = tmp_path.iterdir()
-    assert len(list(place.iterdir())) > 100  # which are not deleted
-
-
-def test_stirring_the_disk_leaves_nothing(tmp_path: Path) -> None:
-    stir(tmp_path, trees=1)
-    assert not list(tmp_path.iterdir())

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.core.durations import format_duration, parse_duration
 from gitcoord.hot.render import Screen, ago, expiry
 from gitcoord.store.settings import Settings
 from tests.cli.support import Done, World
@@ -147,23 +146,6 @@ def test_a_reader_that_goes_away_is_no_error(world: World) -> None:
 
 
 # --- times ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "seconds, text",
-    [(0, "0s"), (1, "1s"), (59, "59s"), (60, "1m"), (61, "1m1s"), (3600, "1h"), (3601, "1h"), (3660, "1h1m"), (5400, "1h30m"),
-     (86400, "1d"), (86460, "1d"), (90000, "1d1h"), (366 * 86400, "366d")],
-)  # fmt: skip
-def test_durations_show_two_units(seconds: int, text: str) -> None:
-    assert format_duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    "text, seconds",
-    [("30", 30), ("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1d", 86400), ("7d", 604800), ("007s", 7)],
-)
-def test_durations_as_people_write_them(text: str, seconds: int) -> None:
-    assert parse_duration(text) == seconds
 
 
 def test_relative_times(monkeypatch: pytest.MonkeyPatch) -> None:

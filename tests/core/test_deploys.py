@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.deploys import Staleness, Target, details, first, match, refusal, targets, told
 from gitcoord.core.events import Decision, Event, Illegal, apply
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.deploy import Deploy, all_deploys, deploy_file, deploy_record, subject
 from gitcoord.core.kinds.halt import Halt
 from gitcoord.core.kinds.kill import Kill

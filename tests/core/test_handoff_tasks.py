@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.events import Decision, Illegal, apply
 from gitcoord.core.kinds.accept import Accept
 from gitcoord.core.kinds.assign import Assign
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.close import Close
 from gitcoord.core.kinds.handoff import New as Handoff
 from gitcoord.core.kinds.kill import Kill

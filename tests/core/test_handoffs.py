@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.codec import dumps
 from gitcoord.core.events import Decision, Illegal, apply
 from gitcoord.core.handoffs import SECTIONS, document, parse_document, template
 from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.close import Close
 from gitcoord.core.kinds.halt import Halt
 from gitcoord.core.kinds.handoff import New

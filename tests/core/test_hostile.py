@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.codec import dumps
 from gitcoord.core.events import apply, decode_event
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import GitcoordError
 from tests.core.world import World, paths

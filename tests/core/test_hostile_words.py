@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.codec import decode_file, encode_file
 from gitcoord.core.events import Event, apply, decode_event, effects, encode_event
 from gitcoord.core.kinds.accept import Accept
 from gitcoord.core.kinds.ack import Ack
 from gitcoord.core.kinds.assign import Assign
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.close import Close
 from gitcoord.core.kinds.done import Done
 from gitcoord.core.kinds.forget import Forget

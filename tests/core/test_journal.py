@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gitcoord.app.journal import Since, parse_since
+from gitcoord.core.asking import Take
 from gitcoord.core.codec import decode_file, encode_file
 from gitcoord.core.events import Decision, Illegal, apply
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.halt import Halt
 from gitcoord.core.kinds.journal import Write
 from gitcoord.core.kinds.kill import Kill

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
 from gitcoord.core.events import Decision, Event
-from gitcoord.core.kinds.claim import Renew, Take, decide_renew
 from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.kill import Kill
 from gitcoord.core.kinds.release import Release
 from gitcoord.core.kinds.takeover import Takeover
+from gitcoord.core.renewing import Renew, decide_renew
 from gitcoord.core.retrace import Hindsight, chains, retrace
 from gitcoord.core.sessions import Actor, Beat, Seen
 from gitcoord.core.state import NotLoaded

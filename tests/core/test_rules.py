@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.events import Decision, Event, Illegal, apply
 from gitcoord.core.kinds.adopt import Adopt
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.disown import Disown
 from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.halt import Halt
@@ -276,9 +276,12 @@ def test_dropped_nonces_are_gone_for_whoever_looks_next(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("at", "date"),
-    [(0, "1970-01-01"), (951_782_400, "2000-02-29"), (1_900_000_000, "2030-03-17"), (4_107_542_400, "2100-03-01")],
-)
-def test_dates_without_a_calendar(at: int, date: str) -> None:
+    [
+        (0, "1970-01-01"), (951_782_400, "2000-02-29"), (1_900_000_000, "2030-03-17"), (4_107_542_400, "2100-03-01"),
+        (-1, "1969-12-31"), (-62_000_000_000, "0005-04-19"), (2**53, "285428751-11-12"), (-(2**53), "-285424812-02-20"),
+    ],  # an event from elsewhere may say any time that a number can be
+)  # fmt: skip
+def test_dates(at: int, date: str) -> None:
     assert day(at) == date
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.codec import Malformed
 from gitcoord.core.events import Decision
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.halt import Halt
 from gitcoord.core.kinds.kill import Kill

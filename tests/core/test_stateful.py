@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from gitcoord.core import asking
+from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item, item_of, own_claim
 from gitcoord.core.codec import dumps
 from gitcoord.core.events import Decision, Illegal
 from gitcoord.core.handoffs import open_handoffs
 from gitcoord.core.kinds import claim as claim_kind
 from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.close import Close
 from gitcoord.core.kinds.deploy import Deploy, all_deploys
 from gitcoord.core.kinds.disown import Disown

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
 from gitcoord.core.events import Event, encode_event
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.deploy import Deploy
 from gitcoord.core.kinds.disown import Disown
 from gitcoord.core.kinds.kill import Kill

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gitcoord.core.asking import Take
 from gitcoord.core.events import Decision
 from gitcoord.core.kinds.assign import Assign
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.expire import Sweep
 from gitcoord.core.kinds.finish import Finish
 from gitcoord.core.kinds.lapse import Collect

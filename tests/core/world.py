@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any
 
+from gitcoord.core.asking import decide as decide_take
 from gitcoord.core.claims import Item, all_claims
 from gitcoord.core.codec import dumps
 from gitcoord.core.events import Decision, Event, apply, decode_event, effects, encode_event
@@ -116,7 +117,8 @@ class World:
         """The rule's answer; the rule must leave the state it was given as it was."""
         before = dumps(self.state.files)
         command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
-        answer: Decision | Refusal = kind_module(kind).decide(self.state, command, self.view(host))
+        rule = decide_take if kind == "claim" else kind_module(kind).decide
+        answer: Decision | Refusal = rule(self.state, command, self.view(host))
         assert dumps(self.state.files) == before, "a rule changed the state that it was asked about"
         return answer
 

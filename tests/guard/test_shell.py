@@ -173,7 +173,7 @@ def test_without_the_parser_nothing_is_taken_for_harmless() -> None:
 
 def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     """As install.sh makes it: a bundle, a bare interpreter, and site-packages as the only further place."""
-    from gitcoord.hot.bundle import HEAD, SHIM, build
+    from gitcoord.hot.bundle import build, program
 
     source = tmp_path / "source/gitcoord"
     shutil.copytree(ROOT / "gitcoord/core/shell", source / "core/shell")
@@ -198,10 +198,8 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     for name in ("tree_sitter", "tree_sitter_bash"):
         (tmp_path / "site" / name).symlink_to(site / name)
-    shim = SHIM.format(
-        bundle=str(tmp_path / "bundle"), root=str(tmp_path / "site"), start=HEAD, python="", program="bash"
-    )
-    head = shim.partition("from gitcoord.hot.bash")[0]
+    text = program(tmp_path / "site", tmp_path / "bundle", Path("python"), "bash")
+    head = text.partition("from gitcoord.hot.bash")[0]
     body = (
         "gitcoord.preload('shell')\nfrom gitcoord.hot.bash import analyse\n"
         "print([(e.kind, e.path) for e in analyse('echo > a && git stash', cwd='/r', home='/h')])"

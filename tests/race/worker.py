@@ -17,9 +17,9 @@ sys.path.insert(0, OPTIONS["root"])
 
 from gitcoord.app import claims, context, sessions  # noqa: E402
 from gitcoord.core import claims as core_claims  # noqa: E402
+from gitcoord.core.asking import Take  # noqa: E402
 from gitcoord.core.claims import Item  # noqa: E402
 from gitcoord.core.kinds import claim as claim_kind  # noqa: E402
-from gitcoord.core.kinds.claim import Take  # noqa: E402
 from gitcoord.core.sessions import Actor  # noqa: E402
 from gitcoord.errors import GitcoordError, Refused  # noqa: E402
 from gitcoord.hot.open import environ, open_repository  # noqa: E402

@@ -14,8 +14,8 @@ import pytest
 from gitcoord.app.claims import take
 from gitcoord.app.context import Context
 from gitcoord.app.transact import transact
+from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.kinds.kill import Kill
 from gitcoord.core.kinds.kill import decide as decide_kill
 from gitcoord.core.kinds.revive import Revive

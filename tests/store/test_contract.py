@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gitcoord.errors import StoreError
-from gitcoord.names import Oid, claim_ref
+from gitcoord.names import Oid, claim_file
 from gitcoord.store.interface import Create, Delete, Object, Operation, SwapFailed, Update, Verify, move
 from gitcoord.store.libgit2 import Pygit2Reader
 from gitcoord.store.memory import MemoryStore
@@ -142,7 +142,7 @@ def test_names_beyond_ascii(reading: tuple[World, Callable[[], Reader]], name: s
 
 
 def test_a_claim_on_a_path_with_a_line_separator_is_listed(world: World) -> None:
-    ref = claim_ref("path", "docs/a\u2028b", "alice")
+    ref = "refs/" + claim_file("path", "docs/a\u2028b", "alice")
     oid = world.blob("x")
     put(world, Create(ref, oid))
     assert world.store.list_refs("refs/claims/") == {ref: oid}

@@ -10,14 +10,14 @@ import pytest
 from gitcoord.app import claims, sessions
 from gitcoord.app.context import Context
 from gitcoord.app.ledger import Commit
+from gitcoord.core.asking import Take
 from gitcoord.core.claims import Item
 from gitcoord.core.codec import decode_file
 from gitcoord.core.events import effects
-from gitcoord.core.kinds.claim import Take
 from gitcoord.core.sessions import Actor
 from gitcoord.core.state import State
 from gitcoord.errors import GitcoordError, Refused
-from gitcoord.names import LEDGER, claim_ref
+from gitcoord.names import LEDGER, claim_file
 from gitcoord.store.tree import Trees
 from tests.support import FakeHost, memory_ledger
 
@@ -47,7 +47,10 @@ def check_tree(ctx: Context) -> None:
         key: decode_file(key, found.data) for key, found in zip(files, ctx.store.read(list(files.values()))) if found
     }
     assert stored == state.files
-    live = {claim_ref(c["space"], c["path"], c["agent"]): granted[c["token"]] for c in state.below("claims").values()}
+    live = {
+        "refs/" + claim_file(c["space"], c["path"], c["agent"]): granted[c["token"]]
+        for c in state.below("claims").values()
+    }
     assert ctx.store.list_refs("refs/claims/") == live
 
 

@@ -20,34 +20,15 @@ from gitcoord.names import PATH, RESOURCE, check_path, check_resource, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.core.asking import Take, decide
     from gitcoord.core.codec import Record
     from gitcoord.core.events import Event, Recalled
-    from gitcoord.core.renewing import Renew, decide_renew
     from gitcoord.core.sessions import Actor
     from gitcoord.core.state import Changes, State
-
-__all__ = ["FIELDS", "Renew", "Take", "apply", "decide", "decide_renew", "refs", "subject"]
 
 FIELDS = {
     "session": int, "items": [(str, str)], "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
     "bases": [str], "units": int, "capacity": dict,
 }  # fmt: skip
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        """The commands behind this kind are loaded only by who asks: a reader of the ledger needs just the event."""
-        if name in ("Take", "decide"):
-            from gitcoord.core import asking
-
-            return getattr(asking, name)
-        if name in ("Renew", "decide_renew"):
-            from gitcoord.core import renewing
-
-            return getattr(renewing, name)
-        raise AttributeError(name)
 
 
 def recall(state: "State", events: "list[Event]", actor: "Actor") -> "Recalled":

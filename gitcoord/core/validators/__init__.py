@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PASS, WARN, BLOCK, UNKNOWN = "pass", "warn", "block", "unknown"
 
 # When one may speak.
-WRITE, READ, COMMIT, PUSH, DEPLOY, STOP, JOURNAL = "write", "read", "commit", "push", "deploy", "stop", "journal"
+WRITE, READ, COMMIT, PUSH, DEPLOY, STOP = "write", "read", "commit", "push", "deploy", "stop"
 MOMENTS = (WRITE, READ, COMMIT, PUSH, DEPLOY, STOP)
 
 # The settings of each shipped one; `enabled` turns one on that needs no other.

@@ -1,1 +1,0 @@
-"""Disables each clause of the judgement, one at a time, and looks whether a test notices: `python -m tests.clauses`."""
