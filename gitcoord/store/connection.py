@@ -31,17 +31,9 @@ class Connection:
     In a thread of its own, because not every transport can be told how long to wait: one that says nothing is left.
     """
 
-    def __init__(
-        self,
-        client: GitClient,
-        path: str,
-        options: "tuple[str, ...]",
-        straight: "Callable[[list[ShaFile]], list[ShaFile]] | None" = None,
-    ) -> None:
-        """`straight` takes objects there by another way; gives those that are to be sent after all."""
+    def __init__(self, client: GitClient, path: str, options: "tuple[str, ...]") -> None:
         self.options = options
         self._client = client
-        self._straight = straight
         self._wanted: dict[bytes, Move] = {}
         self._objects: list[ShaFile] = []
         self._heard: list[bytes] = []
@@ -158,7 +150,5 @@ class Connection:
         return {ref: m.new.encode() if m.new else ZERO_SHA for ref, m in changed.items()}
 
     def _pack(self, have: object, want: object, **_: object) -> "tuple[int, Iterator[UnpackedObject]]":
-        # Not earlier: what is not sent is not wanted there.
-        objects = self._straight(self._objects) if self._straight is not None else self._objects
-        count, data = pack_objects_to_data([(found, None) for found in objects])
+        count, data = pack_objects_to_data([(found, None) for found in self._objects])
         return count, iter(data)

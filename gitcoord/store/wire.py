@@ -2,8 +2,7 @@
 
 One connection reads the remote's refs, compares them with what was expected, and swaps. It is opened ahead, while the
 request is decided; where nobody else moves those refs, as soon as the request before has landed. The swap itself is the
-server's git: a repository on this machine is reached through `git receive-pack` too, never by moving its refs from here. Only its
-objects may go there straight (`straight`).
+server's git: a repository on this machine is reached through `git receive-pack` too, never by moving its refs from here.
 """
 
 from _thread import start_new_thread
@@ -20,9 +19,8 @@ from dulwich.protocol import DEFAULT_GIT_PROTOCOL_VERSION_SEND, Protocol
 
 from gitcoord.names import Oid
 from gitcoord.store.connection import NAME, SILENT, Connection
-from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, nothing
+from gitcoord.store.far import LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, nothing
 from gitcoord.store.process import OURS, Child, clean_environ, run
-from gitcoord.store.straight import Straight, way_into
 
 _AFTER = 0.01  # seconds after an answer: whoever waits for it has it by then
 _CALM = 2  # so many pushes in a row met nobody: the next one will not, either
@@ -38,7 +36,6 @@ class Wire(Far):
         super().__init__(env, name, **settings)
         self._written: dict[Oid, tuple[str, bytes]] = {}
         self._client: tuple[GitClient | None, str] | None = None  # None: on this machine
-        self._straight: Straight | None = None
         self._open: Connection | None = None
         self._calm = 0  # pushes in a row that met nobody
         self._options: tuple[str, ...] = ()  # of the last one
@@ -65,8 +62,7 @@ class Wire(Far):
             own = copy(client) if client is not None else _Here(self._env, path)
             if isinstance(own, SSHGitClient):
                 _log_in(own, path)
-            straight = self._straight.deliver if self._straight is not None else None
-            self._open = Connection(own, path, options, straight)
+            self._open = Connection(own, path, options)
 
     def hang_up(self) -> None:
         self._rested()
@@ -126,11 +122,7 @@ class Wire(Far):
         self._options = options
         # What it was told when it connected is old: others of this machine, on whose work this stands, have landed since.
         old = report.kind == LOST and ahead and not connection.sent
-        # Nothing held on to what went there straight: `git gc --prune=now` may have taken it.
-        gone = report.kind in (HOST, FAILED) and self._straight is not None and self._straight.lacks_some()
-        if gone:
-            self._straight = None
-        if old or gone:
+        if old:
             connection = self._connection(options)
             report = (
                 connection.push(wanted, objects, self.patience.left(sends=True), meanwhile)
@@ -167,7 +159,6 @@ class Wire(Far):
                 raise ValueError(self.name)
             local = url.startswith(("/", ".", "file://"))
             path = url.removeprefix("file://")
-            self._straight = way_into(path, _theirs(self._env)) if local else None
             self._client = (None, path) if local else get_transport_and_path(url, ssh_command=self._ssh())
         return self._client
 
