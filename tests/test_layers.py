@@ -158,8 +158,6 @@ HEAVY_FILES = (
     "adapters/",
     "store/memory.py",
     "store/libgit2.py",
-    "store/wire.py",
-    "store/connection.py",
     "hot/bundle.py",
     "hot/lean.py",
 )

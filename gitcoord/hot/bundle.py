@@ -23,8 +23,6 @@ LEFT_OUT = (
     "gitcoord/hot/lean.py",
     "gitcoord/store/memory.py",
     "gitcoord/store/libgit2.py",
-    "gitcoord/store/wire.py",
-    "gitcoord/store/connection.py",
 )
 
 HEAD = 16384

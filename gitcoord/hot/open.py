@@ -92,12 +92,7 @@ class Opening:
             from gitcoord.store.remote import at_remote
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
-            if stays:
-                from gitcoord.store.wire import Wire
-
-                store = at_remote(self._store, repo, settings, notes, Wire)
-            else:
-                store = at_remote(self._store, repo, settings, notes)
+            store = at_remote(self._store, repo, settings, notes)
             store.far.line = self._line
         return Context(repo, settings, store, host)
 

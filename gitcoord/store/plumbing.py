@@ -26,7 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gitcoord.store.ahead import Ahead
     from gitcoord.store.interface import Operation
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
 # git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
-# Nor does git look whether there is a branch called like an id, for a warning that nobody would see: `ahead` relies on that.
+# Nor does git look whether there is a branch called like an id, for a warning that nobody would see.
 _QUIET = [
     "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
     "-c", "core.warnAmbiguousRefs=false",
@@ -215,22 +214,6 @@ class PlumbingStore(PlumbingReader):
                 detach(f"{{ sync -f {where} || sync; }} && rm -f {words}", self._repo.env, b"")
         except (OSError, StoreError):
             pass  # the next one that is full takes them along
-
-    def ahead(self, operations: "Sequence[Operation]") -> "Ahead | None":
-        """Begin a swap that may not be wanted. Any other swap ends it. None where it cannot be had; the swap itself may tell why."""
-        if self._durable or not operations or any("\n" in op.ref or " " in op.ref for op in operations):
-            return None
-        from gitcoord.store.ahead import Ahead
-
-        try:
-            child, notes = self._writer(), self._write_parts()[1]
-        except (OSError, StoreError):
-            return None
-        self._update = None
-        self._spent.append(child)
-        lines = ["start", *(_line(operation, self.oid_length) for operation in operations)]
-        child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
-        return Ahead(child, notes, operations)
 
     def make_room(self, names: "Sequence[str]") -> None:
         if self._loose is None:  # another ref format than files
