@@ -306,6 +306,14 @@ def place(url: str) -> str:
     return f"{host}{slash}{path}".rstrip("/").removesuffix(".git").rstrip("/")
 
 
+def by_ssh(ctx: "Context", name: str) -> bool:
+    """Is this remote reached by ssh?"""
+    url = _url(ctx, name)
+    scheme, sep, _ = url.partition("://")
+    host, colon, _ = url.partition(":")
+    return scheme in ("ssh", "git+ssh", "ssh+git") if sep else bool(colon) and "/" not in host
+
+
 def _fetch_with_the_rest(ctx: "Context", name: str, ways: Ways) -> None:
     """A plain `git fetch` keeps this clone's copies up to date too."""
     key = f"remote.{name}.fetch"

@@ -75,12 +75,8 @@ class Step(NamedTuple):
 def transact_remotely(
     ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
 ) -> "dict[str, object]":
-    far = store_of(ctx).far
-    try:
-        with far.patience.asking(changes=True):
-            return _transact(ctx, decide, command, ahead, copied=copied)
-    finally:
-        far.hang_up()
+    with store_of(ctx).far.patience.asking(changes=True):
+        return _transact(ctx, decide, command, ahead, copied=copied)
 
 
 def _transact(
@@ -96,8 +92,7 @@ def _transact(
     tried: list[Step] = []
     together, untold = True, False
     for _ in range(ATTEMPTS):
-        if let_others_go(ctx):
-            store_of(ctx).far.hang_up()  # what it saw of the remote is old
+        let_others_go(ctx)
         step, batch_id = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "")
         if step is None and not batch_id:
             together = False  # also for the next attempts: whoever did not make way will not now
@@ -105,7 +100,6 @@ def _transact(
             ctx.store.flush()
         if step is not None and not step.operations:
             if not is_fresh(ctx, began):
-                store_of(ctx).far.hang_up()
                 look_once(ctx, began)
                 continue
             return _answer(ctx, actor, step)
@@ -157,8 +151,6 @@ def _joined(
         if not queue.held:
             return None, ""
         store.overlay = overlay(ctx)
-        if store.overlay:
-            store.far.hang_up()
         try:
             step = _step(ctx, decide, command, ahead, copied=copied)
         finally:

@@ -4,7 +4,6 @@ import posix
 
 import gitcoord
 from gitcoord.errors import GitcoordError, StoreError
-from gitcoord.store.files import list_files
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.process import heed_children, run
 from gitcoord.store.repo import discover
@@ -13,7 +12,6 @@ from gitcoord.store.settings import SettingsReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
-    from gitcoord.store.dial import Line
     from gitcoord.store.interface import Store
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
@@ -31,32 +29,15 @@ class Opening:
         ends after its one answer."""
         self._trouble: GitcoordError | None = None
         self._tells = tells
-        self._line: Line | None = None
         self._writes = group not in ("reading", "gate", "guard")
         try:
             self._repo = discover(environ)
             self._config = SettingsReader(self._repo, environ)
             self._store = PlumbingStore(self._repo)
             self._store.open(writing=self._writes, anywhere=group == "taking")
-            if self._writes and tells:
-                self._dial(environ)
         except GitcoordError as error:
             self._trouble = error
         _preload(group)
-
-    def _dial(self, environ: "Environ") -> None:
-        """Where a remote decides and nobody here is about to push, a push will follow: see `store/dial`."""
-        settings = self._config.at_hand()
-        if settings is None or not _decides_elsewhere(settings) or list_files(f"{self._repo.scratch}/batch"):
-            return
-        from gitcoord.store.dial import dial
-
-        self._line = dial(settings, environ, self._repo.env)
-
-    def hang_up(self) -> None:
-        """Whoever did not get as far as to push leaves no connection behind, which might even ask for a password."""
-        if self._line is not None:
-            self._line.hang_up()
 
     def context(self, *, stays: bool = False) -> "Context":
         """`stays`: the process lives long enough to load what is quicker then."""
@@ -93,7 +74,6 @@ class Opening:
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
             store = at_remote(self._store, repo, settings, notes)
-            store.far.line = self._line
         return Context(repo, settings, store, host)
 
 

@@ -7,7 +7,6 @@ into few answers, because each asks for something else: try again, give up, look
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.lasting import run_bounded, watched
-from gitcoord.store.locks import ANY
 from gitcoord.store.patience import Patience, fixed
 from gitcoord.store.process import Child, has_terminal
 
@@ -15,8 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitcoord.store.dial import Line
-    from gitcoord.store.locks import LockNotes, Note
+    from gitcoord.store.locks import LockNotes
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
@@ -86,7 +84,6 @@ class Far:
         self.name = name
         self.branches = branches
         self.atomic = atomic
-        self.line: Line | None = None  # opened ahead, for the next push
         self.notes: LockNotes | None = None  # where to note whose locks these are; a test may do without
         self._env = env
         self.patience = patience or Patience(name, fixed(JOINING))
@@ -98,12 +95,6 @@ class Far:
     def there(self, ref: RefName) -> RefName:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
-
-    def hang_up(self) -> None:
-        """No push followed."""
-        if self.line is not None:
-            self.line.hang_up()
-            self.line = None
 
     def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
         """Move all these refs there, or none."""
@@ -146,17 +137,8 @@ class Far:
         argv += [f"--push-option={option}" for option in options]
         argv += [f"--force-with-lease={self.there(m.ref)}:{m.expected or ''}" for m in moves]
         argv += ["--", self.name, *(f"{m.new or ''}:{self.there(m.ref)}" for m in moves)]
-        code, out, complaint = self._spoken(argv)
+        code, out, complaint = watched(self._start(argv), self.patience, sends=True)
         return read_report(code, out.decode("utf-8", "replace"), complaint)
-
-    def _spoken(self, argv: list[str]) -> "tuple[int, bytes, str]":
-        """A push to its end, through the line if one is open."""
-        line, self.line = self.line, None
-        if line is not None:
-            done = line.push(argv, self._env, self.patience, self._note)
-            if done is not None:
-                return done
-        return watched(self._start(argv), self.patience, sends=True)
 
     def _start(self, argv: list[str]) -> Child:
         """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
@@ -166,12 +148,6 @@ class Far:
         if self.notes is None:
             return Child(argv, self._env, shares_terminal=shares)
         return self.notes.start(argv, self._env, shares_terminal=shares)
-
-    def _note(self, pid: int) -> "Note | None":
-        try:
-            return self.notes.note(pid, ANY) if self.notes is not None else None
-        except OSError:
-            return None
 
     def fetch(self, *, back: bool = False, ledger: bool = True) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
