@@ -123,9 +123,6 @@ if TYPE_CHECKING:
             True if there was something to look through. Reading does it by itself where an object is missing.
             """
 
-        def make_room(self, names: "Sequence[str]") -> None:
-            """Refs below these names will come and go often: let that be quick, where the storage can do something for it."""
-
         def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
             """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""
 

@@ -142,9 +142,6 @@ class MemoryStore:
     def mend(self, *, own: bool = False) -> bool:
         return False  # nothing in memory outlives a power cut
 
-    def make_room(self, names: "Sequence[str]") -> None:
-        pass
-
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         return []  # a ref in memory is whole
 

@@ -6,7 +6,7 @@ from zlib import error as ZlibError
 
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid
-from gitcoord.store.files import exists, flush_file, is_directory, list_files, read_up_to, remove_directory
+from gitcoord.store.files import flush_file, read_up_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.store.redo import Redo
 
 
-APART = "tmp_gitcoord"  # git removes such directories when nobody has used them for two weeks
-_TEMPORARY = "tmp_obj_"  # git's name for what it may remove later
+_TEMPORARY = "tmp_obj_"  # git's name for what its gc may remove later
 _TRIES = 100
 _LIMIT = 1 << 20
 _BLOCK = 4000
@@ -73,7 +72,6 @@ class LooseObjects:
         self._logged = False
         self._unsettled: dict[Oid, bytes] = {}  # all that the next transaction rests on, as their files hold it
         self._pending: dict[Oid, bytes] = {}  # of these, what is not in its place yet
-        self._apart = f"{directory}/{APART}"  # where files are made before they are moved; '' for where they will be
         self._mark = ""
         self._count = 0
 
@@ -161,22 +159,18 @@ class LooseObjects:
     def _write_file(self, oid: Oid, packed: bytes) -> None:
         """`git gc` removes directories as empty, and with --prune=now what is just being written: then once more."""
         folder = f"{self._directory}/{oid[:2]}"
-        missing = False
         for _ in range(_TRIES):
             try:
-                if missing:
-                    self._make(folder)
                 return self._try_file(oid, packed, folder)
             except FileNotFoundError:
-                missing = True
-            except OSError:
-                if not self._apart:
-                    raise
-                self._apart = ""  # another user's, say
+                self._make(folder)
         self._try_file(oid, packed, folder)
 
     def _try_file(self, oid: Oid, packed: bytes, folder: str) -> None:
-        temporary = self._new_name(folder)
+        # A name that only this writer has: numbers of processes are the same in several containers, and for several threads.
+        self._mark = self._mark or posix.urandom(6).hex()
+        self._count += 1
+        temporary = f"{folder}/{_TEMPORARY}{self._mark}_{self._count}"
         fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o444)
         try:
             try:
@@ -190,42 +184,11 @@ class LooseObjects:
             _remove(temporary)
             raise
 
-    def _new_name(self, folder: str) -> str:
-        """What only this writer makes: numbers of processes are the same in several containers, and for several threads."""
-        self._mark = self._mark or posix.urandom(6).hex()
-        self._count += 1
-        return f"{self._apart or folder}/{_TEMPORARY}{self._mark}_{self._count}"
-
     def _make(self, folder: str) -> None:
-        """The directories that an object needs. Its own one is made apart too: so will be what git makes in it."""
-        if not self._apart:
-            self._make_one(folder)
-            return
-        left = [name for name in list_files(self._apart) if name.startswith(_TEMPORARY)]
-        if left:
-            from gitcoord.store.apart import drop_old
-
-            drop_old(self._apart, left)
-        if not is_directory(self._apart):
-            from gitcoord.store.apart import make_apart  # once in the life of a repository
-
-            make_apart(self._apart, self._apart, self._make_one)
-        if exists(folder):
-            return
-        new = self._new_name(folder)
-        self._make_one(new)
         try:
-            posix.rename(new, folder)
-        except OSError:
-            remove_directory(new)
-            if not is_directory(folder):
-                raise  # else another made it, and has something in it
-
-    def _make_one(self, path: str) -> None:
-        try:
-            posix.mkdir(path)
+            posix.mkdir(folder)
             if self._shared:
-                posix.chmod(path, 0o2775)
+                posix.chmod(folder, 0o2775)
         except FileExistsError:
             pass
 

@@ -215,19 +215,6 @@ class PlumbingStore(PlumbingReader):
         except (OSError, StoreError):
             pass  # the next one that is full takes them along
 
-    def make_room(self, names: "Sequence[str]") -> None:
-        if self._loose is None:  # another ref format than files
-            return
-        from gitcoord.store.apart import make_apart
-        from gitcoord.store.objects import APART
-
-        for name in names:
-            path = f"{self._repo.common_dir}/{name.rstrip('/')}"
-            try:
-                make_apart(path, f"{self._repo.objects}/{APART}")
-            except OSError:
-                pass  # git makes what it needs
-
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         todo, moved = list(names), []
         while todo:

@@ -108,9 +108,6 @@ class RemoteStore:
     def mend(self, *, own: bool = False) -> bool:
         return self.near.mend(own=own)
 
-    def make_room(self, names: "Sequence[str]") -> None:
-        self.near.make_room(names)
-
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         return self.near.set_aside_broken(names)
 

@@ -80,9 +80,6 @@ class PackStore:
             else:
                 assert isinstance(operation, Verify)
 
-    def make_room(self, names: Sequence[str]) -> None:
-        pass
-
     def refresh(self) -> None:
         """Nothing is remembered about refs."""
 
