@@ -34,7 +34,7 @@ class Opening:
             self._repo = discover(environ)
             self._config = SettingsReader(self._repo, environ)
             self._store = PlumbingStore(self._repo)
-            self._store.open(writing=self._writes, anywhere=group == "taking")
+            self._store.open(writing=self._writes)
         except GitcoordError as error:
             self._trouble = error
         _preload(group)

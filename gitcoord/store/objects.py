@@ -10,7 +10,7 @@ from gitcoord.store.files import flush_file, read_up_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
     from gitcoord.store.interface import Object
@@ -120,15 +120,6 @@ class LooseObjects:
         self.log()
         self.publish()
         self.settle()
-
-    def keep(self, copies: "Iterable[Object]") -> None:
-        """Write what is packed once more, for speed only: where that fails nothing is lost. Nothing else may be pending."""
-        try:
-            for found in copies:
-                self.write(found.kind, found.data)
-            self.flush()
-        except StoreError:
-            self._forget()
 
     def log(self) -> bool:
         """Write all that is pending into the redo log; False where there is none."""

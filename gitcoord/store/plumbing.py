@@ -9,14 +9,12 @@ import posix
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName, shell_word
 from gitcoord.store.files import (
-    append_file,
     exists,
     flush_file,
     free_name,
     is_directory,
     list_files,
     make_directory,
-    remove_file,
 )
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify
 from gitcoord.store.process import Child
@@ -56,21 +54,11 @@ class PlumbingStore(PlumbingReader):
         self._writing: Callable[[], tuple[LooseObjects, LockNotes]] | None = None
         self._objects: LooseObjects | None = None
         self._notes: LockNotes | None = None
-        self._trees: list[bytes] = []  # written since git was asked for something
-        self._sign = f"{repo.scratch}/packed"
-        self._signs = False
 
-    def open(self, *, writing: bool, anywhere: bool = False) -> None:
-        """Start what will be needed now, so that it gets ready while this process imports the rest.
-
-        `anywhere`: it reads directories that nobody may have touched for long. In a large ledger most of them are packed, and a git
-        that starts only when it is asked is waited for; so whoever had to ask leaves a sign for the next one.
-        """
+    def open(self, *, writing: bool) -> None:
+        """Start what will be needed now, so that it gets ready while this process imports the rest."""
         if writing:
             self._writer()
-        self._signs = anywhere
-        if anywhere and exists(self._sign):
-            self._reader()
 
     def configure(
         self,
@@ -111,31 +99,11 @@ class PlumbingStore(PlumbingReader):
         return mended
 
     def write(self, kind: str, data: bytes) -> Oid:
-        if kind == "tree" and self._asked_for:
-            self._trees.append(data)
         return self._write_parts()[0].write(kind, data)
 
     def flush(self) -> None:
         if self._objects is not None:
             self._objects.flush()
-            self._keep_copies(self._objects)
-
-    def _keep_copies(self, objects: "LooseObjects") -> None:
-        """What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
-
-        Of directories only those that are still a part of what was written since, or of what is kept: the others were changed.
-        """
-        if not self._asked_for:
-            return
-        asked, trees = self._asked_for, self._trees
-        self._asked_for, self._trees = {}, []
-        kept = [found for found in asked.values() if found.kind != "tree"]
-        rest = [found for found in asked.values() if found.kind == "tree"]
-        while found := next((one for one in rest if any(bytes.fromhex(one.oid) in tree for tree in trees)), None):
-            rest.remove(found)
-            kept.append(found)
-            trees.append(found.data)
-        objects.keep(kept)
 
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)
@@ -188,19 +156,6 @@ class PlumbingStore(PlumbingReader):
             except OSError as error:
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
             self._drop_logs(objects)
-        self._leave_sign()
-        self._keep_copies(objects)
-
-    def _leave_sign(self) -> None:
-        if self._signs and self._was_asked != exists(self._sign):
-            try:
-                if self._was_asked:
-                    append_file(self._sign, b"")
-                else:
-                    remove_file(self._sign)
-            except OSError:
-                pass  # for speed only
-        self._was_asked = False
 
     def _drop_logs(self, objects: "LooseObjects") -> None:
         """Remove full redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""
