@@ -41,7 +41,7 @@ _EVERY = [
 ]
 _CHANGING = [
     *_EVERY, "gitcoord.hot.changing", "gitcoord.app.claims", "gitcoord.store.locks", "gitcoord.store.objects",
-    "gitcoord.store.queue", "gitcoord.store.redo",
+    "gitcoord.store.queue", "gitcoord.store.durable",
     "gitcoord.core.kinds.claim", "gitcoord.core.kinds.release",  # the ledger's last event is, as a rule, one of them
 ]  # fmt: skip
 GROUPS = {

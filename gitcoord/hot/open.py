@@ -12,10 +12,10 @@ from gitcoord.store.settings import SettingsReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
+    from gitcoord.store.durable import DurableObjects
     from gitcoord.store.interface import Store
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
-    from gitcoord.store.objects import LooseObjects
     from gitcoord.store.process import Environ
     from gitcoord.store.repo import Repo
     from gitcoord.store.settings import Settings
@@ -55,13 +55,13 @@ class Opening:
         durable = settings.flag("gitcoord.fsync", default=not remote)
         shared = _share(settings.get("core.sharedrepository").lower())
 
-        def write_parts() -> "tuple[LooseObjects, LockNotes]":
+        def write_parts() -> "tuple[DurableObjects, LockNotes]":
+            from gitcoord.store.durable import DurableObjects
             from gitcoord.store.locks import LockNotes
             from gitcoord.store.objects import LooseObjects
-            from gitcoord.store.redo import Redo
 
-            log = Redo(f"{repo.scratch}/redo", host.boot)
-            objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared, log=log)
+            loose = LooseObjects(repo.objects, settings.oid_length, shared=shared)
+            objects = DurableObjects(loose, f"{repo.scratch}/redo", host.boot, durable=durable)
             return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
         self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)

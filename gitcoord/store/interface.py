@@ -117,8 +117,8 @@ if TYPE_CHECKING:
         def recover(self, operations: "Sequence[Operation]") -> bool:
             """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
 
-        def mend(self, *, own: bool = False) -> bool:
-            """Put back what a power cut took and the storage has written down: what was before this boot, or everything.
+        def mend(self) -> bool:
+            """Put back what a power cut took and the storage has written down before this boot.
 
             True if there was something to look through. Reading does it by itself where an object is missing.
             """

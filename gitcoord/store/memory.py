@@ -139,7 +139,7 @@ class MemoryStore:
         """A thread that dies leaves no lock behind."""
         return False
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
         return False  # nothing in memory outlives a power cut
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":

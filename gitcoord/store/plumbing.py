@@ -24,10 +24,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from gitcoord.store.durable import DurableObjects
     from gitcoord.store.interface import Operation
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
-    from gitcoord.store.objects import LooseObjects
     from gitcoord.store.repo import Repo
 
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
@@ -51,8 +51,8 @@ class PlumbingStore(PlumbingReader):
         self._durable = True
         self._update: Child | None = None
         self._spent: list[Child] = []
-        self._writing: Callable[[], tuple[LooseObjects, LockNotes]] | None = None
-        self._objects: LooseObjects | None = None
+        self._writing: Callable[[], tuple[DurableObjects, LockNotes]] | None = None
+        self._objects: DurableObjects | None = None
         self._notes: LockNotes | None = None
 
     def open(self, *, writing: bool) -> None:
@@ -65,7 +65,7 @@ class PlumbingStore(PlumbingReader):
         oid_length: int,
         durable: bool,
         loose: "Loose | None",
-        writing: "Callable[[], tuple[LooseObjects, LockNotes]]",
+        writing: "Callable[[], tuple[DurableObjects, LockNotes]]",
     ) -> None:
         """What the settings say; `loose` reads without git, `writing` makes what only a writer needs."""
         self.oid_length = oid_length
@@ -73,7 +73,7 @@ class PlumbingStore(PlumbingReader):
         self._loose = loose
         self._writing = writing
 
-    def _write_parts(self) -> "tuple[LooseObjects, LockNotes]":
+    def _write_parts(self) -> "tuple[DurableObjects, LockNotes]":
         if self._objects is None or self._notes is None:
             assert self._writing is not None
             self._objects, self._notes = self._writing()
@@ -88,11 +88,18 @@ class PlumbingStore(PlumbingReader):
             self._update = Child([*_QUIET, *durable, *_UPDATE], self._repo.env)
         return self._update
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
+        return self._mend(lambda objects: objects.mend())
+
+    def mend_all(self) -> bool:
+        """As `mend`, by what was written in this boot too."""
+        return self._mend(lambda objects: objects.mend_all())
+
+    def _mend(self, put_back: "Callable[[DurableObjects], bool]") -> bool:
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
-            mended = self._write_parts()[0].mend(own=own)
+            mended = put_back(self._write_parts()[0])
         except StoreError:
             return False  # not ours to write: what is missing stays missing
         self.refresh()
@@ -157,7 +164,7 @@ class PlumbingStore(PlumbingReader):
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
             self._drop_logs(objects)
 
-    def _drop_logs(self, objects: "LooseObjects") -> None:
+    def _drop_logs(self, objects: "DurableObjects") -> None:
         """Remove full redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""
         try:
             logs = objects.outgrown()

@@ -34,7 +34,7 @@ class PlumbingReader:
         self._packed: tuple[int, ...] = ()
         self._loose: Loose | None = None
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
         """Whoever only reads has nothing to put back."""
         return False
 

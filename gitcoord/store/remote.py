@@ -105,8 +105,8 @@ class RemoteStore:
     def recover(self, operations: "Sequence[Operation]") -> bool:
         return self.near.recover(operations)
 
-    def mend(self, *, own: bool = False) -> bool:
-        return self.near.mend(own=own)
+    def mend(self) -> bool:
+        return self.near.mend()
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         return self.near.set_aside_broken(names)

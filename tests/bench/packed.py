@@ -83,7 +83,7 @@ class PackStore:
     def refresh(self) -> None:
         """Nothing is remembered about refs."""
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
         return False
 
     def set_aside_broken(self, names: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ class Repository:
         self.loose = self.open()
 
     def open(self, *, shared: bool = False) -> LooseObjects:
-        return LooseObjects(str(self.objects), 40, durable=False, shared=shared)
+        return LooseObjects(str(self.objects), 40, shared=shared)
 
     def put(self, text: str, loose: "LooseObjects | None" = None) -> str:
         """An object's id; git has it."""
@@ -79,7 +79,7 @@ def test_two_writers_of_one_object_do_not_touch_each_others_files(repository: Re
     repository.put("first")
     begun: list[Path] = []
     one, two = repository.open(), repository.open()
-    place = one._place
+    place = one.place
 
     def slow(oid: str) -> str:
         begun.extend(repository.temporaries())
@@ -88,7 +88,7 @@ def test_two_writers_of_one_object_do_not_touch_each_others_files(repository: Re
         return place(oid)
 
     one._pending = {one.write("blob", b"text"): b"whatever the file holds"}
-    one._place = slow  # type: ignore[method-assign]
+    one.place = slow  # type: ignore[method-assign]
     one.publish()
     assert len(begun) == 1 and repository.temporaries() == []
 
@@ -99,7 +99,7 @@ def test_what_gc_takes_away_while_it_is_written_is_written_again(
 ) -> None:
     """Between making the file and moving it, `git gc --prune=now` comes along."""
     repository.put("first")
-    place = LooseObjects._place
+    place = LooseObjects.place
     taken: list[str] = []
 
     def late(self: LooseObjects, oid: str) -> str:
@@ -108,7 +108,7 @@ def test_what_gc_takes_away_while_it_is_written_is_written_again(
             shutil.rmtree(repository.temporaries()[0].parent) if all_of_it else repository.temporaries()[0].unlink()
         return place(self, oid)
 
-    monkeypatch.setattr(LooseObjects, "_place", late)
+    monkeypatch.setattr(LooseObjects, "place", late)
     assert repository.put("text") == taken[0]
 
 
