@@ -158,6 +158,7 @@ HEAVY_FILES = (
     "adapters/",
     "store/memory.py",
     "store/libgit2.py",
+    "store/client.py",
     "hot/bundle.py",
     "hot/lean.py",
 )

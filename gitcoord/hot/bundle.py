@@ -23,6 +23,7 @@ LEFT_OUT = (
     "gitcoord/hot/lean.py",
     "gitcoord/store/memory.py",
     "gitcoord/store/libgit2.py",
+    "gitcoord/store/client.py",
 )
 
 HEAD = 16384

@@ -40,7 +40,7 @@ class Opening:
         _preload(group)
 
     def context(self, *, stays: bool = False) -> "Context":
-        """`stays`: the process lives long enough to load what is quicker then."""
+        """`stays`: the process lives long enough to talk to a remote by itself."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.app.context import Context
@@ -73,7 +73,7 @@ class Opening:
             from gitcoord.store.remote import at_remote
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
-            store = at_remote(self._store, repo, settings, notes)
+            store = at_remote(self._store, repo, settings, notes, stays=stays)
         return Context(repo, settings, store, host)
 
 

@@ -13,6 +13,7 @@ from gitcoord.store.process import run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from gitcoord.store.interface import Object, Operation
     from gitcoord.store.locks import LockNotes
@@ -129,16 +130,22 @@ def as_move(operation: "Operation") -> Move:
     return Move(operation.ref, operation.expected or None, operation.expected or None)
 
 
-def at_remote(near: "PlumbingStore", repo: "Repo", settings: "Settings", notes: "LockNotes") -> RemoteStore:
-    """The store that the settings describe."""
+def at_remote(
+    near: "PlumbingStore", repo: "Repo", settings: "Settings", notes: "LockNotes", *, stays: bool = False
+) -> RemoteStore:
+    """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
     name = settings.get("gitcoord.authority")
-    far = Far(
-        repo.env,
-        name,
-        branches=settings.get("gitcoord.namespaces") == "branches",
-        atomic=settings.flag("gitcoord.atomic", default=True),
-        patience=waiting_for(name, repo, settings),
-    )
+    ways: dict[str, Any] = {
+        "branches": settings.get("gitcoord.namespaces") == "branches",
+        "atomic": settings.flag("gitcoord.atomic", default=True),
+        "patience": waiting_for(name, repo, settings),
+    }
+    if stays:
+        from gitcoord.store.client import Client
+
+        far: Far = Client(near, repo.env, name, **ways)
+    else:
+        far = Far(repo.env, name, **ways)
     far.notes = notes
     return RemoteStore(near, far)
 

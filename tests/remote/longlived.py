@@ -56,3 +56,19 @@ class LongLived:
     def hear(self) -> str:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
+
+
+def with_pushes_noted(machine: Project) -> "dict[str, str]":
+    """A PATH on which each `git push` is noted."""
+    shim = machine.place / "shim"
+    shim.mkdir(exist_ok=True)
+    real = subprocess.run(["sh", "-c", "command -v git"], capture_output=True, text=True, check=True).stdout.strip()
+    trace = f'case " $* " in *" push "*) echo push >>{machine.place}/pushes ;; esac'
+    (shim / "git").write_text(f'#!/bin/sh\n{trace}\nexec {real} "$@"\n')
+    (shim / "git").chmod(0o755)
+    return {"PATH": f"{shim}:{machine.env['PATH']}"}
+
+
+def pushes_by_git(machine: Project) -> int:
+    log = machine.place / "pushes"
+    return len(log.read_text().split()) if log.exists() else 0

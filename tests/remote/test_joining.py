@@ -181,20 +181,10 @@ def test_a_branch_in_the_way_there(fleet: Fleet) -> None:
     assert "gitcoord/notes" in found.json["message"]
 
 
-# Runs here what it should run at the host.
-_SSH = """#!/bin/sh
-for word; do :; done
-exec sh -c "$word"
-"""
-
-
 def test_whoever_goes_by_ssh_is_told_how_to_stay_connected(fleet: Fleet) -> None:
     one, two = fleet.machines
     assert "ControlMaster" not in one.coord("init", "--remote", "origin").err
-    ssh = fleet.place / "ssh"
-    ssh.write_text(_SSH)
-    ssh.chmod(0o755)
-    two.git("config", "core.sshCommand", str(ssh))
+    two.git("config", "core.sshCommand", fleet.ssh())
     for url in (f"ssh://git@host.invalid{fleet.bare}", f"host.invalid:{fleet.bare}"):
         two.git("remote", "set-url", "origin", url)
         found = two.coord("init", "--remote", "origin", "--same")

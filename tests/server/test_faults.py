@@ -139,7 +139,7 @@ def goes_on_with_b(realm: Realm, one: Clone) -> None:
     realm.assert_sound()
 
 
-@pytest.mark.parametrize(("server", "moment"), [("git", "after")], indirect=["server"])
+@pytest.mark.parametrize(("server", "moment"), [("git", "after"), ("http", "before")], indirect=["server"])
 def test_a_process_that_lives_long_and_a_silent_link(realm: Realm, one: Clone, link: Link, moment: str) -> None:
     """Nobody hears anything any more. It does not wait for ever, and what it gave up is not done behind its back."""
     one.git("config", "gitcoord.remoteTimeout", "1")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.race.support import Answer
-from tests.remote.longlived import LongLived
+from tests.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
 from tests.server.realm import Clone, Realm
 from tests.server.servers import Served
 
@@ -61,7 +61,7 @@ def test_two_machines(realm: Realm, machines: tuple[Clone, Clone]) -> None:
 @WIRED
 def test_a_process_that_lives_long(realm: Realm, machines: tuple[Clone, Clone]) -> None:
     one, two = machines
-    with LongLived(one, "alice") as alice:
+    with LongLived(one, "alice", with_pushes_noted(one)) as alice:
         for path in ("shared/a", "shared/b"):
             assert alice.ask("take", path) == "ok"
         refused(two.take("shared/a", "bob"), "held")
@@ -70,6 +70,9 @@ def test_a_process_that_lives_long(realm: Realm, machines: tuple[Clone, Clone]) 
         assert alice.ask("release", "shared/a") == "ok"
         assert two.take("shared/a", "bob").code == 0
         assert alice.ask("take", "shared/d") == "ok"
+    assert bool(pushes_by_git(one)) == (realm.served.server.kind == "file"), (
+        "over a path git pushes, else the process itself"
+    )
     realm.assert_sound()
 
 

@@ -99,7 +99,7 @@ def run(
 
         return launch(call, command, name)
 
-    return act(body, json=False)
+    return act(body, json=False, stays=True)
 
 
 def dispatch(
@@ -117,7 +117,7 @@ def dispatch(
 
         return run_dispatch(call, command, most=most, name=name, until_empty=until_empty)
 
-    return act(body, json=False)
+    return act(body, json=False, stays=True)
 
 
 def guard() -> int:
