@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _SCHEMES = ("ssh", "git", "http", "https")
 # Settings and variables about the way to a remote that only git heeds.
-_SETTINGS = ("http.", "https.", "ssh.", "protocol.", "core.gitproxy")
-_VARIABLES = (b"GIT_SSL_", b"GIT_HTTP_", b"GIT_PROXY_", b"GIT_SSH_VARIANT", b"GIT_ALLOW_PROTOCOL", b"GIT_PROTOCOL")
+_SETTINGS = ("http.", "https.", "protocol.", "core.gitproxy")
+_VARIABLES = (b"GIT_SSL_", b"GIT_HTTP_", b"GIT_PROXY_", b"GIT_ALLOW_PROTOCOL", b"GIT_PROTOCOL")
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _MANY = 1000  # objects: git packs them better
 _AGAIN = 0.5  # seconds: an alarm that somebody swallowed rings again
@@ -225,11 +225,14 @@ def way_to(name: str, env: "dict[bytes, bytes]") -> "tuple[str, str] | None":
     _, out, _ = run(["git", "config", "-z", "--get-regexp", r"^(https?|ssh|protocol|core|remote)\."], env)
     settings = dict(parse_settings(out))
     own = [f"remote.{name}.{key}" for key in ("receivepack", "proxy", "proxyauthmethod", "vcs")]
-    ssh = env.get(b"GIT_SSH_COMMAND", b"").decode("utf-8", "surrogateescape") or settings.get("core.sshcommand", "ssh")
-    odd = ssh.split(" ")[0].rpartition("/")[2] != "ssh" or any(
-        key.startswith(_SETTINGS) or key in own for key in settings
-    )
+    ssh = _text(env, b"GIT_SSH_COMMAND") or settings.get("core.sshcommand", "ssh")
+    variant = _text(env, b"GIT_SSH_VARIANT") or settings.get("ssh.variant") or ssh.split(" ")[0].rpartition("/")[2]
+    odd = variant != "ssh" or any(key.startswith(_SETTINGS) or key in own for key in settings)
     return None if odd or len(urls) != 1 or not is_plain(urls[0]) else (urls[0], ssh)
+
+
+def _text(env: "dict[bytes, bytes]", name: bytes) -> str:
+    return env.get(name, b"").decode("utf-8", "surrogateescape")
 
 
 def is_plain(url: str) -> bool:

@@ -255,7 +255,7 @@ def test_where_no_alarm_is_to_be_had_git_pushes(fleet: Fleet, one: Machine, ctx:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("gitcoord.atomic", "false"), ("http.proxy", "x"), ("ssh.variant", "ssh"), ("protocol.version", "2"),
+        ("gitcoord.atomic", "false"), ("http.proxy", "x"), ("ssh.variant", "simple"), ("protocol.version", "2"),
         ("remote.origin.receivepack", "git-receive-pack"), ("remote.origin.pushurl", ""), ("gitcoord.namespaces", "branches"),
     ],
 )  # fmt: skip
