@@ -180,7 +180,7 @@ def _cost(place: Place, kind: str, served: Served, rounds: int) -> list[Result]:
         words = f"{kind}: a claim of a long-lived client / git push"
         results.append(compare(f"client-{kind}", words, samples, "client", "push", Target(1)))
     if kind == "ssh":
-        results.append(compare("remote-ssh-push", "ssh: git claim / git push", samples, "claim", "push", Target(1.15)))
+        results.append(compare("remote-ssh-push", "ssh: git claim / git push", samples, "claim", "push", Target(1.3)))
     return results
 
 
