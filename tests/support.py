@@ -11,6 +11,7 @@ from gitcoord.app.context import Context
 from gitcoord.app.init import init
 from gitcoord.app.managers import EVENTS
 from gitcoord.core.sessions import Actor
+from gitcoord.store.durable import DurableObjects
 from gitcoord.store.locks import LockNotes
 from gitcoord.store.loose import Loose
 from gitcoord.store.memory import MemoryStore
@@ -114,8 +115,9 @@ def plumbing_store(repo: Repo, oid_length: int, *, asking: bool = False) -> Plum
     """A store that may write, without the cost of fsync; `asking` git for all that it reads."""
     Path(repo.scratch).mkdir(exist_ok=True)
 
-    def writing() -> tuple[LooseObjects, LockNotes]:
-        objects = LooseObjects(repo.objects, oid_length, durable=False, shared=False)
+    def writing() -> tuple[DurableObjects, LockNotes]:
+        loose = LooseObjects(repo.objects, oid_length, shared=False)
+        objects = DurableObjects(loose, f"{repo.scratch}/redo", BOOT, durable=False)
         return objects, LockNotes(repo.common_dir, repo.scratch, BOOT)
 
     store = PlumbingStore(repo)

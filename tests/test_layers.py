@@ -163,8 +163,7 @@ HEAVY_FILES = (
     "adapters/",
     "store/memory.py",
     "store/libgit2.py",
-    "store/wire.py",
-    "store/connection.py",
+    "store/client.py",
     "hot/bundle.py",
 )
 HEAVY = {
@@ -214,7 +213,7 @@ WRITING = """
 fcntl
 gitcoord.app.claims gitcoord.app.heal gitcoord.app.refusals gitcoord.app.step gitcoord.app.transact gitcoord.app.trees
 gitcoord.core.kinds.start gitcoord.hot.changing
-gitcoord.store.locks gitcoord.store.queue gitcoord.store.redo
+gitcoord.store.durable gitcoord.store.locks gitcoord.store.queue
 """
 LOADED = {
     "check": EVERY

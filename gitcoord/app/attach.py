@@ -4,7 +4,7 @@ Nothing is noted in this clone before the remote has said yes: a failure leaves 
 """
 
 from gitcoord.app.context import Context
-from gitcoord.app.init import OFTEN_MOVED, first_ledger, is_ledger, not_a_ledger, note, root_of
+from gitcoord.app.init import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.remote_look import look, store_of
 from gitcoord.app.restored import settle_gone
@@ -73,7 +73,6 @@ def init_remote(
         )
     ways = Ways(branches=False, atomic=True, options=False) if looks else probe(ctx, name)
     joined = _joined(ctx, near, name, ways)
-    near.make_room(OFTEN_MOVED)
     made: dict[str, object] = {}
     if found.there is None and found.local:
         _move_there(joined, ctx, actor, found.url)
@@ -304,6 +303,14 @@ def place(url: str) -> str:
     host, slash, path = rest.partition("/")
     host = host.rpartition("@")[2].partition(":")[0].lower()
     return f"{host}{slash}{path}".rstrip("/").removesuffix(".git").rstrip("/")
+
+
+def by_ssh(ctx: "Context", name: str) -> bool:
+    """Is this remote reached by ssh?"""
+    url = _url(ctx, name)
+    scheme, sep, _ = url.partition("://")
+    host, colon, _ = url.partition(":")
+    return scheme in ("ssh", "git+ssh", "ssh+git") if sep else bool(colon) and "/" not in host
 
 
 def _fetch_with_the_rest(ctx: "Context", name: str, ways: Ways) -> None:

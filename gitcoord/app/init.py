@@ -9,7 +9,7 @@ from gitcoord.core.events import effects
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.state import State
 from gitcoord.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
-from gitcoord.names import CLAIMS, LEDGER, PRIVATE, TIP, quote, shell_word
+from gitcoord.names import LEDGER, TIP, quote, shell_word
 from gitcoord.store.config import change_settings
 from gitcoord.store.interface import Create, SwapFailed
 from gitcoord.store.process import run
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Actor
     from gitcoord.store.interface import Reader
 
-OFTEN_MOVED = (CLAIMS, PRIVATE)
-
 
 def init(
     ctx: "Context", actor: "Actor", *, sync: str = "", fold: "bool | None" = None, adopt: bool = False
@@ -35,7 +33,6 @@ def init(
     if found[1] is not None or ctx.settings.get("gitcoord.root"):
         raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
     require_room(ctx, adopt=adopt)
-    ctx.store.make_room(OFTEN_MOVED)
     return first_ledger(ctx, actor, sync=sync, fold=fold, authority=ctx.authority())
 
 

@@ -20,7 +20,7 @@ from gitcoord.app.batch import (
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
-from gitcoord.app.remote_carry import SPLIT, STUCK, UNTOLD, carry, commits_above, fly_at_once, push, push_options
+from gitcoord.app.remote_carry import SPLIT, STUCK, UNTOLD, carry, commits_above, push
 from gitcoord.app.remote_look import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.app.retired import retire
 from gitcoord.app.step import afterwards, bury, prepare, require_known_format, told
@@ -76,12 +76,8 @@ class Step(NamedTuple):
 def transact_remotely(
     ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
 ) -> "dict[str, object]":
-    far = store_of(ctx).far
-    try:
-        with far.patience.asking(changes=True):
-            return _transact(ctx, decide, command, ahead, copied=copied)
-    finally:
-        far.rest()
+    with store_of(ctx).far.patience.asking(changes=True):
+        return _transact(ctx, decide, command, ahead, copied=copied)
 
 
 def _transact(
@@ -97,22 +93,19 @@ def _transact(
     tried: list[Step] = []
     together, untold = True, False
     for _ in range(ATTEMPTS):
-        if let_others_go(ctx):
-            store_of(ctx).far.hang_up()  # what it saw of the remote is old
-        step, batch_id, outcome = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "", None)
+        let_others_go(ctx)
+        step, batch_id = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "")
         if step is None and not batch_id:
             together = False  # also for the next attempts: whoever did not make way will not now
             step = _step(ctx, decide, command, ahead, copied=copied)
             ctx.store.flush()
         if step is not None and not step.operations:
             if not is_fresh(ctx, began):
-                store_of(ctx).far.hang_up()
                 _look_again(ctx, began, untold=untold)
                 continue
             return _answer(ctx, actor, step)
         ctx.host.shield(True)
-        if outcome is None:
-            outcome = carry(ctx, batch_id) if batch_id else _alone(ctx, actor, step)
+        outcome = carry(ctx, batch_id) if batch_id else _alone(ctx, actor, step)
         if step is not None:  # else it only waited for others
             tried.append(step)
             untold = untold or outcome.kind == UNTOLD
@@ -151,39 +144,31 @@ def _require_time(ctx: "Context", outcome: Outcome) -> None:
 
 def _joined(
     ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
-) -> "tuple[Step | None, str, Outcome | None]":
-    """Decide on top of all that waits, and join the open batch; where nothing waits, push at once, if that can be done.
+) -> "tuple[Step | None, str]":
+    """Decide on top of all that waits, and join the open batch.
 
-    What was decided, the batch's id, and what came of it if that is known. ('' for the id: go alone. No step: wait for that
-    batch.)
+    What was decided, and the batch's id. ('' for the id: go alone. No step: wait for that batch.)
     """
     store = store_of(ctx)
     with ctx.queue() as queue:
         if not queue.held:
-            return None, "", None
+            return None, ""
         store.overlay = overlay(ctx)
-        if not store.overlay:
-            store.far.connect(push_options(ctx, command.actor.agent))  # nobody else here is about to push
-        else:
-            store.far.hang_up()
         try:
             step = _step(ctx, decide, command, ahead, copied=copied)
         finally:
             waiting, store.overlay = bool(store.overlay), {}
         if step.operations:
-            outcome = fly_at_once(ctx, command.actor.agent, step.operations, queue) if not waiting else None
-            if outcome is not None:
-                return step, "", outcome
             ctx.store.flush()  # others on this machine may carry it
-            return step, join(ctx, command.actor.agent, step.operations).id, None
+            return step, join(ctx, command.actor.agent, step.operations).id
         if waiting:
             # Those before us are in the way, or did it already; but that counts only once it has landed.
             committed = _step(ctx, decide, command, ahead, copied=copied)
             if committed.operations:
                 last = load_batch(ctx, OPEN) or load_batch(ctx, FLYING)
-                return None, last.id if last is not None else "", None
+                return None, last.id if last is not None else ""
             step = committed
-        return step, "", None
+        return step, ""
 
 
 def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool) -> Step:

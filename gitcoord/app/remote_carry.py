@@ -14,23 +14,16 @@ from gitcoord.app.batch import (
 from gitcoord.app.ledger import Commit
 from gitcoord.app.remote_look import STUBBORN, carriers_place, look, note_failure, seen_since, store_of, waited
 from gitcoord.app.turns import note_turn
-from gitcoord.errors import (
-    GitcoordError,
-    StoreError,
-    Unreachable,
-)
+from gitcoord.errors import GitcoordError, Unreachable
 from gitcoord.names import LEDGER
-from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE, nothing
-from gitcoord.store.queue import Queue
-from gitcoord.store.remote import as_move
+from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from gitcoord.app.context import Context
     from gitcoord.names import Oid
-    from gitcoord.store.interface import Operation
 
 # Refused together; not pushed, behind a process that does not make way; the same, by one that may push it yet.
 SPLIT, STUCK, UNTOLD = "split", "stuck", "untold"
@@ -83,68 +76,22 @@ def _fly(ctx: "Context", batch_id: str) -> "Outcome | None":
     return _push_and_settle(ctx, batch)
 
 
-def fly_at_once(ctx: "Context", agent: str, operations: "list[Operation]", queue: Queue) -> "Outcome | None":
-    """Push a request before anything of it is written here, where nobody of this machine waits or flies. None: it must join others.
-
-    Its place in the queue is kept until the next one can build on it. Whoever dies before that leaves a push that nobody here
-    knows of, as if another machine had made it.
-    """
-    store = store_of(ctx)
-    trouble: list[Exception] = []
-    if not store.far.sends:
-        return None
-    ctx.host.shield(True)
-    with Queue(ctx.scratch("carry.lock"), 0) as lock:
-        if not lock.held:
-            return None
-        batch = Batch(ctx.host.random()[:16], (agent,), ctx.host.mono(), tuple(as_move(op) for op in operations))
-
-        def write() -> None:
-            try:
-                store.flush()
-                store_batch(ctx, FLYING, batch)
-            except (OSError, StoreError) as error:  # it is under way all the same
-                trouble.append(error)
-            queue.leave()
-
-        outcome = _push_and_settle(ctx, batch, write, asked=False)
-    if trouble and outcome.kind == LANDED and not _landed(ctx, batch):
-        raise StoreError(
-            f"'{store.far.name}' has done it, but this clone cannot keep it: {trouble[0]}",
-            hints=("once it can: git claim list --mine", "running it again is harmless"),
-        )
-    return outcome
-
-
-def _push_and_settle(
-    ctx: "Context", batch: "Batch", meanwhile: "Callable[[], None]" = nothing, *, asked: bool = True
-) -> Outcome:
-    """`asked`: somebody else may ask for the outcome."""
+def _push_and_settle(ctx: "Context", batch: "Batch") -> Outcome:
     began = ctx.host.mono()
-    outcome = push(ctx, batch, meanwhile)
-    took = ctx.host.mono() - began
-
-    def note() -> None:
-        if any(m.ref == LEDGER and m.new != m.expected for m in batch.moves):  # nobody races for a heartbeat
-            note_turn(ctx, outcome.kind, took, batch.refs[LEDGER] or "-")
-        if outcome.kind == LANDED and LEDGER in batch.refs:
-            seen_since(ctx, began)  # it landed on the ledger that we know
-
-    _settle(ctx, batch, outcome, note, asked=asked)
+    outcome = push(ctx, batch)
+    if any(m.ref == LEDGER and m.new != m.expected for m in batch.moves):  # nobody races for a heartbeat
+        note_turn(ctx, outcome.kind, ctx.host.mono() - began, batch.refs[LEDGER] or "-")
+    if _settle(ctx, batch, outcome) and LEDGER in batch.refs:
+        seen_since(ctx, began)  # it landed on the ledger that we know
     return outcome
 
 
-def push(ctx: "Context", batch: "Batch", meanwhile: "Callable[[], None]" = nothing) -> Outcome:
+def push(ctx: "Context", batch: "Batch") -> Outcome:
     """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
     store = store_of(ctx)
     patience, began = STUBBORN, ctx.host.mono()
-
-    def ready() -> None:
-        meanwhile()
-        store.expect(batch.moves)
-
     while True:
-        report = store.far.push(batch.moves, push_options(ctx, batch.agents[0]), ready)
+        report = store.far.push(batch.moves, push_options(ctx, batch.agents[0]))
         if report.kind in (UNREACHABLE, UNKNOWN):
             note_failure(ctx, began)
         if report.kind in (LANDED, UNREACHABLE) and patience == STUBBORN:
@@ -211,34 +158,30 @@ def _moved(ctx: "Context", batch: "Batch") -> bool:
     return store_of(ctx).near.resolve([m.ref for m in moves]) != [m.expected for m in moves]
 
 
-def _settle(
-    ctx: "Context", batch: "Batch", outcome: Outcome, note: "Callable[[], None]" = nothing, *, asked: bool = True
-) -> None:
+def _settle(ctx: "Context", batch: "Batch", outcome: Outcome) -> bool:
     """Let this clone follow, and tell all whose requests were in it. What waits on top of a lost one is lost too.
 
-    `note` is to be done, best while git works; `asked`: somebody else may ask for the outcome.
+    True: this clone's refs are where the batch left those of the remote.
     """
     if outcome.kind == LANDED:
         with ctx.queue():
-            followed = store_of(ctx).follow(batch.moves, note)
+            followed = store_of(ctx).follow(batch.moves)
             if followed:
                 store_batch(ctx, FLYING, None)
-                note_outcome(ctx, batch if asked else None, outcome)
-        if followed:
-            return
+                note_outcome(ctx, batch, outcome)
+                return True
         try:
             look(ctx)
         except GitcoordError:
             pass  # it landed all the same; what this clone knows is older than that
-    else:
-        note()
     with ctx.queue():
         waiting = load_batch(ctx, OPEN)
         store_batch(ctx, FLYING, None)
-        note_outcome(ctx, batch if asked else None, outcome)
+        note_outcome(ctx, batch, outcome)
         if outcome.kind != LANDED:
             store_batch(ctx, OPEN, None)
             note_outcome(ctx, waiting, Outcome(LOST))
+    return False
 
 
 def _finish_for_the_dead(ctx: "Context") -> None:

@@ -18,6 +18,7 @@ from gitcoord.errors import CouldNotJudge, LockHeld, StoreError
 from gitcoord.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
 from gitcoord.store.interface import SwapFailed, Verify, move
 from gitcoord.store.objects import framed, hasher
+from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.queue import Queue
 from gitcoord.store.tree import TreeEditor, Trees
 
@@ -35,7 +36,8 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
     """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
     done: list[str] = []
     with _carrier(ctx), ctx.queue():
-        ctx.store.mend(own=True)
+        if isinstance(ctx.near, PlumbingStore):
+            ctx.near.mend_all()
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         if ctx.remote:

@@ -9,7 +9,6 @@ from gitcoord.record import NamedTuple
 from gitcoord.store.config import change_settings
 from gitcoord.store.hookfiles import remove_tree
 from gitcoord.store.interface import Create, Delete, SwapFailed
-from gitcoord.store.objects import APART
 from gitcoord.store.process import run
 from gitcoord.store.settings import parse_settings
 
@@ -109,7 +108,6 @@ def tear_down(ctx: "Context", actor: "Actor | None", stamp: str, *, force: bool)
     steps = removal(ctx)
     hooks = uninstall(ctx, steps)
     remove_tree(ctx.repo.scratch)
-    remove_tree(f"{ctx.repo.objects}/{APART}")
     return {
         "removed": bool(was_there or operations or hooks),
         "archive": archive,

@@ -11,14 +11,14 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 PROGRAMS = {"git-claim": "main", "git-coord": "coord", "git-handoff": "handoff"}
-LEFT_OUT = ("adapters", "hot/bundle.py", "store/memory.py", "store/libgit2.py", "store/wire.py", "store/connection.py")
+LEFT_OUT = ("adapters", "hot/bundle.py", "store/memory.py", "store/libgit2.py", "store/client.py")
 HEAD = 32768  # bytes for the index at the beginning of the file
 
 # Modules that are loaded together; what their top level imports is added. `start` is loaded before git's processes are started, one of
 # the others while these get ready, `remote` after one that writes. A module that a group lacks is loaded when it is imported.
 _HOOK = "hot.host app.context store.loose core.kinds.claim "
 _EVERY = "hot.render hot.verbs " + _HOOK
-_CHANGING = _EVERY + "hot.changing app.claims store.locks store.objects store.queue store.redo core.kinds.release "
+_CHANGING = _EVERY + "hot.changing app.claims store.locks store.objects store.queue store.durable core.kinds.release "
 _SHELL = "core.shell.commands."
 GROUPS = {
     "start": "hot.main",

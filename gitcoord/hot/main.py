@@ -48,9 +48,7 @@ def call_verb(name: str, verb: "Verb", values: "Values", words: list[str]) -> in
 
         return run(name, verb, Call(ctx, screen, env), values, words)
 
-    code = guarded(screen, body)
-    opening.hang_up()
-    return code
+    return guarded(screen, body)
 
 
 def entry() -> None:

@@ -4,7 +4,6 @@ import posix
 
 import gitcoord
 from gitcoord.errors import GitcoordError, StoreError
-from gitcoord.store.files import list_files
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.process import heed_children, run
 from gitcoord.store.repo import discover
@@ -13,11 +12,10 @@ from gitcoord.store.settings import SettingsReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.app.context import Context
-    from gitcoord.store.dial import Line
+    from gitcoord.store.durable import DurableObjects
     from gitcoord.store.interface import Store
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
-    from gitcoord.store.objects import LooseObjects
     from gitcoord.store.process import Environ
     from gitcoord.store.repo import Repo
     from gitcoord.store.settings import Settings
@@ -31,35 +29,18 @@ class Opening:
         ends after its one answer."""
         self._trouble: GitcoordError | None = None
         self._tells = tells
-        self._line: Line | None = None
         self._writes = group not in ("reading", "gate", "guard")
         try:
             self._repo = discover(environ)
             self._config = SettingsReader(self._repo, environ)
             self._store = PlumbingStore(self._repo)
-            self._store.open(writing=self._writes, anywhere=group == "taking")
-            if self._writes and tells:
-                self._dial(environ)
+            self._store.open(writing=self._writes)
         except GitcoordError as error:
             self._trouble = error
         _preload(group)
 
-    def _dial(self, environ: "Environ") -> None:
-        """Where a remote decides and nobody here is about to push, a push will follow: see `store/dial`."""
-        settings = self._config.at_hand()
-        if settings is None or not _decides_elsewhere(settings) or list_files(f"{self._repo.scratch}/batch"):
-            return
-        from gitcoord.store.dial import dial
-
-        self._line = dial(settings, environ, self._repo.env)
-
-    def hang_up(self) -> None:
-        """Whoever did not get as far as to push leaves no connection behind, which might even ask for a password."""
-        if self._line is not None:
-            self._line.hang_up()
-
     def context(self, *, stays: bool = False) -> "Context":
-        """`stays`: the process lives long enough to load what is quicker then."""
+        """`stays`: the process lives long enough to talk to a remote by itself."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.app.context import Context
@@ -74,13 +55,13 @@ class Opening:
         durable = settings.flag("gitcoord.fsync", default=not remote)
         shared = _share(settings.get("core.sharedrepository").lower())
 
-        def write_parts() -> "tuple[LooseObjects, LockNotes]":
+        def write_parts() -> "tuple[DurableObjects, LockNotes]":
+            from gitcoord.store.durable import DurableObjects
             from gitcoord.store.locks import LockNotes
             from gitcoord.store.objects import LooseObjects
-            from gitcoord.store.redo import Redo
 
-            log = Redo(f"{repo.scratch}/redo", host.boot)
-            objects = LooseObjects(repo.objects, settings.oid_length, durable=durable, shared=shared, log=log)
+            loose = LooseObjects(repo.objects, settings.oid_length, shared=shared)
+            objects = DurableObjects(loose, f"{repo.scratch}/redo", host.boot, durable=durable)
             return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
 
         self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)
@@ -92,13 +73,7 @@ class Opening:
             from gitcoord.store.remote import at_remote
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
-            if stays:
-                from gitcoord.store.wire import Wire
-
-                store = at_remote(self._store, repo, settings, notes, Wire)
-            else:
-                store = at_remote(self._store, repo, settings, notes)
-            store.far.line = self._line
+            store = at_remote(self._store, repo, settings, notes, stays=stays)
         return Context(repo, settings, store, host)
 
 

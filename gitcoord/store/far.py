@@ -7,16 +7,14 @@ into few answers, because each asks for something else: try again, give up, look
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.lasting import run_bounded, watched
-from gitcoord.store.locks import ANY
 from gitcoord.store.patience import Patience, fixed
 from gitcoord.store.process import Child, has_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from gitcoord.store.dial import Line
-    from gitcoord.store.locks import LockNotes, Note
+    from gitcoord.store.locks import LockNotes
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
@@ -55,10 +53,6 @@ _WORDS = 2000
 LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there
 
 
-def nothing() -> None:
-    """For whoever has nothing to do meanwhile."""
-
-
 class Move(NamedTuple):
     """A ref as it is there (None: it must not be there), and as it shall be (None: gone)."""
 
@@ -85,17 +79,14 @@ class Far:
         branches: bool = False,
         atomic: bool = True,
         patience: "Patience | None" = None,
-        stays: float = 0.0,
     ) -> None:
-        """`patience`: how long the other side is waited for. `stays`: how long one that can may stay connected between requests."""
+        """`patience`: how long the other side is waited for."""
         self.name = name
         self.branches = branches
         self.atomic = atomic
-        self.line: Line | None = None  # opened ahead, for the next push
         self.notes: LockNotes | None = None  # where to note whose locks these are; a test may do without
         self._env = env
         self.patience = patience or Patience(name, fixed(JOINING))
-        self._stays = stays
 
     def takes(self, ref: RefName) -> bool:
         """Is this ref kept there?"""
@@ -105,58 +96,36 @@ class Far:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
-    sends = False  # what is to be pushed need not lie in this clone by then
-
-    def wrote(self, oid: Oid, kind: str, data: bytes) -> None:
-        """This object may be part of the next push: for those who send it themselves."""
-
-    def connect(self, options: "tuple[str, ...]" = ()) -> None:
-        """A push is likely to follow: for those who can connect ahead. Never fails; the push does."""
-
-    def hang_up(self) -> None:
-        """No push followed."""
-        if self.line is not None:
-            self.line.hang_up()
-            self.line = None
-
-    def rest(self) -> None:
-        """A request is done with: for those who stay connected for the next one."""
-        self.hang_up()
-
-    def push(
-        self, moves: "Iterable[Move]", options: "tuple[str, ...]" = (), meanwhile: "Callable[[], None]" = nothing
-    ) -> Report:
-        """Move all these refs there, or none. `meanwhile` is done once or more often, best while the other side works."""
+    def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
+        """Move all these refs there, or none."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
         if not rows:
-            meanwhile()
             return Report(LANDED)
         with self.patience.asking(changes=True):
             if self.patience.is_over:
-                meanwhile()
                 return Report(UNREACHABLE, self.patience.words)
-            return self._answered(self._push_rows(rows, options, meanwhile))
+            return self._answered(self._push_rows(rows, options))
 
     def _answered(self, report: Report) -> Report:
         if report.kind not in (UNREACHABLE, UNKNOWN):
             self.patience.heard()
         return report
 
-    def _push_rows(self, rows: "list[Move]", options: "tuple[str, ...]", meanwhile: "Callable[[], None]") -> Report:
+    def _push_rows(self, rows: "list[Move]", options: "tuple[str, ...]") -> Report:
         if self.atomic or len(rows) < 2:
-            return self._push(rows, options, meanwhile)
+            return self._push(rows, options)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
         # where they could not, the next writer mends them.
         beats, ledger = ([m for m in rows if m.ref.startswith(SESSIONS)], [m for m in rows if m.ref == LEDGER])
         for part in filter(None, (beats, ledger)):
-            report = self._push(part, options, meanwhile)
+            report = self._push(part, options)
             if report.kind != LANDED:
                 return report
         claims = [m for m in rows if m not in beats and m not in ledger]
-        followed = self._push(claims, options, nothing) if claims else Report(LANDED)
+        followed = self._push(claims, options) if claims else Report(LANDED)
         return Report(LANDED) if ledger else followed
 
-    def _push(self, moves: "list[Move]", options: "tuple[str, ...]", meanwhile: "Callable[[], None]") -> Report:
+    def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
         argv = [
             *_GIT,
             "push",
@@ -170,20 +139,8 @@ class Far:
         argv += [f"--push-option={option}" for option in options]
         argv += [f"--force-with-lease={self.there(m.ref)}:{m.expected or ''}" for m in moves]
         argv += ["--", self.name, *(f"{m.new or ''}:{self.there(m.ref)}" for m in moves)]
-        code, out, complaint = self._spoken(argv, meanwhile)
+        code, out, complaint = watched(self._start(argv), self.patience, sends=True)
         return read_report(code, out.decode("utf-8", "replace"), complaint)
-
-    def _spoken(self, argv: list[str], meanwhile: "Callable[[], None]") -> "tuple[int, bytes, str]":
-        """A push to its end, through the line if one is open."""
-        line, self.line = self.line, None
-        if line is not None:
-            meanwhile()
-            done = line.push(argv, self._env, self.patience, self._note)
-            if done is not None:
-                return done
-        child = self._start(argv)
-        meanwhile()
-        return watched(child, self.patience, sends=True)
 
     def _start(self, argv: list[str]) -> Child:
         """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
@@ -193,12 +150,6 @@ class Far:
         if self.notes is None:
             return Child(argv, self._env, shares_terminal=shares)
         return self.notes.start(argv, self._env, shares_terminal=shares)
-
-    def _note(self, pid: int) -> "Note | None":
-        try:
-            return self.notes.note(pid, ANY) if self.notes is not None else None
-        except OSError:
-            return None
 
     def fetch(self, *, back: bool = False, ledger: bool = True) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.

@@ -40,6 +40,21 @@ def read_regular(path: str, limit: int) -> bytes:
         posix.close(fd)
 
 
+def read_all(path: str) -> "bytes | None":
+    """A file of any size; None for what is none, or cannot be read. A pipe would keep its reader waiting."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        found = posix.fstat(fd)
+        return posix.read(fd, found.st_size) if found.st_mode & 0o170000 == 0o100000 else None
+    except OSError:
+        return None
+    finally:
+        posix.close(fd)
+
+
 def write_at_once(fd: int, data: bytes) -> None:
     """In one write, or OSError: what was written of it then is the caller's to take back."""
     if posix.write(fd, data) != len(data):

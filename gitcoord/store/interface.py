@@ -117,14 +117,11 @@ if TYPE_CHECKING:
         def recover(self, operations: "Sequence[Operation]") -> bool:
             """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
 
-        def mend(self, *, own: bool = False) -> bool:
-            """Put back what a power cut took and the storage has written down: what was before this boot, or everything.
+        def mend(self) -> bool:
+            """Put back what a power cut took and the storage has written down before this boot.
 
             True if there was something to look through. Reading does it by itself where an object is missing.
             """
-
-        def make_room(self, names: "Sequence[str]") -> None:
-            """Refs below these names will come and go often: let that be quick, where the storage can do something for it."""
 
         def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
             """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""

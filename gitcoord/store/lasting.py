@@ -8,7 +8,6 @@ from gitcoord.store.process import Child, run, runs_still, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from select import poll
 
     from gitcoord.store.locks import LockNotes
@@ -36,42 +35,27 @@ def run_bounded(
     return watched(start(argv, env, shares_terminal=shares_terminal), patience)
 
 
-def watched(
-    child: Child,
-    patience: "Patience",
-    bell: int = -1,
-    heard: "Callable[[], None] | None" = None,
-    *,
-    sends: bool = False,
-) -> "tuple[int, bytes, str]":
+def watched(child: Child, patience: "Patience", *, sends: bool = False) -> "tuple[int, bytes, str]":
     """A child that gets nothing more to read, to its end: exit code, stdout, stderr. Ended when the time is over.
 
-    `heard` is called once when something can be read at the descriptor `bell`. `sends`: see `Patience.left`.
+    `sends`: see `Patience.left`.
     """
     from select import POLLIN, poll
 
     child.close_input()
     watch, parts = poll(), []
     watch.register(child.output, POLLIN)
-    if heard is not None:
-        watch.register(bell, POLLIN)
     late = done = False
     patience.begin()
     try:
         while not done:
-            ready = _ready(watch, patience, child.pid, sends=sends)
-            if ready is None:
+            if not _is_ready(watch, patience, child.pid, sends=sends):
                 late = True
                 patience.gave_up()
                 break
-            if bell in ready and heard is not None:
-                watch.unregister(bell)
-                if posix.read(bell, 1):
-                    heard()
-            if child.output in ready:
-                chunk = posix.read(child.output, 65536)
-                done = not chunk
-                parts.append(chunk)
+            chunk = posix.read(child.output, 65536)
+            done = not chunk
+            parts.append(chunk)
     finally:
         patience.end()
         if not done:  # also where somebody else's deadline, or Ctrl-C, ends the wait
@@ -81,18 +65,17 @@ def watched(
     return code, b"".join(parts), patience.words if late else complaint
 
 
-def _ready(watch: "poll", patience: "Patience", pid: int, *, sends: bool) -> "list[int] | None":
-    """The descriptors that can be read; None when the time is over. Whoever still receives much is waited for."""
+def _is_ready(watch: "poll", patience: "Patience", pid: int, *, sends: bool) -> bool:
+    """Can it be read? False when the time is over. Whoever still receives much is waited for."""
     before = -1
     while (wait := patience.next_wait(sends=sends)) > 0:
-        ready = [fd for fd, _ in watch.poll(min(wait, 1.0) * 1000 + 1)]
-        if ready:
-            return ready
+        if watch.poll(min(wait, 1.0) * 1000 + 1):
+            return True
         moved = 0 if sends else traffic(pid)
         if 0 <= before < moved - _MUCH:
             patience.goes_on()
         before = moved
-    return None
+    return False
 
 
 def traffic(root: int) -> int:

@@ -139,11 +139,8 @@ class MemoryStore:
         """A thread that dies leaves no lock behind."""
         return False
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
         return False  # nothing in memory outlives a power cut
-
-    def make_room(self, names: "Sequence[str]") -> None:
-        pass
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         return []  # a ref in memory is whole

@@ -9,14 +9,12 @@ import posix
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName, shell_word
 from gitcoord.store.files import (
-    append_file,
     exists,
     flush_file,
     free_name,
     is_directory,
     list_files,
     make_directory,
-    remove_file,
 )
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify
 from gitcoord.store.process import Child
@@ -26,16 +24,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gitcoord.store.ahead import Ahead
+    from gitcoord.store.durable import DurableObjects
     from gitcoord.store.interface import Operation
     from gitcoord.store.locks import LockNotes
     from gitcoord.store.loose import Loose
-    from gitcoord.store.objects import LooseObjects
     from gitcoord.store.repo import Repo
 
 # gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
 # git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
-# Nor does git look whether there is a branch called like an id, for a warning that nobody would see: `ahead` relies on that.
+# Nor does git look whether there is a branch called like an id, for a warning that nobody would see.
 _QUIET = [
     "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
     "-c", "core.warnAmbiguousRefs=false", "-c", "gitcoord.noted=true",
@@ -54,31 +51,21 @@ class PlumbingStore(PlumbingReader):
         self._durable = True
         self._update: Child | None = None
         self._spent: list[Child] = []
-        self._writing: Callable[[], tuple[LooseObjects, LockNotes]] | None = None
-        self._objects: LooseObjects | None = None
+        self._writing: Callable[[], tuple[DurableObjects, LockNotes]] | None = None
+        self._objects: DurableObjects | None = None
         self._notes: LockNotes | None = None
-        self._trees: list[bytes] = []  # written since git was asked for something
-        self._sign = f"{repo.scratch}/packed"
-        self._signs = False
 
-    def open(self, *, writing: bool, anywhere: bool = False) -> None:
-        """Start what will be needed now, so that it gets ready while this process imports the rest.
-
-        `anywhere`: it reads directories that nobody may have touched for long. In a large ledger most of them are packed, and a git
-        that starts only when it is asked is waited for; so whoever had to ask leaves a sign for the next one.
-        """
+    def open(self, *, writing: bool) -> None:
+        """Start what will be needed now, so that it gets ready while this process imports the rest."""
         if writing:
             self._writer()
-        self._signs = anywhere
-        if anywhere and exists(self._sign):
-            self._reader()
 
     def configure(
         self,
         oid_length: int,
         durable: bool,
         loose: "Loose | None",
-        writing: "Callable[[], tuple[LooseObjects, LockNotes]]",
+        writing: "Callable[[], tuple[DurableObjects, LockNotes]]",
     ) -> None:
         """What the settings say; `loose` reads without git, `writing` makes what only a writer needs."""
         self.oid_length = oid_length
@@ -86,7 +73,7 @@ class PlumbingStore(PlumbingReader):
         self._loose = loose
         self._writing = writing
 
-    def _write_parts(self) -> "tuple[LooseObjects, LockNotes]":
+    def _write_parts(self) -> "tuple[DurableObjects, LockNotes]":
         if self._objects is None or self._notes is None:
             assert self._writing is not None
             self._objects, self._notes = self._writing()
@@ -101,42 +88,29 @@ class PlumbingStore(PlumbingReader):
             self._update = Child([*_QUIET, *durable, *_UPDATE], self._repo.env)
         return self._update
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
+        return self._mend(lambda objects: objects.mend())
+
+    def mend_all(self) -> bool:
+        """As `mend`, by what was written in this boot too."""
+        return self._mend(lambda objects: objects.mend_all())
+
+    def _mend(self, put_back: "Callable[[DurableObjects], bool]") -> bool:
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
-            mended = self._write_parts()[0].mend(own=own)
+            mended = put_back(self._write_parts()[0])
         except StoreError:
             return False  # not ours to write: what is missing stays missing
         self.refresh()
         return mended
 
     def write(self, kind: str, data: bytes) -> Oid:
-        if kind == "tree" and self._asked_for:
-            self._trees.append(data)
         return self._write_parts()[0].write(kind, data)
 
     def flush(self) -> None:
         if self._objects is not None:
             self._objects.flush()
-            self._keep_copies(self._objects)
-
-    def _keep_copies(self, objects: "LooseObjects") -> None:
-        """What every command reads and few change: loose copies spare the next ones a git, until gc drops them.
-
-        Of directories only those that are still a part of what was written since, or of what is kept: the others were changed.
-        """
-        if not self._asked_for:
-            return
-        asked, trees = self._asked_for, self._trees
-        self._asked_for, self._trees = {}, []
-        kept = [found for found in asked.values() if found.kind != "tree"]
-        rest = [found for found in asked.values() if found.kind == "tree"]
-        while found := next((one for one in rest if any(bytes.fromhex(one.oid) in tree for tree in trees)), None):
-            rest.remove(found)
-            kept.append(found)
-            trees.append(found.data)
-        objects.keep(kept)
 
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)
@@ -189,21 +163,8 @@ class PlumbingStore(PlumbingReader):
             except OSError as error:
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
             self._drop_logs(objects)
-        self._leave_sign()
-        self._keep_copies(objects)
 
-    def _leave_sign(self) -> None:
-        if self._signs and self._was_asked != exists(self._sign):
-            try:
-                if self._was_asked:
-                    append_file(self._sign, b"")
-                else:
-                    remove_file(self._sign)
-            except OSError:
-                pass  # for speed only
-        self._was_asked = False
-
-    def _drop_logs(self, objects: "LooseObjects") -> None:
+    def _drop_logs(self, objects: "DurableObjects") -> None:
         """Remove full redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""
         try:
             logs = objects.outgrown()
@@ -215,35 +176,6 @@ class PlumbingStore(PlumbingReader):
                 detach(f"{{ sync -f {where} || sync; }} && rm -f {words}", self._repo.env, b"")
         except (OSError, StoreError):
             pass  # the next one that is full takes them along
-
-    def ahead(self, operations: "Sequence[Operation]") -> "Ahead | None":
-        """Begin a swap that may not be wanted. Any other swap ends it. None where it cannot be had; the swap itself may tell why."""
-        if self._durable or not operations or any("\n" in op.ref or " " in op.ref for op in operations):
-            return None
-        from gitcoord.store.ahead import Ahead
-
-        try:
-            child, notes = self._writer(), self._write_parts()[1]
-        except (OSError, StoreError):
-            return None
-        self._update = None
-        self._spent.append(child)
-        lines = ["start", *(_line(operation, self.oid_length) for operation in operations)]
-        child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
-        return Ahead(child, notes, operations)
-
-    def make_room(self, names: "Sequence[str]") -> None:
-        if self._loose is None:  # another ref format than files
-            return
-        from gitcoord.store.apart import make_apart
-        from gitcoord.store.objects import APART
-
-        for name in names:
-            path = f"{self._repo.common_dir}/{name.rstrip('/')}"
-            try:
-                make_apart(path, f"{self._repo.objects}/{APART}")
-            except OSError:
-                pass  # git makes what it needs
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         todo, moved = list(names), []

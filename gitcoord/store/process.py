@@ -67,10 +67,8 @@ class Child:
         env: "dict[bytes, bytes]",
         *,
         shares_terminal: bool = False,
-        lends: "tuple[tuple[int, int], ...]" = (),
     ) -> None:
-        """`shares_terminal`: the child may ask the person at the terminal, and Ctrl-C reaches it too. `lends`: descriptors
-        that it gets besides, each with the number that it has there."""
+        """`shares_terminal`: the child may ask the person at the terminal, and Ctrl-C reaches it too."""
         fds: list[int] = []
         try:
             fds += posix.pipe()
@@ -81,7 +79,6 @@ class Child:
                 (posix.POSIX_SPAWN_DUP2, child_in, 0),
                 (posix.POSIX_SPAWN_DUP2, child_out, 1),
                 (posix.POSIX_SPAWN_DUP2, self._err, 2),
-                *((posix.POSIX_SPAWN_DUP2, fd, number) for fd, number in lends),
             ]
             self.pid = posix.posix_spawnp(
                 argv[0],
@@ -171,22 +168,6 @@ class Child:
         if self._in >= 0:
             posix.close(self._in)
             self._in = -1
-
-    def let_go(self) -> None:
-        """Its ends are another's now."""
-        self.close_input()
-        posix.close(self._out)
-        self._out = -1
-
-    def end(self) -> str:
-        """End it, if it has not ended yet; what it complained about. Harmless to repeat."""
-        if self._err < 0:
-            return ""
-        if self.code is None:
-            posix.kill(self.pid, SIGTERM)
-        complaint = self.complaint()
-        self.close()
-        return complaint
 
     def wait(self) -> int:
         """Close the input, wait for the end, give the exit code (negative: the signal)."""

@@ -173,14 +173,9 @@ class Queue:
         return 0
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
-
-    def leave(self) -> None:
-        """Before its end. Harmless to repeat."""
-        if self._fd >= 0:
-            posix.close(self._fd)
-            self._fd = -1
-            self.held = False
+        posix.close(self._fd)
+        self._fd = -1
+        self.held = False
 
 
 def _all_of(path: str) -> bytes:

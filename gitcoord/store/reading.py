@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
 _FEW = 64
-_SMALL = 4000
-_COPIES = 16
 
 
 class PlumbingReader:
@@ -35,10 +33,8 @@ class PlumbingReader:
         self._cat: Child | None = None
         self._packed: tuple[int, ...] = ()
         self._loose: Loose | None = None
-        self._was_asked = False  # git, for anything that does not lie loose
-        self._asked_for: dict[Oid, Object] = {}  # the last small files and directories that only git could read
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
         """Whoever only reads has nothing to put back."""
         return False
 
@@ -92,18 +88,9 @@ class PlumbingReader:
         wanted = lacking if oids is not None else names
         answers = self._read([*wanted, *ahead])
         self._loose.keep(answers)
-        self._remember(answers)
         if oids is None:
             return answers[: len(names)]
         return [None if oid is None else obj or answers[lacking.index(oid)] for oid, obj in zip(oids, found)]
-
-    def _remember(self, answers: "list[Object | None]") -> None:
-        for found in answers:
-            if found is not None and found.kind in ("blob", "tree") and len(found.data) <= _SMALL:
-                self._asked_for.pop(found.oid, None)
-                self._asked_for[found.oid] = found
-        while len(self._asked_for) > _COPIES:
-            del self._asked_for[next(iter(self._asked_for))]
 
     def _read(self, names: "Sequence[str]") -> "list[Object | None]":
         found = [self._object(child) for child in self._asked("contents", names)]
@@ -155,7 +142,6 @@ class PlumbingReader:
         if any("\n" in name or "\0" in name for name in names):
             raise StoreError("a name that is to be read holds a line end")
         child = self._reader()
-        self._was_asked = True
         lines = [f"{verb} {name}\n" for name in names]
         child.send(("".join(lines) + "flush\n").encode("utf-8", "surrogateescape"))
         return [child] * len(names)

@@ -3,9 +3,8 @@
 Reading looks here, through what waits to be pushed (the overlay); a swap is a push, which this clone's refs then follow.
 """
 
-from gitcoord.errors import StoreError
 from gitcoord.names import CONFIG, LEDGER, Oid, RefName
-from gitcoord.store.far import CHANGING, LANDED, LOOKING, Far, Move, nothing
+from gitcoord.store.far import CHANGING, LANDED, LOOKING, Far, Move
 from gitcoord.store.files import exists
 from gitcoord.store.interface import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.store.patience import Patience
@@ -13,18 +12,14 @@ from gitcoord.store.process import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from typing import Any
 
-    from gitcoord.store.ahead import Ahead
     from gitcoord.store.interface import Object, Operation
     from gitcoord.store.locks import LockNotes
-    from gitcoord.store.objects import Scales
     from gitcoord.store.plumbing import PlumbingStore
     from gitcoord.store.repo import Repo
     from gitcoord.store.settings import Settings
-
-
-_STAYS = 30.0
 
 
 class RemoteStore:
@@ -34,9 +29,6 @@ class RemoteStore:
         self.near = near
         self.far = far
         self.overlay: dict[RefName, Oid | None] = {}
-        self._ahead: Ahead | None = None
-        self._scales: Scales | None = None
-        self._unwritten: dict[Oid, tuple[str, bytes]] = {}
         self.oid_length = near.oid_length
 
     # --- reading
@@ -78,22 +70,10 @@ class RemoteStore:
     # --- writing
 
     def write(self, kind: str, data: bytes) -> Oid:
-        if not self.far.sends:
-            return self.near.write(kind, data)
-        if self._scales is None:
-            from gitcoord.store.objects import Scales
-
-            self._scales = Scales(self.oid_length)
-        oid = self._scales.write(kind, data)
-        self._unwritten[oid] = kind, data  # in this order: each object after what it refers to
-        self.far.wrote(oid, kind, data)
-        return oid
+        return self.near.write(kind, data)
 
     def flush(self) -> None:
-        for kind, data in self._unwritten.values():
-            self.near.write(kind, data)
         self.near.flush()
-        self._unwritten.clear()
 
     def discard(self, oid: Oid) -> None:
         self.near.discard(oid)
@@ -110,46 +90,24 @@ class RemoteStore:
             raise SwapFailed(report.words or report.kind)
         self.follow([as_move(op) for op in operations])
 
-    def expect(self, moves: "Sequence[Move]") -> None:
-        """A push of these is under way: let this clone's git get ready to `follow`. Nothing is lost where it cannot."""
+    def follow(self, moves: "Sequence[Move]") -> bool:
+        """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
+        now = self.near.resolve([m.ref for m in moves])
+        if any(m.ref == LEDGER and oid != m.expected for m, oid in zip(moves, now)):
+            return False  # the ledger here is not the one they stand on
+        operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new)) is not None]
         try:
-            self._ahead = self.near.ahead(self._behind(moves) or ())
-        except StoreError:  # whoever follows will meet it again
-            self._ahead = None
-
-    def follow(self, moves: "Sequence[Move]", meanwhile: "Callable[[], None]" = nothing) -> bool:
-        """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out.
-
-        `meanwhile` is done at any rate; while git works, where it was told what to `expect`.
-        """
-        ahead, self._ahead = self._ahead, None
-        operations = self._behind(moves)
-        try:
-            if operations and ahead is not None and ahead.waits and ahead.operations == operations:
-                ahead.swap(meanwhile)
-                return True
-            meanwhile()
             if operations:
                 self.near.swap(operations)
         except SwapFailed:
             return False
-        return operations is not None
-
-    def _behind(self, moves: "Sequence[Move]") -> "list[Operation] | None":
-        """What is to be moved here once these have landed; None where the ledger here is not the one they stand on."""
-        now = self.near.resolve([m.ref for m in moves])
-        if any(m.ref == LEDGER and oid != m.expected for m, oid in zip(moves, now)):
-            return None
-        return [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new)) is not None]
+        return True
 
     def recover(self, operations: "Sequence[Operation]") -> bool:
         return self.near.recover(operations)
 
-    def mend(self, *, own: bool = False) -> bool:
-        return self.near.mend(own=own)
-
-    def make_room(self, names: "Sequence[str]") -> None:
-        self.near.make_room(names)
+    def mend(self) -> bool:
+        return self.near.mend()
 
     def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
         return self.near.set_aside_broken(names)
@@ -173,18 +131,21 @@ def as_move(operation: "Operation") -> Move:
 
 
 def at_remote(
-    near: "PlumbingStore", repo: "Repo", settings: "Settings", notes: "LockNotes", kind: "type[Far]" = Far
+    near: "PlumbingStore", repo: "Repo", settings: "Settings", notes: "LockNotes", *, stays: bool = False
 ) -> RemoteStore:
-    """The store that the settings describe. A process that lives long talks to the remote itself: see `wire`."""
+    """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
     name = settings.get("gitcoord.authority")
-    far = kind(
-        repo.env,
-        name,
-        branches=settings.get("gitcoord.namespaces") == "branches",
-        atomic=settings.flag("gitcoord.atomic", default=True),
-        patience=waiting_for(name, repo, settings),
-        stays=_seconds(settings.get("gitcoord.stayconnected"), _STAYS),
-    )
+    ways: dict[str, Any] = {
+        "branches": settings.get("gitcoord.namespaces") == "branches",
+        "atomic": settings.flag("gitcoord.atomic", default=True),
+        "patience": waiting_for(name, repo, settings),
+    }
+    if stays:
+        from gitcoord.store.client import Client
+
+        far: Far = Client(near, repo.env, name, **ways)
+    else:
+        far = Far(repo.env, name, **ways)
     far.notes = notes
     return RemoteStore(near, far)
 

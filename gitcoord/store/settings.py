@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _SECOND = 1_000_000_000
 # All that gitcoord looks at. The rest may hold secrets and is not written anywhere.
 _USED = (b"gitcoord.", b"user.", b"core.", b"extensions.", b"color.")
-# Of these it matters only that they are there.
-_PRESENT = (b"url.", b"ssh.", b"protocol.")
 # Variables that tell git where to look; all others of the kind are settings themselves.
 _FILES = (b"GIT_CONFIG_GLOBAL", b"GIT_CONFIG_SYSTEM")
 _WHERE = (*_FILES, b"GIT_CONFIG_NOSYSTEM")
@@ -92,21 +90,16 @@ class SettingsReader:
                 return False
         return True
 
-    def at_hand(self) -> "Settings | None":
-        """What is remembered; None where git has to be waited for."""
-        return Settings(parse_settings(self._listed)) if self._listed is not None else None
-
     def read(self) -> Settings:
-        remembered = self.at_hand()
-        if remembered is not None:
-            return remembered
+        if self._listed is not None:
+            return Settings(parse_settings(self._listed))
         assert self._child is not None
         out = self._child.rest()
         if self._child.wait():
             raise StoreError(f"git's settings cannot be read: {self._child.complaint()}")
         self._child.close()
         words = out.split(b"\0")
-        listed = b"\0".join(filter(None, map(_kept, words[1::2])))
+        listed = b"\0".join(word for word in words[1::2] if word.startswith(_USED))
         if self._remembers and not any(word.startswith(b"include") for word in words[1::2]):
             self._remember(words[:-1:2], listed)
         return Settings(parse_settings(listed))
@@ -129,21 +122,6 @@ def _only_tells_where(environ: "Environ") -> bool:
     """Do the variables about settings say nothing but where git looks? What a relative path means changes with the directory."""
     names = [name for name in environ if name.startswith(b"GIT_CONFIG")]
     return all(name in _WHERE and (name not in _FILES or environ[name].startswith(b"/")) for name in names)
-
-
-def _kept(word: bytes) -> bytes:
-    """What is kept of a setting: all of it, its name, or nothing. Addresses for ssh hold no secret; others may."""
-    if word.startswith(_USED):
-        return word
-    if word.startswith(_PRESENT):
-        return word.partition(b".")[0] + b"\n-"
-    key, _, value = word.partition(b"\n")
-    if key.startswith(b"remote.") and key.endswith((b".pushurl", b".receivepack")):
-        return key + b"\n-"
-    user, at, _ = value.removeprefix(b"ssh://").partition(b"@")
-    is_ssh = value.startswith(b"ssh://") or (b":" in value and b"://" not in value and b"::" not in value)
-    is_known = key.startswith(b"remote.") and key.endswith(b".url") and is_ssh and not (at and b":" in user)
-    return word if is_known else b""
 
 
 def _places(repo: "Repo", environ: "Environ") -> list[str]:

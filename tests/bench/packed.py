@@ -80,13 +80,10 @@ class PackStore:
             else:
                 assert isinstance(operation, Verify)
 
-    def make_room(self, names: Sequence[str]) -> None:
-        pass
-
     def refresh(self) -> None:
         """Nothing is remembered about refs."""
 
-    def mend(self, *, own: bool = False) -> bool:
+    def mend(self) -> bool:
         return False
 
     def set_aside_broken(self, names: Sequence[str]) -> list[str]:

@@ -16,8 +16,7 @@ from tests.server.servers import Served, serving
 
 KINDS = ("file", "git", "ssh", "http")
 
-# A process that lives long, as one agent: a line "take <path>" or "release <path>" for each request, or "loop <seconds>";
-# "settle -" ends when nothing of the last request is under way any more, as a `git push` does, and what stays connected is.
+# A process that lives long, as one agent: a line "take <path>" or "release <path>" for each request, or "loop <seconds>".
 _WORKER = """
 import sys, time
 sys.path.insert(0, {root!r})
@@ -50,9 +49,6 @@ for line in sys.stdin:
             except GitcoordError as error:
                 failed = error.message.replace(chr(10), " ")
         print(done, failed, flush=True)
-    elif verb == "settle":
-        ctx.store.far.settle()
-        print("settled", flush=True)
     elif verb == "beat":
         for actor in actors:
             sessions.start(ctx, actor)
@@ -155,19 +151,17 @@ def _cost(place: Place, kind: str, served: Served, rounds: int) -> list[Result]:
 
     with _worker(where, {**env, "GITCOORD_AGENT": "stays"}, "stays") as stays:
 
-        def wire(number: int) -> float:
+        def client(number: int) -> float:
             _say(stays, "take other")  # whatever the commands did meanwhile is seen first
             _say(stays, "release other")
-            _say(stays, "settle -")
             began = time.perf_counter()
-            assert _say(stays, f"take wire{number}") == "ok\n"
+            assert _say(stays, f"take client{number}") == "ok\n"
             took = time.perf_counter() - began
-            _say(stays, f"release wire{number}")
-            _say(stays, "settle -")  # what follows is not measured beside the end of this
+            _say(stays, f"release client{number}")
             return took
 
         samples = interleave(
-            rounds, {"push": push, "claim": claim, "wire": wire, "python": lambda _: place.bare_python()}
+            rounds, {"push": push, "claim": claim, "client": client, "python": lambda _: place.bare_python()}
         )
     whole = {**samples, "allowance": [p50(samples["push"]) + 4 * p50(samples["python"])]}
     results = [
@@ -179,15 +173,10 @@ def _cost(place: Place, kind: str, served: Served, rounds: int) -> list[Result]:
             "allowance",
             Target(1),
         ),
-        compare(
-            f"wire-{kind}",
-            f"{kind}: a claim of a long-lived client / git push",
-            samples,
-            "wire",
-            "push",
-            None if kind == "file" else Target(1),
-        ),
     ]
+    if kind != "file":  # there git pushes for it
+        words = f"{kind}: a claim of a long-lived client / git push"
+        results.append(compare(f"client-{kind}", words, samples, "client", "push", Target(1)))
     if kind == "ssh":
         results.append(compare("remote-ssh-push", "ssh: git claim / git push", samples, "claim", "push", Target(1.3)))
     return results

@@ -30,7 +30,7 @@ _ROWS = {
     "server": {"receive": True, "receive-event": True, "receive-large": True},
     "remote": {
         **{f"remote-{kind}": True for kind in KINDS},
-        **{f"wire-{kind}": kind != "file" for kind in KINDS},
+        **{f"client-{kind}": True for kind in KINDS if kind != "file"},
         "remote-ssh-push": True,
     },
     "remote-crowd": {"remote-crowd": True, "remote-crowd-failures": True, "remote-crowd-starved": True},
@@ -117,7 +117,7 @@ def test_some_transports_alone(commands: Path, tmp_path: Path) -> None:
     words = ("--quick", "--only", "remote", "--over", "file", "--json", str(out), "--command-dir", str(commands))
     done = run_bench(*words)
     assert done.returncode == 0, done.stderr
-    assert [row["name"] for row in json.loads(out.read_text())["results"]] == ["remote-file", "wire-file"]
+    assert [row["name"] for row in json.loads(out.read_text())["results"]] == ["remote-file"]
 
 
 # --- the parts ----------------------------------------------------------------------------------------------------

@@ -902,41 +902,6 @@ def test_a_bare_repository(tmp_path: Path) -> None:
     assert inside.claim("release", "src").code == 0
 
 
-def test_after_gc_only_the_first_claims_ask_git_for_what_was_packed(world: World, tmp_path: Path) -> None:
-    """A claim does not change the directory of agents: packed for good, each one would start a git to read it."""
-
-    def readers(name: str) -> int:
-        trace = tmp_path / name
-        assert world.claim(name, env={"GIT_TRACE2_EVENT": str(trace)}).code == 0
-        return trace.read_text().count('"name":"cat-file"')
-
-    world.take("one")
-    world.git("gc", "-q", "--prune=now")
-    assert [readers("two"), readers("three"), readers("four"), readers("five")] == [
-        1,
-        1,
-        0,
-        0,
-    ]  # the second for nothing
-
-
-def test_whoever_had_to_ask_lets_the_next_one_ask_at_once(world: World, tmp_path: Path) -> None:
-    sign = world.top / ".git/gitcoord/packed"
-    world.take("one")
-    assert not sign.exists()
-    world.git("gc", "-q", "--prune=now")
-    world.take("two")
-    assert sign.exists()
-    assert world.claim("release", "two").code == 0
-    assert sign.exists()  # it reads only what was written a moment ago
-    trace = tmp_path / "trace"
-    assert world.claim("three", env={"GIT_TRACE2_EVENT": str(trace)}).code == 0
-    assert trace.read_text().count('"name":"cat-file"') == 1  # for nothing
-    assert not sign.exists()
-    sign.mkdir()
-    world.take("four")  # whatever it is: for speed only
-
-
 def test_release_of_anothers_claim_names_the_holder(world: World) -> None:
     world.take("src/a.py", agent="bob")
     before = world.refs()

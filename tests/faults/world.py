@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gitcoord.core.sessions import decode_beat, encode_beat
-from gitcoord.store.restore import records
+from gitcoord.store.durable import records
 from tests.support import CLAIM, COORD, ROOT
 
 GIT = shutil.which("git") or "git"
@@ -152,7 +152,7 @@ class World:
     def logged(self, data: bytes | None = None) -> list[str]:
         """The objects that the redo logs have, or such bytes of one."""
         logs = [log.read_bytes() for log in self.git_dir.glob("gitcoord/redo/*")] if data is None else [data]
-        return [record.oid for log in logs for record in records(log, lambda full: sha1(full).hexdigest())]
+        return [oid for log in logs for oid, _, _ in records(log, lambda full: sha1(full).hexdigest())]
 
     # --- what must hold
 

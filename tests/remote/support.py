@@ -100,6 +100,13 @@ class Fleet:
         hook.chmod(0o755)
         return hook
 
+    def ssh(self) -> str:
+        """An ssh that runs here what it should run at the host."""
+        place = self.place / "ssh"
+        place.write_text('#!/bin/sh\nfor word; do :; done\nexec sh -c "$word"\n')
+        place.chmod(0o755)
+        return str(place)
+
     def assert_sound(self) -> None:
         """Seq without gaps, claim refs as the ledger says, and every machine's replay is clean once it has looked."""
         seqs = [event["seq"] for event in self.events()]

@@ -179,3 +179,15 @@ def test_a_branch_in_the_way_there(fleet: Fleet) -> None:
     found = one.coord("init", "--remote", "origin", "--json")
     refused(found, "usage", 2)
     assert "gitcoord/notes" in found.json["message"]
+
+
+def test_whoever_goes_by_ssh_is_told_how_to_stay_connected(fleet: Fleet) -> None:
+    one, two = fleet.machines
+    assert "ControlMaster" not in one.coord("init", "--remote", "origin").err
+    two.git("config", "core.sshCommand", fleet.ssh())
+    for url in (f"ssh://git@host.invalid{fleet.bare}", f"host.invalid:{fleet.bare}"):
+        two.git("remote", "set-url", "origin", url)
+        found = two.coord("init", "--remote", "origin", "--same")
+        assert found.code == 0 and "set ControlMaster auto, ControlPath ~/.ssh/%C and ControlPersist 60" in found.err, (
+            found
+        )

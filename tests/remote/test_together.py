@@ -108,7 +108,7 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
     read: list[str] = []
     for agent in ("ann", "zoe"):
         order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
-        step, batch, _ = remote._joined(ctx, claims._decide_take, order, (), copied=False)
+        step, batch = remote._joined(ctx, claims._decide_take, order, (), copied=False)
         assert step is not None and batch
         steps.append(step)
     assert steps[1].snapshot.head == steps[0].head, "the second stands on the first"

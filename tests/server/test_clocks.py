@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.race.support import Answer, running, soak
-from tests.remote.test_wire import Client as LongLived
+from tests.remote.longlived import LongLived
 from tests.server.clocks import World, another_boot, missing
 from tests.server.link import Link
 from tests.server.realm import Clone, Realm

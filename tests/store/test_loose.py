@@ -14,7 +14,6 @@ from gitcoord.store.interface import Create, Object
 from gitcoord.store.loose import Loose
 from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.reading import UNSURE
-from gitcoord.store.tree import Entry, encode_tree
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 REF = "refs/claims/path/a/@x"
@@ -169,98 +168,6 @@ def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: Loose) -> None:
     finally:
         packer.kill()
         packer.wait()
-
-
-@pytest.fixture
-def packed(top: Path) -> "dict[str, str]":
-    """Everything packed: the ids of the commit, its tree, a small file, files that are just small enough and a little too large,
-    and many others."""
-    (top / "file").write_text("content\n")
-    (top / "most").write_text("x" * 4000)
-    (top / "large").write_text("x" * 4001)
-    (top / "below").mkdir()
-    (top / "below/file").write_text("x\n")
-    for number in range(40):
-        (top / f"other{number}").write_text(f"{number}\n")
-    git(top, "add", "-A")
-    git(top, "commit", "-q", "-m", "two")
-    git(top, "gc", "-q")
-    names = {
-        "commit": "HEAD",
-        "tree": "HEAD:",
-        "below": "HEAD:below",
-        **{file.name: f"HEAD:{file.name}" for file in top.iterdir() if file.is_file()},
-    }
-    return dict(zip(names, git(top, "rev-parse", *names.values()).decode().split()))
-
-
-def _are_loose(top: Path, packed: "dict[str, str]") -> set[str]:
-    loose = Loose(repo_at(top / ".git", worktree=top), 40)
-    return {name for name, oid in packed.items() if loose.object(oid) is not None}
-
-
-def _write_tree(store: PlumbingStore, packed: "dict[str, str]", *names: str) -> None:
-    """As an event does: a tree that has all these in it."""
-    modes = {"tree": "40000", "commit": "160000"}
-    store.write("tree", encode_tree({name: Entry(modes.get(name, "100644"), packed[name]) for name in names}))
-
-
-def test_a_writer_leaves_what_was_packed_loose_for_the_next_command(top: Path, packed: "dict[str, str]") -> None:
-    assert not _are_loose(top, packed)
-    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
-    store.read(["refs/none"], ahead=["HEAD:file"])
-    assert store.read([packed["file"]]) == [Object(packed["file"], "blob", b"content\n")]
-    store.read([packed[name] for name in ("commit", "tree", "most", "large")])
-    _write_tree(store, packed, "commit", "file", "most", "large")
-    store.flush()
-    assert _are_loose(top, packed) == {"file", "most"}  # the tree was changed
-    store.refresh()
-    store.read([packed[name] for name in ("tree", "below")])
-    _write_tree(store, packed, "tree")
-    store.flush()
-    assert _are_loose(top, packed) == {"file", "most", "tree", "below"}  # which lies in it
-    loose = top / ".git/objects" / packed["tree"][:2] / packed["tree"][2:]
-    loose.unlink()
-    _write_tree(store, packed, "tree", "file")
-    store.flush()
-    store.close()
-    assert not loose.exists()  # once is enough
-
-
-def test_of_many_only_the_last_ones_are_left(top: Path, packed: "dict[str, str]") -> None:
-    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
-    others = [name for name in packed if name.startswith("other")]
-    for name in (*others, others[-16], "file"):
-        store.refresh()  # as a process that lives long does
-        store.read([packed[name]])
-    _write_tree(store, packed, *others, "file")
-    store.flush()
-    store.close()
-    assert _are_loose(top, packed) == {"file", others[-16], *others[-14:]}
-
-
-def test_whoever_only_reads_leaves_nothing(top: Path, packed: "dict[str, str]") -> None:
-    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
-    store.read([packed["file"], packed["tree"]])
-    store.flush()
-    store.close()
-    assert not _are_loose(top, packed)
-
-
-def test_a_copy_that_cannot_be_written_is_in_nobodys_way(top: Path, packed: "dict[str, str]") -> None:
-    store = plumbing_store(repo_at(top / ".git", worktree=top), 40)
-    (top / ".git/objects" / packed["tree"][:2]).symlink_to("/nowhere/at/all")
-    for number in range(2):
-        store.refresh()
-        store.read([packed["tree"]])
-        _write_tree(store, packed, "tree", f"other{number}")
-        commit = store.write(
-            "commit", f"tree {packed['tree']}\nauthor a <a> 1 +0000\ncommitter a <a> {number} +0000\n\nx\n".encode()
-        )
-        if not commit.startswith(packed["tree"][:2]):
-            store.swap([Create(f"refs/claims/path/a{number}/@x", commit)])
-            assert store.resolve([f"refs/claims/path/a{number}/@x"]) == [commit]
-    store.close()
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])

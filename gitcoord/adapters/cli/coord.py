@@ -41,6 +41,7 @@ def init(
 
     def body(call: Call) -> int:
         from gitcoord.adapters.cli.policy import write_starter
+        from gitcoord.app.attach import by_ssh
         from gitcoord.app.joining import authority_of, begin
 
         where = authority_of(call.ctx, remote)
@@ -62,6 +63,8 @@ def init(
             call.screen.say("this copy is an authority of its own now")
         else:
             call.screen.say("gitcoord is already set up here")
+        if where and by_ssh(call.ctx, where):
+            call.screen.hint(_STAYS_CONNECTED)
         written: list[str] = result.get("policy", [])  # type: ignore[assignment]
         call.screen.say(*(f"wrote {name}" for name in written))
         if written:
@@ -69,6 +72,12 @@ def init(
         return 0
 
     return act(body, json=json)
+
+
+_STAYS_CONNECTED = (
+    "each command spares itself the handshake if ssh stays connected: set ControlMaster auto, ControlPath ~/.ssh/%C and "
+    "ControlPersist 60 for this host in ~/.ssh/config"
+)
 
 
 def _initialiser(call: Call) -> Any:
@@ -90,7 +99,7 @@ def run(
 
         return launch(call, command, name)
 
-    return act(body, json=False)
+    return act(body, json=False, stays=True)
 
 
 def dispatch(
@@ -108,7 +117,7 @@ def dispatch(
 
         return run_dispatch(call, command, most=most, name=name, until_empty=until_empty)
 
-    return act(body, json=False)
+    return act(body, json=False, stays=True)
 
 
 def guard() -> int:

@@ -48,13 +48,15 @@ def run_app(app: typer.Typer, name: str, words: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def act(body: Callable[[Call], int], *, json: bool, quiet: bool = False, writing: bool = True) -> int:
-    """Open the repository, run one use case, tell its errors."""
+def act(
+    body: Callable[[Call], int], *, json: bool, quiet: bool = False, writing: bool = True, stays: bool = False
+) -> int:
+    """Open the repository, run one use case, tell its errors. `stays`: it lives long."""
     env = environ()
     screen = Screen(env, json=json, quiet=quiet)
 
     def opened() -> int:
-        ctx = open_repository(env, writing=writing)
+        ctx = open_repository(env, writing=writing, stays=stays)
         screen.use_settings(ctx.settings)
         if not json:
             ctx.listen(screen.note)

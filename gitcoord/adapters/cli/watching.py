@@ -73,7 +73,7 @@ def watch(
             if held >= 0:
                 let_go(held)
 
-    return act(body, json=json, writing=False)
+    return act(body, json=json, writing=False, stays=True)
 
 
 def _alone(call: Call, name: str) -> int:

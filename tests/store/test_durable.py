@@ -19,12 +19,10 @@ from gitcoord.core.claims import Item
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import StoreError
 from gitcoord.hot.open import environ, open_repository
-from gitcoord.store import objects as objects_module
-from gitcoord.store import redo as redo_module
-from gitcoord.store import restore as restore_module
+from gitcoord.store import durable as durable_module
+from gitcoord.store.durable import DurableObjects, records
+from gitcoord.store.files import read_all
 from gitcoord.store.objects import LooseObjects
-from gitcoord.store.redo import Redo
-from gitcoord.store.restore import records
 from tests.race.support import wait_until
 from tests.support import GitRepo, git
 
@@ -41,7 +39,7 @@ def _bytes(record: tuple[str, bytes]) -> bytes:
 
 
 def _found(data: bytes) -> list[str]:
-    return [record.oid for record in records(data, lambda full: sha1(full).hexdigest())]
+    return [oid for oid, _, _ in records(data, lambda full: sha1(full).hexdigest())]
 
 
 @given(st.lists(st.tuples(st.one_of(st.integers(0, 99), st.binary(max_size=60)), st.binary(max_size=80)), max_size=8))
@@ -55,21 +53,22 @@ def test_every_whole_record_is_found_whatever_was_torn(rows: list[tuple[int | by
     assert _found(data) == whole
 
 
-def _objects(place: Path, log: Redo | None) -> LooseObjects:
+def _objects(place: Path, boot: str = BOOT, *, durable: bool = True) -> DurableObjects:
     (place / "objects").mkdir(exist_ok=True)
-    return LooseObjects(str(place / "objects"), 40, durable=True, shared=False, log=log)
+    loose = LooseObjects(str(place / "objects"), 40, shared=False)
+    return DurableObjects(loose, str(place / "redo"), boot, durable=durable)
 
 
 @pytest.fixture
 def flushed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Each object that is flushed by itself."""
     seen: list[str] = []
-    monkeypatch.setattr(objects_module, "flush_file", seen.append)
+    monkeypatch.setattr(durable_module, "flush_file", seen.append)
     return seen
 
 
 def test_one_flush_for_all(tmp_path: Path, flushed: list[str]) -> None:
-    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    objects = _objects(tmp_path)
     oids = [objects.write("blob", b"%d" % n) for n in range(5)]
     objects.flush()
     assert not flushed
@@ -78,14 +77,14 @@ def test_one_flush_for_all(tmp_path: Path, flushed: list[str]) -> None:
 
 @pytest.mark.parametrize("boot", ["unknown", "unknown/4026531834"])
 def test_where_boots_cannot_be_told_apart_there_is_no_log(tmp_path: Path, flushed: list[str], boot: str) -> None:
-    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), boot))
+    objects = _objects(tmp_path, boot)
     objects.write("blob", b"x")
     objects.flush()
     assert len(flushed) == 1 and not (tmp_path / "redo").exists()
 
 
 def test_much_at_once_is_not_written_twice(tmp_path: Path, flushed: list[str]) -> None:
-    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    objects = _objects(tmp_path)
     for n in range(3):
         objects.write("blob", os.urandom(500_000) + b"%d" % n)
     objects.flush()
@@ -94,7 +93,7 @@ def test_much_at_once_is_not_written_twice(tmp_path: Path, flushed: list[str]) -
 
 def test_a_log_that_was_moved_away_meanwhile_vouches_for_nothing(tmp_path: Path, flushed: list[str]) -> None:
     """Whoever flushes what it holds may have been through already."""
-    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    objects = _objects(tmp_path)
     objects.write("blob", b"x")
     assert objects.log()
     objects.publish()
@@ -114,17 +113,17 @@ def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], mon
             raise PermissionError(13, "Permission denied")
         return real(path, flags, mode)
 
-    monkeypatch.setattr("gitcoord.store.redo.posix.open", refusing)
-    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    monkeypatch.setattr("gitcoord.store.durable.posix.open", refusing)
+    objects = _objects(tmp_path)
     objects.write("blob", b"x")
     objects.flush()
     assert len(flushed) == 1
 
 
 def test_half_a_batch_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    objects = _objects(tmp_path)
     oid = objects.write("blob", b"x")
-    monkeypatch.setattr("gitcoord.store.redo.posix.write", lambda fd, data: len(data) - 1)
+    monkeypatch.setattr("gitcoord.store.durable.posix.write", lambda fd, data: len(data) - 1)
     with pytest.raises(StoreError, match="No space left"):
         objects.flush()
     assert not (tmp_path / "objects" / oid[:2]).exists()
@@ -135,20 +134,20 @@ def test_full_logs_are_removed_once_all_is_on_the_disk(git_repo: GitRepo, monkey
     git(top, "commit", "-q", "--allow-empty", "-m", "one")
     git(top, "config", "gitcoord.fsync", "true")
     monkeypatch.chdir(top)
-    monkeypatch.setattr(redo_module, "_FULL", 4096)
+    monkeypatch.setattr(durable_module, "_FULL", 4096)
     ctx = open_repository(environ(), writing=True)
     init(ctx, Actor("setup"), sync="main")
     ctx.store.close()
     logs = top / ".git/gitcoord/redo"
     told: list[list[str]] = []
     ctx = open_repository(environ(), writing=True)
-    really = LooseObjects.outgrown
+    really = DurableObjects.outgrown
 
-    def noting(self: LooseObjects) -> list[str]:
+    def noting(self: DurableObjects) -> list[str]:
         told.append(really(self))
         return told[-1]
 
-    monkeypatch.setattr(LooseObjects, "outgrown", noting)
+    monkeypatch.setattr(DurableObjects, "outgrown", noting)
     for _ in range(6):
         take(ctx, Take(Actor("alice"), (Item("path", "x"),)))
         release(ctx, Actor("alice"), (Item("path", "x"),), dirty=True)
@@ -165,7 +164,7 @@ def test_only_what_its_name_says_is_put_back(tmp_path: Path, flushed: list[str])
     log.write_bytes(
         _bytes(bad) + _bytes(good) + _bytes((good[0], b"no zlib")) + b"object ../../x 3\nabc\nobject 12 -1\n"
     )
-    objects = _objects(tmp_path, Redo(str(log.parent), BOOT))
+    objects = _objects(tmp_path)
     assert objects.mend() and not objects.mend()
     assert [path.name for path in (tmp_path / "objects").glob("*/*")] == [good[0][2:]]
     assert flushed == [str(tmp_path / "objects" / good[0][:2] / good[0][2:])] and not log.exists()
@@ -183,8 +182,8 @@ def test_what_is_no_log_of_ours_stays(tmp_path: Path, kind: str, monkeypatch: py
     else:
         (place / "another-boot").write_bytes(_bytes(_record(b"x")))
         refused = PermissionError(13, "Permission denied")
-        monkeypatch.setattr("gitcoord.store.restore.posix.fstat", lambda fd: (_ for _ in ()).throw(refused))
-    objects = _objects(tmp_path, Redo(str(place), BOOT))
+        monkeypatch.setattr("gitcoord.store.files.posix.fstat", lambda fd: (_ for _ in ()).throw(refused))
+    objects = _objects(tmp_path)
     assert not objects.mend()
     assert len(list(place.glob("another-boot*"))) == 1
 
@@ -193,20 +192,19 @@ def test_a_log_of_another_machine_that_is_written_just_now(
     tmp_path: Path, flushed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LXC and nspawn give each container a boot id of its own: another boot's log may have a living writer."""
-    writer = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    writer = _objects(tmp_path)
     writer.write("blob", b"first")
     writer.flush()
-    other = _objects(tmp_path, Redo(str(tmp_path / "redo"), "bbbbbbbb-2222"))
-    read_logs = restore_module.read_logs
+    other = _objects(tmp_path, "bbbbbbbb-2222")
     late = []
 
     def slowly(*given: Any) -> Any:
-        found = read_logs(*given)
+        found = read_all(*given)
         late.append(writer.write("blob", b"second"))
         writer.flush()
         return found
 
-    monkeypatch.setattr(restore_module, "read_logs", slowly)
+    monkeypatch.setattr(durable_module, "read_all", slowly)
     assert other.mend()
     logged = [oid for log in (tmp_path / "redo").iterdir() for oid in _found(log.read_bytes())]
     assert late[0] in logged or any(path.endswith(late[0][2:]) for path in flushed)
@@ -214,26 +212,25 @@ def test_a_log_of_another_machine_that_is_written_just_now(
 
 def test_two_who_end_a_log_at_once_lose_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In two containers processes may have the same number."""
-    monkeypatch.setattr(redo_module, "_FULL", 1)
-    logs = [Redo(str(tmp_path / "redo"), BOOT) for _ in range(3)]
-    records = [_record(b"%d" % n) for n in range(3)]
-    assert logs[0].append([records[0]]) and logs[1].append([records[1]])
-    logs[0].set_aside()
-    assert logs[2].append([records[2]])
-    logs[1].set_aside()
+    monkeypatch.setattr(durable_module, "_FULL", 1)
+    writers = [_objects(tmp_path) for _ in range(3)]
+    oids = [writer.write("blob", b"%d" % n) for n, writer in enumerate(writers)]
+    assert writers[0].log() and writers[1].log()
+    writers[0].outgrown()
+    assert writers[2].log()
+    writers[1].outgrown()
     there = [oid for log in (tmp_path / "redo").iterdir() for oid in _found(log.read_bytes())]
-    assert sorted(there) == sorted(oid for oid, _ in records)
+    assert sorted(there) == sorted(oids)
 
 
 def test_what_was_logged_comes_back_also_where_nothing_is_flushed_any_more(tmp_path: Path) -> None:
     """gitcoord.fsync may be turned off afterwards."""
-    objects = _objects(tmp_path, Redo(str(tmp_path / "redo"), BOOT))
+    objects = _objects(tmp_path)
     oid = objects.write("blob", b"x")
     objects.flush()
     place = tmp_path / "objects" / oid[:2] / oid[2:]
     place.unlink()
-    log = Redo(str(tmp_path / "redo"), "bbbbbbbb-2222")
-    careless = LooseObjects(str(tmp_path / "objects"), 40, durable=False, shared=False, log=log)
+    careless = _objects(tmp_path, "bbbbbbbb-2222", durable=False)
     assert careless.mend() and place.exists()
     careless.write("blob", b"y")
     careless.flush()
