@@ -125,11 +125,12 @@ class Client(Far):
         except ValueError:  # not the main thread
             return None
         try:
-            setitimer(ITIMER_REAL, max(self.patience.next_wait(sends=True), 0.001))
-            try:
-                return act()
-            finally:
-                waiting = False
+            with self.patience.counting():
+                setitimer(ITIMER_REAL, max(self.patience.next_wait(sends=True), 0.001))
+                try:
+                    return act()
+                finally:
+                    waiting = False
         finally:
             waiting = False
             setitimer(ITIMER_REAL, 0)
