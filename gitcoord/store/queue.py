@@ -173,7 +173,8 @@ class Queue:
         return 0
 
     def __exit__(self, *_: object) -> None:
-        posix.close(self._fd)
+        if self._fd >= 0:  # or there is no queue
+            posix.close(self._fd)
         self._fd = -1
         self.held = False
 

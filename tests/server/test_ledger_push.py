@@ -71,8 +71,10 @@ def test_a_whole_history_may_begin_a_ledger(tmp_path: Path) -> None:
         site.claim(f"shared/{name}", agent=name)
     site.claim("release", "shared/bob", agent="bob")
     assert site.world.coord("stop", agent="bob").code == 0
-    site.accounts('[account "alice"]\nagent = alice\n[account "bob"]\nagent = bob\n')
+    site.accounts('[account "alice"]\nagent = alice\nperson = true\n[account "bob"]\nagent = bob\n')
     assert "may not act for 'bob'" in site.sync("alice").err, "the last command is the pusher's own"
+    assert "only a person's account" in site.sync("bob").err, "what others did is a person's to bring"
+    site.accounts('[account "alice"]\nagent = alice\n[account "bob"]\nagent = bob\nperson = true\n')
     done = site.sync("bob")
     assert done.code == 0, done
     assert site.private() == site.local() and len(site.private()) == 4
