@@ -16,6 +16,8 @@
 An error carries data (`code`, `message`, `hints`, `data`); only adapters turn it into words, colour and an exit code.
 """
 
+from __future__ import annotations
+
 from gitcoord.record import NamedTuple
 
 
@@ -40,7 +42,7 @@ class GitcoordError(Exception):
     exit_code = 4
     code = "failed"
 
-    def __init__(self, message: str, *, hints: "tuple[str, ...]" = (), data: "dict[str, object] | None" = None) -> None:
+    def __init__(self, message: str, *, hints: tuple[str, ...] = (), data: dict[str, object] | None = None) -> None:
         self.message = _one_line(message)
         super().__init__(self.message)
         self.hints = hints

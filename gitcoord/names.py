@@ -5,6 +5,8 @@ and no encoded component begins with a bare `@`, so a claim on a directory and o
 Paths are `str` with undecodable bytes as surrogates, as everywhere in Python.
 """
 
+from __future__ import annotations
+
 from gitcoord.errors import UsageError
 
 Oid = str

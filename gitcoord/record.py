@@ -4,6 +4,8 @@
 NamedTuple; at run time a class gets the same constructor, attributes, equality and `_replace` from the C getter.
 """
 
+from __future__ import annotations
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple

@@ -3,6 +3,8 @@
 The environment is set before any test module is imported, because libgit2 reads HOME once, when it is loaded.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal

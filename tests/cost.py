@@ -1,5 +1,7 @@
 """What a command costs, counted and never timed: the calls inside gitcoord's own processes, and the processes they start."""
 
+from __future__ import annotations
+
 import shlex
 import sys
 import sysconfig

@@ -1,5 +1,7 @@
 """What many tests need: a host whose clock is set by hand, and contexts on the memory store or on a repository."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

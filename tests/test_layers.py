@@ -1,15 +1,20 @@
 """The directions between layers, read from the sources; and the exact modules that an everyday verb loads."""
 
+from __future__ import annotations
+
 import ast
+import marshal
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from gitcoord.hot import bundle
 from tests.support import git
 
 ROOT = Path(__file__).parent.parent
@@ -73,7 +78,7 @@ def _target(name: str) -> str:
     return parts[1] if len(parts) > 1 else ""
 
 
-def _of_layer(layer: str) -> "list[tuple[str, Import]]":
+def _of_layer(layer: str) -> list[tuple[str, Import]]:
     return [(file, found) for file, imports in SOURCES.items() if _layer(file) == layer for found in imports]
 
 
@@ -159,25 +164,30 @@ def test_only_adapters_and_hot_print() -> None:
     assert not wrong
 
 
-HEAVY_FILES = (
-    "adapters/",
-    "store/memory.py",
-    "store/libgit2.py",
-    "store/client.py",
-    "hot/bundle.py",
-)
 HEAVY = {
-    "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "__future__", "functools",
+    "typing", "dataclasses", "enum", "re", "json", "subprocess", "pathlib", "logging", "collections", "os", "functools",
     "contextlib", "argparse", "typer", "rich", "pygit2", "dulwich", "shutil", "tempfile", "datetime", "random", "signal", "hashlib", "threading",
 }  # fmt: skip
 
 
-def test_light_modules_import_nothing_heavy() -> None:
+def _everyday() -> set[str]:
+    """The files of the modules that the bundle loads in groups: those of everyday verbs, hooks and the guard."""
+    _, modules, groups = marshal.loads(bundle.build(ROOT)[len(MAGIC_NUMBER) : bundle.HEAD])
+    names = {name: is_package for name, (is_package, *_) in modules.items()}
+    paths = {
+        name: name.removeprefix("gitcoord").lstrip(".").replace(".", "/") for group in groups.values() for name in group
+    }
+    return {f"{path}/__init__.py".lstrip("/") if names[name] else f"{path}.py" for name, path in paths.items()}
+
+
+def test_everyday_modules_import_nothing_heavy() -> None:
     """At any level of any function: what is imported late is paid for late, but paid for."""
+    everyday = _everyday()
+    assert "app/claims.py" in everyday and "app/worktree.py" not in everyday
     wrong = [
         f"{file}:{found.line} {found.name}"
         for file, imports in SOURCES.items()
-        if not file.startswith(HEAVY_FILES)
+        if file in everyday
         for found in imports
         if not found.checking and found.name.split(".")[0] in HEAVY
     ]
@@ -198,7 +208,7 @@ def test_the_rule_can_fail() -> None:
 # Every verb. Whoever adds an import to the everyday path adds it here, and knows what it costs. The kinds are those of
 # the events that the verb meets: the ledger's last one, and its own.
 EVERY = """
-_collections _json _sha1 zlib
+__future__ _collections _json _sha1 zlib
 gitcoord gitcoord.errors gitcoord.names gitcoord.record
 gitcoord.app gitcoord.app.context gitcoord.app.ledger
 gitcoord.core gitcoord.core.claims gitcoord.core.codec gitcoord.core.durations gitcoord.core.events gitcoord.core.nonces
@@ -274,7 +284,7 @@ def _modules(top: Path, verb: str, event: str = _EVENT) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> "dict[str, list[str]]":
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """Each verb once, one after the other."""
     top = tmp_path_factory.mktemp("loaded")
     _project(top)
@@ -303,7 +313,7 @@ def _project(top: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", WORDS)
-def test_exactly_these_modules_are_loaded(loaded: "dict[str, list[str]]", verb: str) -> None:
+def test_exactly_these_modules_are_loaded(loaded: dict[str, list[str]], verb: str) -> None:
     # A heartbeat that happens to be due, once in thirty seconds, brings its own housekeeping.
     beat = {"gitcoord.app.retired"}
     there, table = set(loaded[verb]) - beat, set(LOADED[verb].split()) - beat

@@ -10,6 +10,8 @@
 Without that file every name that a push gives is believed ("open"): then the gate stops mistakes, not lies.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.sessions import Actor
 from gitcoord.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.names import check_agent, printable
@@ -55,7 +57,7 @@ def _fits(pattern: str, agent: str) -> bool:
 class Pusher:
     """One push's account, and the agent that it names by push option. No account: everybody is believed."""
 
-    def __init__(self, account: "Account | None", option: str) -> None:
+    def __init__(self, account: Account | None, option: str) -> None:
         self.account = account
         self.option = option
         if option:
@@ -89,7 +91,7 @@ class Pusher:
             return Actor(agent, person=True, unchecked=True)
         return Actor(agent, person=self.account.person and agent in self.account.own_names)
 
-    def coder(self, trailers: "Iterable[str]") -> Actor:
+    def coder(self, trailers: Iterable[str]) -> Actor:
         """Who pushes code: named by option; else the account's only name; else whom the commits name, if it is one."""
         if self.option:
             return self._coder(self.option)
@@ -122,7 +124,7 @@ def _agent(name: str) -> str:
         raise Refused(Refusal("identity", f"push option agent: {error.message}", hints=error.hints)) from None
 
 
-def read_accounts(ctx: "Context") -> "dict[str, Account] | None":
+def read_accounts(ctx: Context) -> dict[str, Account] | None:
     """The accounts; None where names are trusted. A file that is there and cannot be read closes the gate."""
     path = f"{ctx.repo.scratch}/{FILE}"
     if not exists(path):
@@ -133,7 +135,7 @@ def read_accounts(ctx: "Context") -> "dict[str, Account] | None":
     return parse_accounts(parse_settings(out))
 
 
-def parse_accounts(pairs: "list[tuple[str, str]]") -> "dict[str, Account]":
+def parse_accounts(pairs: list[tuple[str, str]]) -> dict[str, Account]:
     found: dict[str, Account] = {}
     for key, value in pairs:
         section, _, rest = key.partition(".")
@@ -160,7 +162,7 @@ def _pattern(name: str, value: str) -> str:
         raise CouldNotJudge(f"the server's accounts: account.{printable(name)}.agent: {error.message}") from None
 
 
-def variable(ctx: "Context") -> str:
+def variable(ctx: Context) -> str:
     """The environment variable that is believed."""
     wish = ctx.settings.get(SETTING).removeprefix("env:")
     if wish and not wish.replace("_", "").isalnum():
@@ -168,7 +170,7 @@ def variable(ctx: "Context") -> str:
     return wish or DEFAULT_VARIABLE
 
 
-def find_pusher(ctx: "Context", environ: "dict[str, str]", option: str) -> Pusher:
+def find_pusher(ctx: Context, environ: dict[str, str], option: str) -> Pusher:
     """Refused where the accounts are known and this is none of them."""
     accounts = read_accounts(ctx)
     if accounts is None:

@@ -4,6 +4,8 @@ The setting is git's own configuration, this user's: never the project's policy,
 on its own, with one JSON object on its input; what becomes of it changes nothing.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import dumps
 from gitcoord.names import shown
 from gitcoord.store.files import append_file, read_file, write_file
@@ -20,7 +22,7 @@ _KEPT = 200  # waits that were told of
 _SHOWN = 100  # claims of one event; what is told must fit a pipe
 
 
-def alert_of_events(ctx: "Context", events: "list[Event]") -> None:
+def alert_of_events(ctx: Context, events: list[Event]) -> None:
     """For the client that made them: each event is made once, and told once."""
     for event in events:
         found = _told(event)
@@ -28,7 +30,7 @@ def alert_of_events(ctx: "Context", events: "list[Event]") -> None:
             _run(ctx, {**found, "seq": event.seq, "agent": event.agent, "at": event.at})
 
 
-def _told(event: "Event") -> "Record":
+def _told(event: Event) -> Record:
     if event.kind == "expire":
         claims = [
             {
@@ -47,7 +49,7 @@ def _told(event: "Event") -> "Record":
     return {}
 
 
-def alert_of_wait(ctx: "Context", agent: str, claim: "dict[str, object]", waited: int) -> None:
+def alert_of_wait(ctx: Context, agent: str, claim: dict[str, object], waited: int) -> None:
     """Somebody waits for more than twice what the holder said it needs, or its ttl. Told once for a claim and a waiter."""
     key = f"{claim['token']} {agent}"
     file = ctx.scratch("alerts")
@@ -62,7 +64,7 @@ def alert_of_wait(ctx: "Context", agent: str, claim: "dict[str, object]", waited
     _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
 
 
-def alert_of_question(ctx: "Context", agent: str, tool: str, paths: "list[str]") -> None:
+def alert_of_question(ctx: Context, agent: str, tool: str, paths: list[str]) -> None:
     """An agent's tool wants to touch what only a person may let it. Several hooks may fire for one action: told once a minute."""
     if not ctx.settings.get(SETTING):
         return
@@ -75,6 +77,6 @@ def alert_of_question(ctx: "Context", agent: str, tool: str, paths: "list[str]")
     _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
 
 
-def _run(ctx: "Context", row: "Record") -> None:
+def _run(ctx: Context, row: Record) -> None:
     row["repository"] = ctx.repo.worktree or ctx.repo.common_dir
     detach(ctx.settings.get(SETTING), ctx.repo.env, dumps(row).encode() + b"\n")

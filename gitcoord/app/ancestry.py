@@ -4,6 +4,8 @@ A change may land hundreds of released files, so nothing here costs a git proces
 then read for all paths that are judged, at once.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.history import GIT, LOG, NOTHING, lying_at, parse_log, stand_in
 from gitcoord.core.policy import same_answers
 from gitcoord.core.state import View
@@ -28,15 +30,15 @@ class Looking(View):
 
     __slots__ = ("paths",)
 
-    def __init__(self, wall: int, mono: int, boot: str, paths: "set[str]") -> None:
+    def __init__(self, wall: int, mono: int, boot: str, paths: set[str]) -> None:
         super().__init__(wall, mono, boot)
         self.paths = paths
 
-    def trunk(self) -> "list[str]":
+    def trunk(self) -> list[str]:
         """Where the trunk stands; for whom it is told."""
         return []
 
-    def often(self, what: "tuple[str, ...]") -> bool:
+    def often(self, what: tuple[str, ...]) -> bool:
         """Is it worth while to answer this for all paths at once?"""
         count = self.facts.get(("asked", *what), 0)
         assert isinstance(count, int)
@@ -44,7 +46,7 @@ class Looking(View):
         return count >= _FEW
 
 
-def read_history_fact(ctx: "Context", view: Looking, what: "tuple[str, ...]") -> bool:
+def read_history_fact(ctx: Context, view: Looking, what: tuple[str, ...]) -> bool:
     """Answers what is about commits; False where the question is another."""
     kind, *rest = what
     if kind == "ancestor":
@@ -75,7 +77,7 @@ def read_history_fact(ctx: "Context", view: Looking, what: "tuple[str, ...]") ->
 # --- who contains whom ----------------------------------------------------------------------------------------------
 
 
-def _require(ctx: "Context", *commits: str) -> None:
+def _require(ctx: Context, *commits: str) -> None:
     for commit, oid in zip(commits, ctx.store.resolve(commits)):
         if oid is None:
             if _is_shallow(ctx):
@@ -89,14 +91,14 @@ def _require(ctx: "Context", *commits: str) -> None:
             )
 
 
-def _shallow(ctx: "Context") -> CouldNotJudge:
+def _shallow(ctx: Context) -> CouldNotJudge:
     """A shallow clone follows one branch only: released work may be on any."""
     remote = shell_word(ctx.remote)
     every = f" {remote} {shell_word(f'+refs/heads/*:refs/remotes/{ctx.remote}/*')}" if ctx.remote else ""
     return CouldNotJudge("this clone is shallow: history is missing", hints=(f"git fetch --unshallow{every}",))
 
 
-def _is_ancestor(ctx: "Context", old: str, new: str) -> bool:
+def _is_ancestor(ctx: Context, old: str, new: str) -> bool:
     code, _, complaint = run([*GIT, "merge-base", "--is-ancestor", old, new], ctx.repo.env)
     if code not in (0, 1):
         _require(ctx, old, new)
@@ -106,17 +108,17 @@ def _is_ancestor(ctx: "Context", old: str, new: str) -> bool:
     return not code
 
 
-def _contained(ctx: "Context", at: str, commits: "list[str]") -> "dict[str, bool]":
+def _contained(ctx: Context, at: str, commits: list[str]) -> dict[str, bool]:
     """Which of these commits `at` contains; whatever is left out must be asked for by itself, and may not be known."""
     return _listed(ctx, commits, f"^{at}", [], listed=False)
 
 
-def _containing(ctx: "Context", old: str, commits: "list[str]") -> "dict[str, bool]":
+def _containing(ctx: Context, old: str, commits: list[str]) -> dict[str, bool]:
     """Which of these commits, of which `old` is none, contain it; what is left out as above."""
     return _listed(ctx, commits, f"^{old}", ["--ancestry-path"], listed=True)
 
 
-def _listed(ctx: "Context", commits: "list[str]", beyond: str, how: "list[str]", *, listed: bool) -> "dict[str, bool]":
+def _listed(ctx: Context, commits: list[str], beyond: str, how: list[str], *, listed: bool) -> dict[str, bool]:
     there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None]
     if _is_shallow(ctx):
         return {}
@@ -126,14 +128,14 @@ def _listed(ctx: "Context", commits: "list[str]", beyond: str, how: "list[str]",
     return {commit: (commit in found) == listed for commit in there} if not code else {}
 
 
-def _is_shallow(ctx: "Context") -> bool:
+def _is_shallow(ctx: Context) -> bool:
     return bool(read_file(f"{ctx.repo.common_dir}/shallow", 1))
 
 
 # --- what lay where -------------------------------------------------------------------------------------------------
 
 
-def _at(ctx: "Context", view: Looking, tree: str, path: str) -> list[str]:
+def _at(ctx: Context, view: Looking, tree: str, path: str) -> list[str]:
     """[mode, blob] of what lies at a path of a commit or tree."""
     known = ("tree", tree)
     if known not in view.facts:
@@ -145,7 +147,7 @@ def _at(ctx: "Context", view: Looking, tree: str, path: str) -> list[str]:
     return rows.get(path, [NOTHING, ""]) if path in view.paths else lying_at(ctx, tree, path)
 
 
-def _tree(ctx: "Context", tree: str, paths: "set[str]") -> "dict[str, list[str]]":
+def _tree(ctx: Context, tree: str, paths: set[str]) -> dict[str, list[str]]:
     code, out, complaint = run([*GIT, "ls-tree", "-r", "-z", "--full-tree", tree], ctx.repo.env)
     if code:
         raise CouldNotJudge(f"git cannot read {tree[:12]}: {complaint}")
@@ -158,7 +160,7 @@ def _tree(ctx: "Context", tree: str, paths: "set[str]") -> "dict[str, list[str]]
     return found
 
 
-def _touching(ctx: "Context", view: Looking, commits: "list[str]", path: str) -> "list[list[str]]":
+def _touching(ctx: Context, view: Looking, commits: list[str], path: str) -> list[list[str]]:
     """[commit, mode, blob] of what each of these commits left at the path."""
     known = ("log", *commits)
     if known not in view.facts:
@@ -171,7 +173,7 @@ def _touching(ctx: "Context", view: Looking, commits: "list[str]", path: str) ->
     return found
 
 
-def _log(ctx: "Context", commits: "list[str]", paths: "list[str]") -> "list[Step]":
+def _log(ctx: Context, commits: list[str], paths: list[str]) -> list[Step]:
     argv = [*LOG, "--full-history", *commits, "--", *(f":(top,literal){path}" for path in paths)]
     code, out, complaint = run(argv, ctx.repo.env)
     if code:
@@ -180,7 +182,7 @@ def _log(ctx: "Context", commits: "list[str]", paths: "list[str]") -> "list[Step
     return parse_log([out])
 
 
-def _rows(steps: "list[Step]") -> "Rows":
+def _rows(steps: list[Step]) -> Rows:
     found: Rows = {}
     for step in steps:
         for change in step.changes:
@@ -188,7 +190,7 @@ def _rows(steps: "list[Step]") -> "Rows":
     return found
 
 
-def _work(ctx: "Context", view: Looking, base: str, commit: str, path: str) -> "list[list[str]]":
+def _work(ctx: Context, view: Looking, base: str, commit: str, path: str) -> list[list[str]]:
     """[commit, mode, blob] of what each commit since `base` left at the path.
 
     A base that is not here was never shared, or rewritten and lost: then it is what the trunk does not have.
@@ -202,7 +204,7 @@ def _work(ctx: "Context", view: Looking, base: str, commit: str, path: str) -> "
     return _touching(ctx, view, [commit, *(f"^{oid}" for oid in beyond)], path)
 
 
-def _had(ctx: "Context", view: Looking, released: str, at: str, path: str, mode: str, blob: str) -> bool:
+def _had(ctx: Context, view: Looking, released: str, at: str, path: str, mode: str, blob: str) -> bool:
     """Did some commit since the merge base with the release have exactly its mode and blob?"""
     if _at(ctx, view, at, path) == [mode, blob] and blob:
         return True
@@ -214,7 +216,7 @@ def _had(ctx: "Context", view: Looking, released: str, at: str, path: str, mode:
     return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
 
 
-def _left_again(ctx: "Context", view: Looking, at: str, path: str, mode: str, blob: str, *, bases: "list[str]") -> bool:
+def _left_again(ctx: Context, view: Looking, at: str, path: str, mode: str, blob: str, *, bases: list[str]) -> bool:
     """Did some commit of `at` since the bases have this mode and blob, and is something else there now?"""
     if _at(ctx, view, at, path) == [mode, blob]:
         return False
@@ -225,7 +227,7 @@ def _left_again(ctx: "Context", view: Looking, at: str, path: str, mode: str, bl
 # --- what a merge would leave ---------------------------------------------------------------------------------------
 
 
-def _merged(ctx: "Context", view: Looking, ours: str, theirs: str, path: str) -> "list[str] | None":
+def _merged(ctx: Context, view: Looking, ours: str, theirs: str, path: str) -> list[str] | None:
     """[mode, blob] that a clean merge leaves at a path; None where it is not clean. The exit code counts: git keeps our
     side of binary files, symbolic links and deletions, and says so there only."""
     known = ("merge", ours, theirs)
@@ -241,7 +243,7 @@ def _merged(ctx: "Context", view: Looking, ours: str, theirs: str, path: str) ->
     return _at(ctx, view, tree, path) if is_oid(tree) else None
 
 
-def _picked(ctx: "Context", view: Looking, onto: str, commit: str, path: str) -> "list[str] | None":
+def _picked(ctx: Context, view: Looking, onto: str, commit: str, path: str) -> list[str] | None:
     """[mode, blob] that a clean cherry-pick leaves at a path: a merge whose base is the picked commit's parent.
 
     Before 2.40 git takes no base, so the commit onto which it is picked gets a stand-in with that parent.
@@ -253,7 +255,7 @@ def _picked(ctx: "Context", view: Looking, onto: str, commit: str, path: str) ->
     return _merged(ctx, view, standing, commit, path) if standing else None
 
 
-def _is_telling(ctx: "Context", parent: str, path: str, blob: str) -> bool:
+def _is_telling(ctx: Context, parent: str, path: str, blob: str) -> bool:
     """Does this version of an attributes file change what gitcoord is told?"""
     # By id: a name of the kind commit:path cannot hold a line end.
     blobs = [lying_at(ctx, parent, name)[1] if parent else "" for name in (path, ".gitattributes")]

@@ -1,5 +1,7 @@
 """What gates leave on record (notices and requests for approval), and the answers of people; roles."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.restrict import sync_policy_commit
 from gitcoord.app.transact import transact
@@ -19,9 +21,7 @@ if TYPE_CHECKING:
 _ASKED = 50
 
 
-def leave_records(
-    ctx: "Context", actor: "Actor", gate: str, refused: "list[Verdict]", noted: "list[Verdict]"
-) -> "list[str]":
+def leave_records(ctx: Context, actor: Actor, gate: str, refused: list[Verdict], noted: list[Verdict]) -> list[str]:
     """Notices of what was let through, requests for what a person must approve. A gate that may not write only judges."""
     ids: list[str] = []
     noted = [verdict for verdict in noted if verdict.rule != "private"]  # the ledger is for everybody
@@ -40,7 +40,7 @@ def leave_records(
     return ids
 
 
-def ask(ctx: "Context", actor: "Actor", verdicts: "list[Verdict]") -> list[str]:
+def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
     kind = kind_module("request")
     words = ("path", "mode", "blob", "rule", "commit")
     rows = tuple({**{key: str(getattr(v, key)) for key in words}, "bases": list(v.bases)} for v in verdicts)
@@ -49,14 +49,14 @@ def ask(ctx: "Context", actor: "Actor", verdicts: "list[Verdict]") -> list[str]:
     return ids
 
 
-def listing(ctx: "Context", *, all: bool = False) -> "list[Record]":
+def listing(ctx: Context, *, all: bool = False) -> list[Record]:
     """The requests that wait for an answer, or all."""
     snapshot = read_snapshot(ctx)
     load(ctx, snapshot, ctx.view(), ("below", "approvals"))
     return [record for record in approvals(snapshot.state) if all or record["state"] == "open"]
 
 
-def difference(ctx: "Context", record: "Record") -> str:
+def difference(ctx: Context, record: Record) -> str:
     """The change that is asked for, against the sync branch: its mode, and a diff that no setting of anybody's can turn."""
     commit = sync_policy_commit(ctx, read_snapshot(ctx))
     argv = [
@@ -81,14 +81,12 @@ def difference(ctx: "Context", record: "Record") -> str:
     return f"{modes}\n{told or f'the content cannot be shown: {complaint}'}".rstrip()
 
 
-def answer(
-    ctx: "Context", actor: "Actor", id: str, blob: str, *, approved: bool, reason: str = ""
-) -> "dict[str, object]":
+def answer(ctx: Context, actor: Actor, id: str, blob: str, *, approved: bool, reason: str = "") -> dict[str, object]:
     kind = kind_module("answer")
     return transact(ctx, kind.decide, kind.Answer(actor, id, approved, blob, reason))
 
 
-def require_overseer(ctx: "Context", actor: "Actor | None", deed: str) -> None:
+def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
     """Refused: an agent takes no gate away. A person at a terminal may, and a script of nobody's."""
     if actor is None or actor.person:
         return
@@ -101,6 +99,6 @@ def require_overseer(ctx: "Context", actor: "Actor | None", deed: str) -> None:
         raise Refused(refusal)
 
 
-def set_role(ctx: "Context", actor: "Actor", target: str, role: str) -> "dict[str, object]":
+def set_role(ctx: Context, actor: Actor, target: str, role: str) -> dict[str, object]:
     kind = kind_module("role")
     return transact(ctx, kind.decide, kind.SetRole(actor, target, role))

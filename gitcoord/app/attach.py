@@ -3,6 +3,8 @@
 Nothing is noted in this clone before the remote has said yes: a failure leaves everything as it was.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.context import Context
 from gitcoord.app.init import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.app.ledger import read_snapshot, settle
@@ -47,21 +49,21 @@ class _Found(NamedTuple):
 
     name: str
     url: str
-    there: "Oid | None"  # where the remote's ledger stands
+    there: Oid | None  # where the remote's ledger stands
     local: bool  # this clone has one of its own
 
 
 def init_remote(
-    ctx: "Context",
-    actor: "Actor",
+    ctx: Context,
+    actor: Actor,
     name: str,
     *,
     sync: str = "",
-    fold: "bool | None" = None,
+    fold: bool | None = None,
     adopt: bool = False,
     same: bool = False,
     looks: bool = False,
-) -> "dict[str, object]":
+) -> dict[str, object]:
     """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else.
     `looks`: nothing is pushed there, now or later.
     """
@@ -92,7 +94,7 @@ def init_remote(
     }  # fmt: skip
 
 
-def _look_first(joined: Context, near: "PlumbingStore", found: _Found) -> None:
+def _look_first(joined: Context, near: PlumbingStore, found: _Found) -> None:
     """Refused where what the remote has is no ledger; this clone is as it was."""
     known = near.resolve([TIP])[0] is not None
     try:
@@ -105,7 +107,7 @@ def _look_first(joined: Context, near: "PlumbingStore", found: _Found) -> None:
         raise not_a_ledger(joined, found.name, there)
 
 
-def _find(ctx: "Context", near: "PlumbingStore", name: str) -> _Found:
+def _find(ctx: Context, near: PlumbingStore, name: str) -> _Found:
     """Refused where this clone and the remote each have a ledger, and neither is the other's earlier state."""
     url, there = _url(ctx, name), _ledger_there(ctx, name)
     here = near.resolve([LEDGER])[0]
@@ -123,7 +125,7 @@ def _find(ctx: "Context", near: "PlumbingStore", name: str) -> _Found:
     return _Found(name, url, there, local)
 
 
-def _recorded(joined: Context, actor: "Actor", found: _Found, *, adopt: bool, same: bool) -> "Record":
+def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Record:
     """What the ledger says of itself. Refused where it was set up at another address, until somebody says what that is."""
     record = format_record(read_snapshot(joined, trusting=True).state)
     recorded = str(record["authority"].get("remote", ""))
@@ -136,7 +138,7 @@ def _recorded(joined: Context, actor: "Actor", found: _Found, *, adopt: bool, sa
     return record
 
 
-def _notes(ways: Ways) -> "dict[str, str]":
+def _notes(ways: Ways) -> dict[str, str]:
     return {
         "namespaces": "branches" if ways.branches else "",
         "atomic": "" if ways.atomic else "false",
@@ -144,7 +146,7 @@ def _notes(ways: Ways) -> "dict[str, str]":
     }
 
 
-def _url(ctx: "Context", name: str) -> str:
+def _url(ctx: Context, name: str) -> str:
     code, out, _ = run(["git", "remote", "get-url", "--", name], ctx.repo.env)
     if code or name.startswith("-"):
         raise UsageError(f"{quote(name[:80])} is not a remote of this clone", hints=("those it has: git remote -v",))
@@ -162,19 +164,19 @@ def without_secrets(url: str) -> str:
     return f"{scheme}://{kept}{host}{slash}{path}"
 
 
-def _near(ctx: "Context") -> "PlumbingStore":
+def _near(ctx: Context) -> PlumbingStore:
     store = ctx.store
     return store.near if isinstance(store, RemoteStore) else store  # type: ignore[return-value]
 
 
-def _patience(ctx: "Context", name: str) -> "Patience":
+def _patience(ctx: Context, name: str) -> Patience:
     """Whoever joins may have a whole ledger to send, of which nobody hears anything meanwhile."""
     patience = waiting_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
     patience.tell = ctx.tell
     return patience
 
 
-def _ledger_there(ctx: "Context", name: str) -> "Oid | None":
+def _ledger_there(ctx: Context, name: str) -> Oid | None:
     """Where the remote's ledger stands; None where it has none."""
     argv = ["git", "ls-remote", "--", name, LEDGER, LEDGER + "/*"]
     code, out, complaint = run_bounded(argv, ctx.repo.env, _patience(ctx, name))
@@ -192,7 +194,7 @@ def _ledger_there(ctx: "Context", name: str) -> "Oid | None":
     return rows.get(LEDGER)
 
 
-def _continues(ctx: "Context", name: str, here: "Oid") -> bool:
+def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
     argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{PROBE}ledger"]
     run_bounded(argv, ctx.repo.env, _patience(ctx, name), notes=ctx.notes)
@@ -201,7 +203,7 @@ def _continues(ctx: "Context", name: str, here: "Oid") -> bool:
     return not code
 
 
-def _joined(ctx: "Context", near: "PlumbingStore", name: str, ways: Ways) -> Context:
+def _joined(ctx: Context, near: PlumbingStore, name: str, ways: Ways) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
     far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
     far.notes = ctx.notes
@@ -209,7 +211,7 @@ def _joined(ctx: "Context", near: "PlumbingStore", name: str, ways: Ways) -> Con
     return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host)
 
 
-def probe(ctx: "Context", name: str) -> Ways:
+def probe(ctx: Context, name: str) -> Ways:
     """Try what the host takes, on a ref that is removed at once."""
     near = _near(ctx)
     oid = near.write("blob", b"gitcoord asks what this host takes\n")
@@ -239,11 +241,11 @@ class _Probing(Far):
         return True
 
 
-def _failed(name: str, report: "Report") -> StoreError:
+def _failed(name: str, report: Report) -> StoreError:
     return Unreachable(f"'{name}' cannot be reached: {report.words}", hints=("nothing was changed",))
 
 
-def _move_there(joined: Context, ctx: "Context", actor: "Actor", url: str) -> None:
+def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
     """This clone's own ledger becomes the remote's: an event that says so, and everything it stands on, in one push."""
     store = store_of(joined)
     with ctx.queue():
@@ -271,7 +273,7 @@ def _follow_tip(joined: Context) -> None:
         near.swap([Create(TIP, ledger)])
 
 
-def _forget_copies(near: "PlumbingStore") -> None:
+def _forget_copies(near: PlumbingStore) -> None:
     """Leave this clone as it was: it had no ledger."""
     refs = {**near.list_refs(CLAIMS), **near.list_refs(SESSIONS)}
     refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), near.resolve([LEDGER, TIP])) if oid is not None})
@@ -305,7 +307,7 @@ def place(url: str) -> str:
     return f"{host}{slash}{path}".rstrip("/").removesuffix(".git").rstrip("/")
 
 
-def by_ssh(ctx: "Context", name: str) -> bool:
+def by_ssh(ctx: Context, name: str) -> bool:
     """Is this remote reached by ssh?"""
     url = _url(ctx, name)
     scheme, sep, _ = url.partition("://")
@@ -313,7 +315,7 @@ def by_ssh(ctx: "Context", name: str) -> bool:
     return scheme in ("ssh", "git+ssh", "ssh+git") if sep else bool(colon) and "/" not in host
 
 
-def _fetch_with_the_rest(ctx: "Context", name: str, ways: Ways) -> None:
+def _fetch_with_the_rest(ctx: Context, name: str, ways: Ways) -> None:
     """A plain `git fetch` keeps this clone's copies up to date too."""
     key = f"remote.{name}.fetch"
     sessions = BRANCH_SESSIONS if ways.branches else SESSIONS

@@ -5,6 +5,8 @@ what its carrier is pushing. Each request is decided on top of both. A batch lan
 is noted under its id, for all whose requests were in it. Only refs are kept here: the objects are in the repository.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.errors import StoreError
 from gitcoord.record import NamedTuple
@@ -26,12 +28,12 @@ _OUTCOMES = 256
 
 class Batch(NamedTuple):
     id: str
-    agents: "tuple[str, ...]"  # one for each request
+    agents: tuple[str, ...]  # one for each request
     since: int  # when it was opened, on this machine's monotonic clock
-    moves: "tuple[Move, ...]"
+    moves: tuple[Move, ...]
 
     @property
-    def refs(self) -> "dict[RefName, Oid | None]":
+    def refs(self) -> dict[RefName, Oid | None]:
         return {m.ref: m.new for m in self.moves}
 
 
@@ -40,7 +42,7 @@ class Outcome(NamedTuple):
     words: str = ""
 
 
-def load_batch(ctx: "Context", name: str) -> "Batch | None":
+def load_batch(ctx: Context, name: str) -> Batch | None:
     data = read_file(ctx.scratch(f"batch/{name}"), _LIMIT)
     if not data:
         return None
@@ -55,7 +57,7 @@ def load_batch(ctx: "Context", name: str) -> "Batch | None":
         ) from None
 
 
-def store_batch(ctx: "Context", name: str, batch: "Batch | None") -> None:
+def store_batch(ctx: Context, name: str, batch: Batch | None) -> None:
     path = ctx.scratch(f"batch/{name}")
     if batch is None:
         remove_file(path)
@@ -70,12 +72,12 @@ def store_batch(ctx: "Context", name: str, batch: "Batch | None") -> None:
     write_file(path, dumps(record).encode())
 
 
-def take_off(ctx: "Context") -> None:
+def take_off(ctx: Context) -> None:
     """What waits is what flies now."""
     rename(ctx.scratch(f"batch/{OPEN}"), ctx.scratch(f"batch/{FLYING}"))
 
 
-def overlay(ctx: "Context") -> "dict[RefName, Oid | None]":
+def overlay(ctx: Context) -> dict[RefName, Oid | None]:
     """The refs that will be elsewhere if all that waits lands. What is only verified is where it is: it may have moved on."""
     refs: dict[RefName, Oid | None] = {}
     for name in (FLYING, OPEN):
@@ -85,7 +87,7 @@ def overlay(ctx: "Context") -> "dict[RefName, Oid | None]":
     return refs
 
 
-def join(ctx: "Context", agent: str, operations: "list[Operation]") -> Batch:
+def join(ctx: Context, agent: str, operations: list[Operation]) -> Batch:
     """Put a request's operations on top of the open batch, or open one."""
     batch = load_batch(ctx, OPEN) or Batch(ctx.host.random()[:16], (), ctx.host.mono(), ())
     rows = {m.ref: m for m in batch.moves}
@@ -99,7 +101,7 @@ def join(ctx: "Context", agent: str, operations: "list[Operation]") -> Batch:
     return batch
 
 
-def note_outcome(ctx: "Context", batch: "Batch | None", outcome: Outcome) -> None:
+def note_outcome(ctx: Context, batch: Batch | None, outcome: Outcome) -> None:
     """For all whose requests were in it."""
     if batch is None:
         return
@@ -111,7 +113,7 @@ def note_outcome(ctx: "Context", batch: "Batch | None", outcome: Outcome) -> Non
     write_file(ctx.scratch(f"outcomes/{batch.id}"), text.encode("utf-8", "replace"))
 
 
-def outcome_of(ctx: "Context", batch_id: str) -> "Outcome | None":
+def outcome_of(ctx: Context, batch_id: str) -> Outcome | None:
     head, _, rest = read_file(ctx.scratch(f"outcomes/{batch_id}")).decode("utf-8", "replace").partition("\n")
     kind, _, words = rest.partition("\n")
     return Outcome(kind, words) if head else None

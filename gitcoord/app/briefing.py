@@ -3,6 +3,8 @@
 Rules and memory are those of the sync branch, whatever is checked out here. Everything comes from one look at the ledger.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.handoff import rows as handoff_rows
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.policy import Source
@@ -31,7 +33,7 @@ _MOST = 64 << 10  # bytes of a file that are shown
 _APPROVALS = 20
 
 
-def begin(ctx: "Context", actor: "Actor") -> "Row":
+def begin(ctx: Context, actor: Actor) -> Row:
     """Open the session or go on with it, take again what expired, and tell what there is to know."""
     opened = start(ctx, actor)
     _take_again(ctx, actor, opened)
@@ -65,7 +67,7 @@ def begin(ctx: "Context", actor: "Actor") -> "Row":
     }
 
 
-def _take_again(ctx: "Context", actor: "Actor", opened: "Row") -> None:
+def _take_again(ctx: Context, actor: Actor, opened: Row) -> None:
     """Tasks that the agent lost by silence and that nobody has taken since, each with its claims."""
     ids = [str(row["path"]) for row in opened.get("lost", ()) if row["kind"] == "task"]  # type: ignore[attr-defined]
     if not ids:
@@ -87,7 +89,7 @@ def _take_again(ctx: "Context", actor: "Actor", opened: "Row") -> None:
 # --- rules and memory ----------------------------------------------------------------------------------------------
 
 
-def _document(ctx: "Context", commit: str, name: str) -> "Row":
+def _document(ctx: Context, commit: str, name: str) -> Row:
     """A file of a commit: its version is its blob. Empty where there is none."""
     found = ctx.near.read([f"{commit}:{name}"])[0] if commit else None
     if found is None or found.kind != "blob":
@@ -96,7 +98,7 @@ def _document(ctx: "Context", commit: str, name: str) -> "Row":
     return {"name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST}
 
 
-def _memory(ctx: "Context", snapshot: "Snapshot", commit: str) -> "list[Row]":
+def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
     """The files that the settings name, in a fixed order."""
     pairs = dict(Source(ctx, commit, case=folds_case(snapshot.state)).pairs)
     found = []
@@ -113,7 +115,7 @@ def _memory(ctx: "Context", snapshot: "Snapshot", commit: str) -> "list[Row]":
 # --- how things stand ----------------------------------------------------------------------------------------------
 
 
-def _copy(ctx: "Context", snapshot: "Snapshot") -> "Row":
+def _copy(ctx: Context, snapshot: Snapshot) -> Row:
     """How many commits of the sync branch this copy lacks; None where that cannot be told."""
     sync = str(format_record(snapshot.state)["sync"])
     remote = ctx.remote or "origin"
@@ -130,7 +132,7 @@ def _copy(ctx: "Context", snapshot: "Snapshot") -> "Row":
     return {**told, "behind": None if code else int(out)}
 
 
-def _fetch(ctx: "Context", sync: str) -> str:
+def _fetch(ctx: Context, sync: str) -> str:
     """Where a remote decides, what it has now counts; '' or why it could not be asked."""
     from gitcoord.app.deploy import fetch_sync
 
@@ -141,7 +143,7 @@ def _fetch(ctx: "Context", sync: str) -> str:
     return ""
 
 
-def _others(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "list[Row]":
+def _others(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list[Row]:
     """Who else has a session that is heard of."""
     records = settle(ctx, snapshot, view, lambda state, _: agent_records(state))
     there = [record for record in records if record["state"] == OPEN and record["agent"] != agent]
@@ -151,16 +153,16 @@ def _others(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "
             snapshot.sessions[name] = found
     load(ctx, snapshot, view, *(("beat", name) for name in names))
 
-    def rule(state: "State", view: "View") -> "list[Row]":
+    def rule(state: State, view: View) -> list[Row]:
         return [{k: r[k] for k in ("agent", "session", "since", "parent")} for r in there if alive(state, view, r)]
 
     return settle(ctx, snapshot, view, rule)
 
 
-def _approvals(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "list[Row]":
+def _approvals(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list[Row]:
     """Approvals that this agent asked for and nobody has answered, among the last ones."""
 
-    def rule(state: "State", view: "View") -> "list[Row]":
+    def rule(state: State, view: View) -> list[Row]:
         ids = sorted(state.names("approvals"), key=lambda id: [int(part) for part in id.split(".")])[-_APPROVALS:]
         records = [record for id in ids if (record := state.get(f"approvals/{id}")) is not None]
         mine = [r for r in records if (r["agent"], r["state"]) == (agent, "open")]
@@ -172,11 +174,11 @@ def _approvals(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -
 # --- work ----------------------------------------------------------------------------------------------------------
 
 
-def _tasks(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str, lost: "list[str]") -> "list[Row]":
+def _tasks(ctx: Context, snapshot: Snapshot, view: View, agent: str, lost: list[str]) -> list[Row]:
     """The tasks that the agent has, and those that it lost, as they are now."""
     from gitcoord.core.tasks import task_record, tasks_of
 
-    def rule(state: "State", _: "View") -> "list[Record]":
+    def rule(state: State, _: View) -> list[Record]:
         own = tasks_of(state, agent)
         gone = [record for id in lost if (record := task_record(state, id)) is not None and record not in own]
         return [*own, *gone]
@@ -184,22 +186,22 @@ def _tasks(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str, lost:
     return [_task(record) for record in settle(ctx, snapshot, view, rule)]
 
 
-def _next_tasks(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[Row]":
+def _next_tasks(ctx: Context, snapshot: Snapshot, view: View) -> list[Row]:
     """The first of those that may be taken."""
     from gitcoord.core.tasks import ready, task_record
 
-    def rule(state: "State", _: "View") -> "list[Row]":
+    def rule(state: State, _: View) -> list[Row]:
         found = [task_record(state, id) for id in ready(state)[:NEXT_TASKS]]
         return [_task(record) for record in found if record is not None]
 
     return settle(ctx, snapshot, view, rule)
 
 
-def _task(record: "Record") -> "Row":
+def _task(record: Record) -> Row:
     return {key: record[key] for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")}
 
 
-def _start_status(ctx: "Context", paths: "list[str]") -> "Child | None":
+def _start_status(ctx: Context, paths: list[str]) -> Child | None:
     """Let git look for uncommitted work below these paths while we read the ledger."""
     if not paths or not ctx.repo.worktree:
         return None
@@ -210,7 +212,7 @@ def _start_status(ctx: "Context", paths: "list[str]") -> "Child | None":
     return child
 
 
-def _dirty(status: "Child | None") -> "list[str]":
+def _dirty(status: Child | None) -> list[str]:
     if status is None:
         return []
     entries = status.rest().decode("utf-8", "surrogateescape").split("\0")

@@ -8,6 +8,8 @@ later clone that has seen more may still put its events below it, as long as not
 Each push expects the refs that were fetched just before: of two who repair at the same time one wins, and the other is told.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.batch import Outcome
 from gitcoord.app.fsck import replay
 from gitcoord.app.init import note_root, root_of
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Reader
 
 
-def bring_back(ctx: "Context", actor: "Actor", reader: "Reader", done: list[str]) -> None:
+def bring_back(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """Make the server's ledger and what this clone has seen one history again. The carrier's lock and the queue are held."""
     tip, ledger = ctx.near.resolve([TIP, LEDGER])
     # A plain `git fetch` may have moved the mirror on, or back; never the tip.
@@ -60,7 +62,7 @@ def bring_back(ctx: "Context", actor: "Actor", reader: "Reader", done: list[str]
     _note_root(ctx, done)
 
 
-def _note_root(ctx: "Context", done: list[str]) -> None:
+def _note_root(ctx: Context, done: list[str]) -> None:
     """The server's ledger is the one: also where it was rewritten, with the same events."""
     known, root = ctx.settings.get("gitcoord.root"), root_of(ctx)
     if known and known != root:
@@ -68,7 +70,7 @@ def _note_root(ctx: "Context", done: list[str]) -> None:
         done.append(f"took the ledger that begins at {root[:12]}: it was rewritten, with the same first event")
 
 
-def _trace(ctx: "Context") -> "Oid":
+def _trace(ctx: Context) -> Oid:
     newest = newest_claim(ctx) or newest_event(ctx)
     if newest is None:
         raise CouldNotJudge(
@@ -77,7 +79,7 @@ def _trace(ctx: "Context") -> "Oid":
     return newest.oid
 
 
-def _fetch(ctx: "Context") -> "Oid | None":
+def _fetch(ctx: Context) -> Oid | None:
     """Make the mirror the server's refs as they are now, whatever was seen before. The tip stays."""
     store = store_of(ctx)
     for _ in range(STUBBORN):
@@ -96,7 +98,7 @@ def _fetch(ctx: "Context") -> "Oid | None":
     return store.near.resolve([LEDGER])[0]
 
 
-def _restore(ctx: "Context", actor: "Actor", reader: "Reader", standing: Standing, done: list[str]) -> "Oid | None":
+def _restore(ctx: Context, actor: Actor, reader: Reader, standing: Standing, done: list[str]) -> Oid | None:
     """Push what the server lacks, and an epoch on top. None where that takes a forced push, which the host does not allow."""
     head, seq = _epoch_on(ctx, actor, standing.seen, standing, "the server had lost events")
     outcome = replay(ctx, reader, start=head)
@@ -113,7 +115,7 @@ def _restore(ctx: "Context", actor: "Actor", reader: "Reader", standing: Standin
     return head
 
 
-def _give_up(ctx: "Context", actor: "Actor", standing: Standing, done: list[str]) -> "Oid":
+def _give_up(ctx: Context, actor: Actor, standing: Standing, done: list[str]) -> Oid:
     """Go on from the server's history, above all numbers that were seen here; what is not in it is kept aside and named."""
     assert standing.there is not None
     seen, head = standing.seen.oid, standing.there.oid
@@ -127,7 +129,7 @@ def _give_up(ctx: "Context", actor: "Actor", standing: Standing, done: list[str]
     return head
 
 
-def _epoch_on(ctx: "Context", actor: "Actor", below: "Commit", standing: Standing, reason: str) -> "tuple[Oid, int]":
+def _epoch_on(ctx: Context, actor: Actor, below: Commit, standing: Standing, reason: str) -> tuple[Oid, int]:
     """An epoch event on top of this commit, written and not pushed; and its number."""
     lost = events_among(ctx, sorted(set(ctx.near.list_refs(LOST).values())))
     known = [standing.seen.event.seq, *(commit.event.seq for commit in lost)]
@@ -142,12 +144,12 @@ def _epoch_on(ctx: "Context", actor: "Actor", below: "Commit", standing: Standin
     return head, seq
 
 
-def push_rows(ctx: "Context", actor: "Actor", rows: "list[Row]") -> None:
+def push_rows(ctx: Context, actor: Actor, rows: list[Row]) -> None:
     """Move these refs there and here, all of them or none, or say why not."""
     _require(ctx, _push(ctx, actor, rows), ctx.near.resolve([LEDGER])[0])
 
 
-def _push(ctx: "Context", actor: "Actor", rows: "list[Row]") -> Report:
+def _push(ctx: Context, actor: Actor, rows: list[Row]) -> Report:
     """One push of all, each ref with what was fetched; this clone follows."""
     if ctx.reads_only:
         raise UsageError("this clone only looks at the ledger", hints=("run it in a clone that has joined it",))
@@ -162,7 +164,7 @@ def _push(ctx: "Context", actor: "Actor", rows: "list[Row]") -> Report:
     return report
 
 
-def _require(ctx: "Context", report: Report, there: "Oid | None") -> None:
+def _require(ctx: Context, report: Report, there: Oid | None) -> None:
     """A gate that refuses what came too late says so in its own words: whether the ledger moved tells."""
     if report.kind == LANDED:
         return
@@ -174,7 +176,7 @@ def _require(ctx: "Context", report: Report, there: "Oid | None") -> None:
     raise outcome_error(ctx, Outcome(*report))
 
 
-def _move_here(ctx: "Context", rows: "list[Row]") -> None:
+def _move_here(ctx: Context, rows: list[Row]) -> None:
     """Refs of this clone alone."""
     operations = [operation for row in rows if (operation := move(*row)) is not None]
     if operations:

@@ -1,5 +1,7 @@
 """The use cases of `git claim`: take, release, renew, disown, takeover."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.app.transact import transact
 from gitcoord.app.trees import note_claims, note_tree
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State, View
 
 
-def take(ctx: "Context", command: "Take") -> "dict[str, object]":
+def take(ctx: Context, command: Take) -> dict[str, object]:
     """Grant all that is asked for, or raise Refused with every holder. Harmless to repeat."""
     result = transact(ctx, _decide_take, command, ahead=ahead_of(command.actor.agent, command.items))
     note_tree(ctx, command.actor.agent)
@@ -26,14 +28,14 @@ def take(ctx: "Context", command: "Take") -> "dict[str, object]":
     return result
 
 
-def _decide_take(state: "State", command: "Take", view: "View") -> "Decision | Refusal":
+def _decide_take(state: State, command: Take, view: View) -> Decision | Refusal:
     """The claim's base is the commit that the claimant stands on."""
     from gitcoord.core.asking import decide
 
     return decide(state, command._replace(base=str(view.fact("head"))), view)
 
 
-def would_take(ctx: "Context", command: "Take") -> "dict[str, object]":
+def would_take(ctx: Context, command: Take) -> dict[str, object]:
     """The answer that `take` would give now; nothing is changed."""
     snapshot = read_snapshot(ctx)
     answer = settle(ctx, snapshot, ctx.view(), lambda state, view: _decide_take(state, command, view))
@@ -43,8 +45,8 @@ def would_take(ctx: "Context", command: "Take") -> "dict[str, object]":
 
 
 def release(
-    ctx: "Context", actor: "Actor", items: tuple[Item, ...], *, commit: str = "", dirty: bool = False
-) -> "dict[str, object]":
+    ctx: Context, actor: Actor, items: tuple[Item, ...], *, commit: str = "", dirty: bool = False
+) -> dict[str, object]:
     """Give back what is named (nothing named: everything), with the commit that carries the work."""
     if not dirty:
         from gitcoord.app.facts import start_looking
@@ -54,25 +56,25 @@ def release(
     return transact(ctx, kind.decide, kind.Release(actor, items, commit, dirty), ahead=ahead_of(actor.agent, items))
 
 
-def renew(ctx: "Context", actor: "Actor", items: tuple[Item, ...], ttl: int) -> "dict[str, object]":
+def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict[str, object]:
     """A heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
     from gitcoord.core.renewing import Renew, decide_renew
 
     return transact(ctx, decide_renew, Renew(actor, items, ttl), ahead=ahead_of(actor.agent, items))
 
 
-def disown(ctx: "Context", actor: "Actor", path: str, reason: str) -> "dict[str, object]":
+def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, object]:
     """Clear the lineage of a path, on record."""
     kind = kind_module("disown")
     return transact(ctx, kind.decide, kind.Disown(actor, path, reason))
 
 
-def takeover(ctx: "Context", actor: "Actor", item: Item, token: int, reason: str) -> "dict[str, object]":
+def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) -> dict[str, object]:
     """A person takes a live claim away, naming its token."""
     kind = kind_module("takeover")
     ahead = ahead_of(actor.agent, (item,))
 
-    def decide(state: "State", command: "Takeover", view: "View") -> "Decision | Refusal":
+    def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
         answer: Decision | Refusal = kind.decide(state, command._replace(base=str(view.fact("head"))), view)
         return answer
 

@@ -6,6 +6,8 @@ the branch: a lost race begins again on the new HEAD. The last look at the claim
 queue, so that no claim is granted between them.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.look import check
 from gitcoord.app.message import compose, subject_of, through_hooks
 from gitcoord.app.refusals import count_refusal
@@ -49,13 +51,13 @@ class Commit(NamedTuple):
     """The command. `words` are those of the command line, each with the paths that it stands for."""
 
     actor: Actor
-    words: "tuple[tuple[str, tuple[str, ...]], ...]"
+    words: tuple[tuple[str, tuple[str, ...]], ...]
     message: str
-    trailers: "tuple[str, ...]" = ()
+    trailers: tuple[str, ...] = ()
     force: bool = False
 
     @property
-    def named(self) -> "set[str]":
+    def named(self) -> set[str]:
         return {path for _, paths in self.words for path in paths}
 
 
@@ -63,10 +65,10 @@ class Head(NamedTuple):
     """Where HEAD stands: the branch's full name ('' if detached), and the commit (None on an unborn branch)."""
 
     ref: str
-    oid: "Oid | None"
+    oid: Oid | None
 
 
-def commit(ctx: "Context", command: Commit, environ: "Environ", tell: "Tell") -> "dict[str, object]":
+def commit(ctx: Context, command: Commit, environ: Environ, tell: Tell) -> dict[str, object]:
     """Commit exactly the files named. Refused: nothing was committed. `environ` is for the hooks, `tell` for their words."""
     if not ctx.repo.worktree:
         raise UsageError("this repository has no work tree to commit from")
@@ -95,7 +97,7 @@ def tree_id(git_dir: str, common_dir: str) -> str:
     return "" if git_dir == common_dir else "-" + git_dir.rpartition("/")[2]
 
 
-def _commit(ctx: "Context", command: Commit, message: bytes, hooks: Hooks) -> "dict[str, object]":
+def _commit(ctx: Context, command: Commit, message: bytes, hooks: Hooks) -> dict[str, object]:
     seen_by_hooks = False
     for _ in range(ATTEMPTS):
         head = _head(ctx)
@@ -118,18 +120,18 @@ def _commit(ctx: "Context", command: Commit, message: bytes, hooks: Hooks) -> "d
     raise Contention(f"HEAD moved {ATTEMPTS} times meanwhile: nothing was committed", hints=("try again",))
 
 
-def _head(ctx: "Context") -> Head:
+def _head(ctx: Context) -> Head:
     code, out, _ = run(["git", "symbolic-ref", "--quiet", "HEAD"], ctx.repo.env)
     ref = "" if code else out.decode("utf-8", "surrogateescape").strip()
     return Head(ref, _oid(ctx, ref or "HEAD"))
 
 
-def _oid(ctx: "Context", ref: str) -> "Oid | None":
+def _oid(ctx: Context, ref: str) -> Oid | None:
     code, out, _ = run(["git", "rev-parse", "--verify", "--quiet", ref], ctx.repo.env)
     return None if code else out.decode().strip()
 
 
-def _require_quiet(ctx: "Context", actor: Actor) -> None:
+def _require_quiet(ctx: Context, actor: Actor) -> None:
     owner = ctx.settings.get("gitcoord.agent")
     refusal = refuse_under_way(ctx.repo.git_dir, owner if owner != actor.agent else "")
     if refusal is not None:
@@ -139,7 +141,7 @@ def _require_quiet(ctx: "Context", actor: Actor) -> None:
 # --- which files --------------------------------------------------------------------------------------------------
 
 
-def _stage(index: PrivateIndex, command: Commit) -> "list[Row]":
+def _stage(index: PrivateIndex, command: Commit) -> list[Row]:
     """Put what is named into the private index; gives what that changes."""
     index.add(sorted(command.named), force=command.force)
     rows = index.changes()
@@ -169,7 +171,7 @@ def _stage(index: PrivateIndex, command: Commit) -> "list[Row]":
     return rows
 
 
-def _after_hook(index: PrivateIndex, command: Commit) -> "list[Row]":
+def _after_hook(index: PrivateIndex, command: Commit) -> list[Row]:
     """A hook may correct the files that are committed. Others it must not bring in: they may be another's work."""
     rows = index.changes()
     foreign = [row for row in rows if not is_named(command.named, row.path)]
@@ -186,7 +188,7 @@ def _after_hook(index: PrivateIndex, command: Commit) -> "list[Row]":
     return rows
 
 
-def _require_allowed(ctx: "Context", actor: Actor, rows: "list[Row]") -> None:
+def _require_allowed(ctx: Context, actor: Actor, rows: list[Row]) -> None:
     """The same verdict as `git claim check`."""
     result = check(ctx, actor, tuple(Item("path", row.path) for row in rows))
     if not result["initialised"]:
@@ -216,9 +218,7 @@ def _require_allowed(ctx: "Context", actor: Actor, rows: "list[Row]") -> None:
 # --- making it so -------------------------------------------------------------------------------------------------
 
 
-def _land(
-    ctx: "Context", actor: Actor, head: Head, index: PrivateIndex, rows: "list[Row]", message: bytes
-) -> "Oid | None":
+def _land(ctx: Context, actor: Actor, head: Head, index: PrivateIndex, rows: list[Row], message: bytes) -> Oid | None:
     """Make the commit and move the branch. Where others were quicker, the same files go on top of theirs, at once: who
     looked at everything again could lose for ever against a loop of plain commits. After a few losses git's lock on the
     shared index keeps new plain commits out until ours stands. None: everything must be looked at again, since another
@@ -242,7 +242,7 @@ def _land(
     raise Contention(f"HEAD moved {PATIENCE} times meanwhile: nothing was committed", hints=("try again",))
 
 
-def _make(ctx: "Context", head: Head, tree: str, message: bytes) -> Oid:
+def _make(ctx: Context, head: Head, tree: str, message: bytes) -> Oid:
     code, out, _ = run(["git", "config", "--type=bool", "commit.gpgSign"], ctx.repo.env)
     sign = ["-S"] if not code and out.strip() == b"true" else []
     parent = ["-p", head.oid] if head.oid else []
@@ -253,7 +253,7 @@ def _make(ctx: "Context", head: Head, tree: str, message: bytes) -> Oid:
     return out.decode().strip()
 
 
-def _swap(ctx: "Context", head: Head, made: Oid, subject: str) -> bool:
+def _swap(ctx: Context, head: Head, made: Oid, subject: str) -> bool:
     """Move the branch from where it was read. False if it is no longer there."""
     what = "commit" if head.oid else "commit (initial)"
     target = [head.ref] if head.ref else ["--no-deref", "HEAD"]
@@ -274,8 +274,8 @@ def _swap(ctx: "Context", head: Head, made: Oid, subject: str) -> bool:
 
 
 def _afterwards(
-    ctx: "Context", ref: str, made: Oid, base: str, rows: "list[Row]", hooks: Hooks, subject: str
-) -> "dict[str, object]":
+    ctx: Context, ref: str, made: Oid, base: str, rows: list[Row], hooks: Hooks, subject: str
+) -> dict[str, object]:
     """The commit stands: nothing that fails from here on unmakes it."""
     followed, staged = follow(ctx, base, rows)
     ctx.host.shield(False)

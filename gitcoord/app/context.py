@@ -1,5 +1,7 @@
 """What a use case works with: the repository, its store, its settings, and the outside as far as it was handed in."""
 
+from __future__ import annotations
+
 from gitcoord.core.state import View
 from gitcoord.errors import StoreError
 from gitcoord.store.files import inode, make_directory
@@ -51,7 +53,7 @@ def _nobody(words: str) -> None:
 class Context:
     """One repository, opened."""
 
-    def __init__(self, repo: "Repo", settings: "Settings", store: "Store", host: "Host") -> None:
+    def __init__(self, repo: Repo, settings: Settings, store: Store, host: Host) -> None:
         self.repo = repo
         self.settings = settings
         self.store = store
@@ -69,12 +71,12 @@ class Context:
         return View(self.host.wall(), self.host.mono(), self.host.boot, self.remote)
 
     @property
-    def near(self) -> "Store":
+    def near(self) -> Store:
         """This repository itself, whoever decides."""
         found: Store = getattr(self.store, "near", self.store)
         return found
 
-    def write_beat(self, data: bytes) -> "Oid":
+    def write_beat(self, data: bytes) -> Oid:
         """A heartbeat's object: a blob; where nothing but branches may be pushed, a commit that says the same."""
         if not (self.remote and self.settings.get("gitcoord.namespaces") == "branches"):
             return self.store.write("blob", data)
@@ -92,7 +94,7 @@ class Context:
         return path
 
     @property
-    def notes(self) -> "LockNotes":
+    def notes(self) -> LockNotes:
         """About the git processes of ours that lock refs."""
         if self._notes is None:
             from gitcoord.store.locks import LockNotes
@@ -101,8 +103,8 @@ class Context:
         return self._notes
 
     def run_git(
-        self, argv: "list[str]", data: bytes = b"", *, env: "dict[bytes, bytes] | None" = None
-    ) -> "tuple[int, bytes, str]":
+        self, argv: list[str], data: bytes = b"", *, env: dict[bytes, bytes] | None = None
+    ) -> tuple[int, bytes, str]:
         """Run a git that moves refs by itself, so that its locks are removed if it is killed: exit code, stdout, stderr."""
         from gitcoord.store.locks import ANY
         from gitcoord.store.process import finish
@@ -110,18 +112,18 @@ class Context:
         own = f"{self.repo.git_dir}/HEAD".removeprefix(f"{self.repo.common_dir}/")  # of a linked work tree
         return finish(self.notes.start(argv, env or self.repo.env, (*ANY, own)), data)
 
-    def queue(self) -> "Queue":
+    def queue(self) -> Queue:
         from gitcoord.store.queue import Queue
 
         return Queue(self.scratch("queue.lock"), QUEUE_SECONDS, tell=self.tell)
 
-    def listen(self, tell: "Callable[[str], None]") -> None:
+    def listen(self, tell: Callable[[str], None]) -> None:
         """Somebody reads what is said while something takes long."""
         self.tell = tell
         if self.remote:
             self.patience(self.remote).tell = tell
 
-    def patience(self, remote: str) -> "Patience":
+    def patience(self, remote: str) -> Patience:
         """How long this command waits for a remote. For the one that decides, all that it asks there shares one time."""
         far = getattr(self.store, "far", None)
         if far is not None and remote == self.remote:
@@ -133,7 +135,7 @@ class Context:
             self._patience[remote].tell = self.tell
         return self._patience[remote]
 
-    def is_authority(self, record: "dict[str, object]") -> bool:
+    def is_authority(self, record: dict[str, object]) -> bool:
         """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""
         if self.remote:
             return "remote" in record or self.reads_only
@@ -144,6 +146,6 @@ class Context:
         """This clone looks at a remote's ledger, as CI does, and writes no event."""
         return self.settings.flag("gitcoord.readonly", default=False)
 
-    def authority(self) -> "dict[str, object]":
+    def authority(self) -> dict[str, object]:
         """What names this repository as the one place that decides: its directory, which a copy does not share."""
         return {"local": inode(self.repo.common_dir)}

@@ -3,6 +3,8 @@
 Fetching and not knowing are kept apart from "fine": whatever git cannot tell is CouldNotJudge.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.facts import declared_resources, project_settings
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.transact import transact
@@ -32,13 +34,13 @@ DEPLOYED = PRIVATE + "deployed/"
 _GIT = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
 
 
-def git(ctx: "Context", *words: str, data: bytes = b"", moves: bool = False) -> "tuple[int, bytes, str]":
+def git(ctx: Context, *words: str, data: bytes = b"", moves: bool = False) -> tuple[int, bytes, str]:
     """git on the history as it is: no replaced objects, no grafts. `moves`: it moves refs."""
     env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
     return ctx.run_git([*_GIT, *words], data, env=env) if moves else run([*_GIT, *words], env, data)
 
 
-def ask(ctx: "Context", remote: str, *words: str) -> "tuple[int, bytes, str]":
+def ask(ctx: Context, remote: str, *words: str) -> tuple[int, bytes, str]:
     """The same for what talks to a remote, which has its time for an answer."""
     from gitcoord.store.lasting import run_bounded
 
@@ -52,19 +54,19 @@ def ask(ctx: "Context", remote: str, *words: str) -> "tuple[int, bytes, str]":
         return done
 
 
-def _lines(out: bytes, end: str = "\n") -> "list[str]":
+def _lines(out: bytes, end: str = "\n") -> list[str]:
     return [line for line in out.decode("utf-8", "surrogateescape").split(end) if line]
 
 
-def sync_name(snapshot: "Snapshot") -> str:
+def sync_name(snapshot: Snapshot) -> str:
     return str(format_record(snapshot.state)["sync"])
 
 
-def known_targets(ctx: "Context", snapshot: "Snapshot") -> "dict[str, Target]":
+def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:
     return targets(project_settings(ctx, snapshot))
 
 
-def target_named(ctx: "Context", snapshot: "Snapshot", name: str) -> "tuple[Target, Policy]":
+def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, Policy]:
     """A target of the project's settings, and what they say of the resource that its deploys claim."""
     known = known_targets(ctx, snapshot)
     if name not in known:
@@ -76,7 +78,7 @@ def target_named(ctx: "Context", snapshot: "Snapshot", name: str) -> "tuple[Targ
     return known[name], declared_resources(ctx, snapshot).get(resource_of(name), Policy())
 
 
-def commit_named(ctx: "Context", word: str) -> str:
+def commit_named(ctx: Context, word: str) -> str:
     """The commit that a word of the command line stands for."""
     code, out, _ = git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{word or 'HEAD'}^{{commit}}")
     if code:
@@ -89,7 +91,7 @@ def commit_named(ctx: "Context", word: str) -> str:
 
 
 def staleness(
-    ctx: "Context", snapshot: "Snapshot", target: "Target | None", commit: str, *, remote: str, fetch: bool
+    ctx: Context, snapshot: Snapshot, target: Target | None, commit: str, *, remote: str, fetch: bool
 ) -> Staleness:
     """What `commit` lacks of the sync branch, here and at `remote` ('': here only), and of the last deploy of `target`.
 
@@ -110,7 +112,7 @@ def staleness(
     return found._replace(last=last, contains_last=_contains(ctx, commit, last["commit"], remote))
 
 
-def fetch_sync(ctx: "Context", remote: str, sync: str) -> None:
+def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
     refspec = f"+refs/heads/{sync}:refs/remotes/{remote}/{sync}"
     words = (
         "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head",
@@ -134,7 +136,7 @@ def fetch_sync(ctx: "Context", remote: str, sync: str) -> None:
     )
 
 
-def _tips(ctx: "Context", remote: str, sync: str) -> "list[str]":
+def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
     """Where the sync branch is: one commit, or two where the one here and the one fetched went apart."""
     names = [f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
     code, out, complaint = git(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)", *names)
@@ -151,7 +153,7 @@ def _tips(ctx: "Context", remote: str, sync: str) -> "list[str]":
     return _lines(out)
 
 
-def _contains(ctx: "Context", commit: str, older: str, remote: str) -> bool:
+def _contains(ctx: Context, commit: str, older: str, remote: str) -> bool:
     """Is `older` in the history of `commit`? In a shallow clone only a yes can be trusted."""
     code, _, complaint = git(ctx, "merge-base", "--is-ancestor", older, commit)
     if code not in (0, 1):
@@ -164,7 +166,7 @@ def _contains(ctx: "Context", commit: str, older: str, remote: str) -> bool:
     return not code
 
 
-def _missing(ctx: "Context", complaint: str, remote: str, commit: str = "") -> CouldNotJudge:
+def _missing(ctx: Context, complaint: str, remote: str, commit: str = "") -> CouldNotJudge:
     where = shell_word(remote or "origin")
     if commit and not ctx.store.read([commit])[0]:
         return CouldNotJudge(f"{commit[:12]} is not here", hints=(f"get it: git fetch {where} {commit}",))
@@ -174,7 +176,7 @@ def _missing(ctx: "Context", complaint: str, remote: str, commit: str = "") -> C
     )
 
 
-def _behind(ctx: "Context", found: Staleness) -> Staleness:
+def _behind(ctx: Context, found: Staleness) -> Staleness:
     """How many commits, whose, which files, would a merge conflict."""
     form = ("--no-commit-header", "--encoding=UTF-8", "--format=%aN")
     code, out, complaint = git(ctx, "rev-list", *form, *found.tips, f"^{found.commit}", "--")
@@ -197,7 +199,7 @@ def _behind(ctx: "Context", found: Staleness) -> Staleness:
     )  # fmt: skip
 
 
-def _going_back(ctx: "Context", commit: str, tip: str) -> "set[str]":
+def _going_back(ctx: Context, commit: str, tip: str) -> set[str]:
     """Files that changed on the way to `tip` and that `commit` has as they were before."""
     code, out, complaint = git(ctx, "merge-base", commit, tip)
     if code not in (0, 1):
@@ -209,7 +211,7 @@ def _going_back(ctx: "Context", commit: str, tip: str) -> "set[str]":
     return changed_files(ctx, base, tip) - changed_files(ctx, base, commit)
 
 
-def changed_files(ctx: "Context", old: str, new: str) -> "set[str]":
+def changed_files(ctx: Context, old: str, new: str) -> set[str]:
     words = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
     code, out, complaint = git(ctx, "diff-tree", *words, old, new, "--")
     if code:
@@ -217,7 +219,7 @@ def changed_files(ctx: "Context", old: str, new: str) -> "set[str]":
     return set(_lines(out, "\0"))
 
 
-def _conflict(ctx: "Context", commit: str, tip: str) -> "tuple[bool, set[str]]":
+def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
     """Would a merge conflict, and where? Only the exit code tells: the tree may look merged where one side was kept."""
     code, out, complaint = git(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", commit, tip)
     if code in (0, 1):
@@ -230,14 +232,14 @@ def _conflict(ctx: "Context", commit: str, tip: str) -> "tuple[bool, set[str]]":
 # --- the record ----------------------------------------------------------------------------------------------------
 
 
-def last_good(ctx: "Context", snapshot: "Snapshot", target: str) -> "Record | None":
+def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Record | None:
     """The last successful deploy of a target."""
     kind = kind_module("deploy")
     record = settle(ctx, snapshot, ctx.view(), lambda state, view: kind.deploy_record(state, target))
     return record["good"][0] if record is not None and record["good"] else None
 
 
-def record(ctx: "Context", command: "Deploy") -> "dict[str, object]":
+def record(ctx: Context, command: Deploy) -> dict[str, object]:
     """Write down what came of a deploy, and give the target back in the same step."""
     kind = kind_module("deploy")
     result = transact(ctx, kind.decide, command)
@@ -246,7 +248,7 @@ def record(ctx: "Context", command: "Deploy") -> "dict[str, object]":
     return result
 
 
-def _keep(ctx: "Context", command: "Deploy") -> None:
+def _keep(ctx: Context, command: Deploy) -> None:
     """A ref on what is deployed, so that gc leaves it here to be compared with. Best effort: nothing is decided by it."""
     ref = DEPLOYED + encode(command.target)
     try:
@@ -258,7 +260,7 @@ def _keep(ctx: "Context", command: "Deploy") -> None:
         pass
 
 
-def deploys(ctx: "Context") -> "dict[str, object]":
+def deploys(ctx: Context) -> dict[str, object]:
     """Every target, its last deploy and whether what is deployed is behind now, as far as that is known here."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
@@ -268,7 +270,7 @@ def deploys(ctx: "Context") -> "dict[str, object]":
     load(ctx, snapshot, view, ("file", "format"))
     known = known_targets(ctx, snapshot)
 
-    def rule(state: "State", view: "View") -> "list[Record]":
+    def rule(state: State, view: View) -> list[Record]:
         found: list[Record] = kind_module("deploy").all_deploys(state)
         return found
 
@@ -291,7 +293,7 @@ def deploys(ctx: "Context") -> "dict[str, object]":
     return {"initialised": True, "sync": sync_name(snapshot), "deploys": rows}
 
 
-def _behind_now(ctx: "Context", snapshot: "Snapshot", commit: str, remote: str) -> "int | None":
+def _behind_now(ctx: Context, snapshot: Snapshot, commit: str, remote: str) -> int | None:
     try:
         return staleness(ctx, snapshot, None, commit, remote=remote, fetch=False).behind
     except CouldNotJudge:

@@ -4,6 +4,8 @@ A tool may hold an agent back and let it go on. That is used once for each thing
 one, so an agent that will not or cannot deal with it still comes to its end.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.core.claims import Item, all_claims
 from gitcoord.core.guarding import AUTO
@@ -32,11 +34,11 @@ class Left(NamedTuple):
     keys: tuple[str, ...]  # what names each of them for ever: a claim by its token
 
 
-def give_back(ctx: "Context", actor: "Actor") -> Left:
+def give_back(ctx: Context, actor: Actor) -> Left:
     """Release what the guard had claimed and what is committed by now; tell what is left."""
     snapshot = read_snapshot(ctx)
 
-    def rule(state: "State", view: "View") -> "tuple[list[Record], set[str], list[Record]]":
+    def rule(state: State, view: View) -> tuple[list[Record], set[str], list[Record]]:
         claims = [claim for claim in all_claims(state, actor.agent) if claim["space"] == "path"]
         waiting = handed_over(state, actor.agent) if claims else set()
         claims = [claim for claim in claims if ("path", claim["path"]) not in waiting]
@@ -60,7 +62,7 @@ def give_back(ctx: "Context", actor: "Actor") -> Left:
     )  # fmt: skip
 
 
-def is_new(ctx: "Context", agent: str, keys: "tuple[str, ...]") -> bool:
+def is_new(ctx: Context, agent: str, keys: tuple[str, ...]) -> bool:
     """Is there something among these that the agent was not asked about yet? From now on it was."""
     file = ctx.scratch(f"guard/asked/{agent}")
     known = read_file(file, 1 << 20).decode("utf-8", "surrogateescape").split("\0")

@@ -1,5 +1,7 @@
 """Telling what the policy says: what decides for a path and where that is written, and what in it makes no sense."""
 
+from __future__ import annotations
+
 from gitcoord.app.facts import project_settings
 from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.overlay import SETTING, overlay_file
@@ -42,7 +44,7 @@ class Line:
         return any(word.lstrip("-!").partition("=")[0] == attribute for word in self.attributes)
 
 
-def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str = "") -> "list[dict[str, object]]":
+def explain(ctx: Context, actor: Actor | None, paths: list[str], commit: str = "") -> list[dict[str, object]]:
     source = _source(ctx, commit)
     policy = source.policy(())
     lines = _lines(ctx, source)
@@ -77,19 +79,19 @@ def explain(ctx: "Context", actor: "Actor | None", paths: list[str], commit: str
     return rows
 
 
-def _source(ctx: "Context", commit: str) -> Source:
+def _source(ctx: Context, commit: str) -> Source:
     snapshot = read_snapshot(ctx)
     return Source(ctx, commit or sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
 
 
-def role_now(ctx: "Context", agent: str) -> str:
+def role_now(ctx: Context, agent: str) -> str:
     snapshot = read_snapshot(ctx)
     load(ctx, snapshot, ctx.view(), ("below", "roles"))
     policy = parse_policy(project_settings(ctx, snapshot))
     return role_of(snapshot.state, policy, agent)
 
 
-def other_roles(ctx: "Context", role: str) -> list[str]:
+def other_roles(ctx: Context, role: str) -> list[str]:
     """The roles that the policy declares, where it neither declares this one nor lets it write anywhere: perhaps a slip."""
     source = Source(ctx, sync_policy_commit(ctx, read_snapshot(ctx)))
     words = [word for line in _lines(ctx, source) for word in line.attributes]
@@ -98,7 +100,7 @@ def other_roles(ctx: "Context", role: str) -> list[str]:
     return [] if role in declared or role in writers else sorted(declared)
 
 
-def _lines(ctx: "Context", source: Source) -> list[Line]:
+def _lines(ctx: Context, source: Source) -> list[Line]:
     """The telling lines, in the order in which git lets them decide: the last that matches wins."""
     found: list[Line] = []
     for file, oid in sorted(source.attribute_files, key=lambda row: row[0].count("/")):
@@ -110,7 +112,7 @@ def _lines(ctx: "Context", source: Source) -> list[Line]:
     return found
 
 
-def _deciding(ctx: "Context", source: Source, lines: list[Line], path: str, attribute: str) -> "Line | None":
+def _deciding(ctx: Context, source: Source, lines: list[Line], path: str, attribute: str) -> Line | None:
     """The last line that says something about the attribute and matches the path: git lets the last one decide."""
     for line in reversed([each for each in lines if each.says(attribute)]):
         if _matched(ctx, source, line, [path]):
@@ -118,7 +120,7 @@ def _deciding(ctx: "Context", source: Source, lines: list[Line], path: str, attr
     return None
 
 
-def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
+def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
     """What is most likely a mistake; CouldNotJudge where a value makes no sense at all."""
     source = _source(ctx, commit)
     policy = parse_policy(source.pairs)
@@ -148,7 +150,7 @@ def check_policy(ctx: "Context", commit: str = "") -> "list[dict[str, str]]":
     return problems
 
 
-def _try_settings(policy: "Policy") -> None:
+def _try_settings(policy: Policy) -> None:
     """Numbers and times of validators are read when they are asked: here they all are."""
     for validator in policy.validators:
         for key in ("calls", "bytes", "tokens", "repeats", "failures"):
@@ -157,7 +159,7 @@ def _try_settings(policy: "Policy") -> None:
         validator.flag("release")
 
 
-def private_rules(ctx: "Context") -> str:
+def private_rules(ctx: Context) -> str:
     """The file of this machine's private overlay; '' where none is in force."""
     return overlay_file(ctx) if ctx.settings.get(SETTING) else ""
 
@@ -173,7 +175,7 @@ def _advice(pattern: str) -> str:
     return f" ('{pattern.rstrip('/')}/**' for all below a directory)" if "*" not in pattern else ""
 
 
-def _matched(ctx: "Context", source: Source, line: Line, tracked: list[str]) -> set[str]:
+def _matched(ctx: Context, source: Source, line: Line, tracked: list[str]) -> set[str]:
     """The files that a pattern matches, by git's own word: it is asked with an attributes file of this one line."""
     base = source.key(line.directory) + "/" if line.directory else ""
     keys = [(source.key(name), name) for name in tracked]

@@ -1,5 +1,7 @@
 """Facts that rules ask for and only git can tell: heads, uncommitted work, what changed, the project's settings."""
 
+from __future__ import annotations
+
 from gitcoord.app.trees import other_trees
 from gitcoord.core.claims import MAX_TTL, folds_case, format_record
 from gitcoord.core.durations import parse_duration
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 _FEW = 64  # paths that are named to git one by one
 
 
-def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[str, ...]") -> None:
+def read_fact(ctx: Context, snapshot: Snapshot, view: View, what: tuple[str, ...]) -> None:
     kind, *rest = what
     if kind == "seen":
         for agent in rest:
@@ -67,7 +69,7 @@ def read_fact(ctx: "Context", snapshot: "Snapshot", view: "View", what: "tuple[s
         raise AssertionError(f"nobody knows {what}")
 
 
-def _seen(ctx: "Context", view: "View", agent: str) -> Seen:
+def _seen(ctx: Context, view: View, agent: str) -> Seen:
     """Since when this host has seen this heartbeat; noted at first sight."""
     beat = view.beat(agent)
     oid = beat.oid if beat is not None else ""
@@ -79,7 +81,7 @@ def _seen(ctx: "Context", view: "View", agent: str) -> Seen:
     return Seen(oid, view.boot, view.mono)
 
 
-def _gone(ctx: "Context", agent: str) -> str:
+def _gone(ctx: Context, agent: str) -> str:
     """The instance that `git coord run` launched here under this name, if it and its supervisor have died; else ''."""
     words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("utf-8", "surrogateescape").split("\n")
     if len(words) != 4 or words[2] != ctx.host.boot or not words[1] or runs_still(words[0], words[1]):
@@ -91,14 +93,14 @@ def _gone(ctx: "Context", agent: str) -> str:
     return words[3]
 
 
-def project_settings(ctx: "Context", snapshot: "Snapshot") -> "list[tuple[str, str]]":
+def project_settings(ctx: Context, snapshot: Snapshot) -> list[tuple[str, str]]:
     from gitcoord.app.policy import Source
     from gitcoord.app.restrict import sync_policy_commit
 
     return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state)).pairs
 
 
-def _classes(ctx: "Context", snapshot: "Snapshot", paths: "list[str]") -> "dict[str, dict[str, Attributes]]":
+def _classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, dict[str, Attributes]]:
     """What the attributes say of each path, of anything new below it, and of what lies below it where work lands.
 
     A claim covers all that; and client and server must come to the same answer, so no work tree is asked.
@@ -121,7 +123,7 @@ def _classes(ctx: "Context", snapshot: "Snapshot", paths: "list[str]") -> "dict[
     return {path: {name: found[name] for name in names} for path, names in asked.items()}
 
 
-def _resources(pairs: "list[tuple[str, str]]") -> "dict[str, Policy]":
+def _resources(pairs: list[tuple[str, str]]) -> dict[str, Policy]:
     """The `[resource "name"]` sections."""
     found: dict[str, Policy] = {}
     for key, value in pairs:
@@ -154,14 +156,14 @@ def _resource(policy: Policy, name: str, setting: str, value: str) -> Policy:
     return policy
 
 
-def _approvers(pairs: "list[tuple[str, str]]") -> list[str]:
+def _approvers(pairs: list[tuple[str, str]]) -> list[str]:
     try:
         return [check_agent(value) for key, value in pairs if key == "gitcoord.approver"]
     except UsageError as error:
         raise CouldNotJudge(f"{CONFIG}: gitcoord.approver: {error.message}") from None
 
 
-def declared_resources(ctx: "Context", snapshot: "Snapshot") -> "dict[str, Policy]":
+def declared_resources(ctx: Context, snapshot: Snapshot) -> dict[str, Policy]:
     """What the settings declare, and the caps on workers, which are resources too."""
     pairs = project_settings(ctx, snapshot)
     found = _resources(pairs)
@@ -172,7 +174,7 @@ def declared_resources(ctx: "Context", snapshot: "Snapshot") -> "dict[str, Polic
     return found
 
 
-def deploy_refs(ctx: "Context", snapshot: "Snapshot") -> list[str]:
+def deploy_refs(ctx: Context, snapshot: Snapshot) -> list[str]:
     """The refs, or patterns of refs, that `[deploy "name"]` sections deploy from."""
     found = []
     for key, value in project_settings(ctx, snapshot):
@@ -186,7 +188,7 @@ def deploy_refs(ctx: "Context", snapshot: "Snapshot") -> list[str]:
 class Covering:
     """Which of the claimed paths cover a file, whatever its spelling: claims and files meet by conflict key."""
 
-    def __init__(self, snapshot: "Snapshot", paths: "list[str]") -> None:
+    def __init__(self, snapshot: Snapshot, paths: list[str]) -> None:
         self._case = format_record(snapshot.state)["case"] == "fold"
         self._keys = {path: fold(path, case=self._case) for path in paths}
         self._names: Iterable[str] = ()
@@ -195,7 +197,7 @@ class Covering:
         exact = not self._case and all(path.isascii() for path in paths)
         self.pathspecs = [_literal(path) for path in paths] if exact else [":/"]
 
-    def files(self, path: str, names: "Iterable[str]") -> list[str]:
+    def files(self, path: str, names: Iterable[str]) -> list[str]:
         """Those of the files that the path covers. Paths and files may be many: all are sorted out when first asked for."""
         if names is not self._names:
             self._names, self._below = names, {key: [] for key in self._keys.values()}
@@ -207,7 +209,7 @@ class Covering:
         return self._below[self._keys[path]]
 
 
-def _start_status(ctx: "Context", tree: str, pathspecs: "list[str]") -> Child:
+def _start_status(ctx: Context, tree: str, pathspecs: list[str]) -> Child:
     argv = [
         "git",
         *(["-C", tree] if tree else []),
@@ -224,7 +226,7 @@ def _start_status(ctx: "Context", tree: str, pathspecs: "list[str]") -> Child:
     return child
 
 
-def start_looking(ctx: "Context", paths: "list[str]") -> None:
+def start_looking(ctx: Context, paths: list[str]) -> None:
     """A rule will ask whether these paths are dirty: let git look while we read the ledger. For speed only."""
     if ctx.repo.worktree and paths and all(path.isascii() for path in paths):
         pathspecs = [_literal(path) for path in paths]
@@ -235,13 +237,13 @@ def _literal(path: str) -> str:
     return f":(top,literal){'' if path == ROOT else path}"
 
 
-def _head_in(ctx: "Context", tree: str) -> str:
+def _head_in(ctx: Context, tree: str) -> str:
     """HEAD of another work tree; '' where it has none yet."""
     code, out, _ = run(["git", "-C", tree, "rev-parse", "--verify", "--quiet", "HEAD"], ctx.repo.env)
     return out.decode().strip() if not code else ""
 
 
-def _dirty(ctx: "Context", snapshot: "Snapshot", tree: str, paths: "list[str]") -> list[str]:
+def _dirty(ctx: Context, snapshot: Snapshot, tree: str, paths: list[str]) -> list[str]:
     """Those of the claimed paths below which something is not committed, here or in another work tree."""
     if not ctx.repo.worktree and not tree:
         return []

@@ -1,5 +1,7 @@
 """The end of a work tree: removed with its branch and claims, once nothing in it exists nowhere else."""
 
+from __future__ import annotations
+
 from gitcoord.app.commit import tree_id
 from gitcoord.app.staging import SCRATCH
 from gitcoord.app.underway import refuse_under_way
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _QUEUE_SECONDS = 5.0
 
 
-def done(ctx: "Context", actor: "Actor", name: str, give_back: "GiveBack", *, discard: bool) -> "dict[str, object]":
+def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard: bool) -> dict[str, object]:
     """Remove the work tree. `give_back(path, agent, items)` releases claims as that agent, from inside it."""
     trees = all_trees(ctx)
     tree = _find(trees, name)
@@ -53,19 +55,19 @@ def done(ctx: "Context", actor: "Actor", name: str, give_back: "GiveBack", *, di
     }  # fmt: skip
 
 
-def _refused(code: str, message: str, *, hints: "tuple[str, ...]" = (), files: "list[str] | None" = None) -> Refused:
+def _refused(code: str, message: str, *, hints: tuple[str, ...] = (), files: list[str] | None = None) -> Refused:
     error = Refused(Refusal(code, message, hints=hints))
     if files:
         error.data["files"] = list(files)
     return error
 
 
-def _some(files: "list[str]", most: int = 5) -> str:
+def _some(files: list[str], most: int = 5) -> str:
     more = f" and {len(files) - most} more" if len(files) > most else ""
     return printable(", ".join(files[:most])) + more
 
 
-def _find(trees: "list[Tree]", name: str) -> Tree:
+def _find(trees: list[Tree], name: str) -> Tree:
     for tree in trees:
         if tree.name == name and not tree.main:
             return tree
@@ -83,7 +85,7 @@ def _find(trees: "list[Tree]", name: str) -> Tree:
     raise UsageError(f"there is no work tree {quote(name[:80])}", hints=hints)
 
 
-def _require_removable(ctx: "Context", tree: Tree) -> None:
+def _require_removable(ctx: Context, tree: Tree) -> None:
     if tree.locked is not None:
         why = f": {printable(tree.locked)}" if tree.locked else ""
         raise _refused(
@@ -99,7 +101,7 @@ def _require_removable(ctx: "Context", tree: Tree) -> None:
         )
 
 
-def _require_settled(ctx: "Context", tree: Tree) -> None:
+def _require_settled(ctx: Context, tree: Tree) -> None:
     refusal = refuse_under_way(tree.git_dir, tree.agent)
     if refusal is not None:
         raise Refused(refusal)
@@ -113,7 +115,7 @@ def _require_settled(ctx: "Context", tree: Tree) -> None:
         )
 
 
-def _hidden(ctx: "Context", tree: Tree) -> list[str]:
+def _hidden(ctx: Context, tree: Tree) -> list[str]:
     """Changes that `git status` was told not to look at: assume-unchanged and skip-worktree files that are there."""
     listed = git_in(ctx, tree.path, "ls-files", "-v", "-z").decode("utf-8", "surrogateescape").split("\0")
     marked = [row[2:] for row in listed if row and (row[0].islower() or row[0] == "S")]
@@ -132,7 +134,7 @@ def _hidden(ctx: "Context", tree: Tree) -> list[str]:
         remove_file(index)
 
 
-def _only_here(ctx: "Context", tree: Tree, trees: "list[Tree]") -> list[str]:
+def _only_here(ctx: Context, tree: Tree, trees: list[Tree]) -> list[str]:
     """Ignored files that no other work tree has in the same place with the same content."""
     out = git_in(ctx, tree.path, "ls-files", "--others", "--ignored", "--exclude-standard", "-z")
     names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
@@ -142,7 +144,7 @@ def _only_here(ctx: "Context", tree: Tree, trees: "list[Tree]") -> list[str]:
     ]
 
 
-def _require_merged(ctx: "Context", tree: Tree) -> str:
+def _require_merged(ctx: Context, tree: Tree) -> str:
     """Everything committed is in the sync branch or on a remote. Gives what the branch made for it is at, '' if it stays."""
     sync = f"refs/heads/{sync_branch(ctx)}"
     made = f"refs/heads/{tree.made}" if tree.made else ""
@@ -164,7 +166,7 @@ def _require_merged(ctx: "Context", tree: Tree) -> str:
     return "" if made in (sync, LEDGER) or elsewhere else found[made]
 
 
-def _give_back(ctx: "Context", actor: "Actor", tree: Tree, give_back: "GiveBack") -> list[str]:
+def _give_back(ctx: Context, actor: Actor, tree: Tree, give_back: GiveBack) -> list[str]:
     """Release the claims made there. Live ones of another only its owner, who made the work tree, or a person may end."""
     claims = made_in(ctx, tree)
     foreign = [claim for claim in claims if claim["agent"] != actor.agent and not claim["silent"]]
@@ -181,7 +183,7 @@ def _give_back(ctx: "Context", actor: "Actor", tree: Tree, give_back: "GiveBack"
     return [str(claim["path"]) for claim in claims]
 
 
-def _remove(ctx: "Context", tree: Tree, branch: str) -> None:
+def _remove(ctx: Context, tree: Tree, branch: str) -> None:
     """git looks once more whether the work tree is clean; the branch goes only if it is still where it was looked at."""
     code, _, complaint = run(["git", "worktree", "remove", tree.path], ctx.repo.env)
     if code:

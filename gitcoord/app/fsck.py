@@ -4,6 +4,8 @@ The truth, in this order: the recorded root, the events that are legal one after
 refs that follow from it.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import Commit, read_beat
 from gitcoord.app.log import commits
 from gitcoord.core.codec import Malformed, encode_file
@@ -51,7 +53,7 @@ class Replay:
         self._before: _Mark | None = None  # what was there before it
         self._gap = False  # the last commit was skipped
 
-    def take(self, commit: Commit) -> "Changes | None":
+    def take(self, commit: Commit) -> Changes | None:
         """One commit more, and what it changes. None: it is not legal, and set aside; a repair event that names it makes it good."""
         self.root = self.root or commit.oid
         try:
@@ -94,7 +96,7 @@ class Replay:
         self.differences.append(f"commit {commit.oid[:12]} is no legal event: {why}")
         self._gap = True
 
-    def _require_named(self, event: "Event") -> None:
+    def _require_named(self, event: Event) -> None:
         """Goes back to before the first skipped one where the event names all that came since."""
         named = event.body["skipped"]
         if named == self.skipped:
@@ -110,8 +112,8 @@ class Replay:
 
 class _Mark(NamedTuple):
     state: State
-    grants: "dict[str, Oid]"
-    last: "Commit | None"
+    grants: dict[str, Oid]
+    last: Commit | None
     events: int
 
 
@@ -122,7 +124,7 @@ def copy_of(state: State) -> State:
     return new
 
 
-def replay(ctx: "Context", reader: "Reader", progress: "Progress | None" = None, start: str = LEDGER) -> Replay:
+def replay(ctx: Context, reader: Reader, progress: Progress | None = None, start: str = LEDGER) -> Replay:
     outcome = Replay()
     for commit in commits(ctx, reader, oldest_first=True, start=start):
         outcome.take(commit)
@@ -131,13 +133,13 @@ def replay(ctx: "Context", reader: "Reader", progress: "Progress | None" = None,
     return outcome
 
 
-def fsck(ctx: "Context", reader: "Reader | None" = None, progress: "Progress | None" = None) -> "dict[str, object]":
+def fsck(ctx: Context, reader: Reader | None = None, progress: Progress | None = None) -> dict[str, object]:
     """Every difference between what the events say and what is there. Changes nothing."""
     found, _ = examine(ctx, reader or ctx.store, progress)
     return {"clean": not found["differences"], **found}
 
 
-def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None) -> "tuple[dict[str, object], Replay]":
+def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
@@ -169,7 +171,7 @@ def examine(ctx: "Context", reader: "Reader", progress: "Progress | None" = None
     return {"differences": differences, "events": outcome.count, "seq": outcome.state.seq}, outcome
 
 
-def _lacking(ctx: "Context") -> list[str]:
+def _lacking(ctx: Context) -> list[str]:
     """What the server that decides has lost, event by event."""
     if not ctx.remote:
         return []
@@ -178,12 +180,12 @@ def _lacking(ctx: "Context") -> list[str]:
     return differences(ctx)
 
 
-def is_ancestor(ctx: "Context", old: Oid, new: Oid) -> bool:
+def is_ancestor(ctx: Context, old: Oid, new: Oid) -> bool:
     code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
     return code == 0
 
 
-def tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
+def tree_differences(ctx: Context, outcome: Replay) -> list[str]:
     assert outcome.last is not None
     scales: Store = Scales(ctx.store.oid_length)  # type: ignore[assignment]
     wanted = blobs_of(scales, outcome.state)
@@ -204,7 +206,7 @@ def tree_differences(ctx: "Context", outcome: Replay) -> list[str]:
     return found or ["the ledger's tree has another shape than its content asks for"]
 
 
-def _unreadable(ctx: "Context", state: State, files: "dict[str, Oid]") -> list[str]:
+def _unreadable(ctx: Context, state: State, files: dict[str, Oid]) -> list[str]:
     """The tree is the right one; is what it names still there, and whole?"""
     found = []
     for key, oid in files.items():
@@ -217,13 +219,13 @@ def _unreadable(ctx: "Context", state: State, files: "dict[str, Oid]") -> list[s
     return found
 
 
-def blobs_of(store: "Store", state: State) -> "dict[str, Oid]":
+def blobs_of(store: Store, state: State) -> dict[str, Oid]:
     return {
         key: store.write("blob", encode_file(key, record)) for key, record in state.files.items() if record is not None
     }
 
 
-def _ref_differences(ctx: "Context", outcome: Replay) -> list[str]:
+def _ref_differences(ctx: Context, outcome: Replay) -> list[str]:
     if ctx.remote and ctx.settings.get("gitcoord.namespaces") == "branches":
         return []  # the host keeps none, and this clone only those that it made itself
     there = ctx.store.list_refs(CLAIMS)
@@ -238,7 +240,7 @@ def _ref_differences(ctx: "Context", outcome: Replay) -> list[str]:
     return found
 
 
-def agents_of(state: State) -> "dict[str, Record]":
+def agents_of(state: State) -> dict[str, Record]:
     return {
         record["agent"]: record
         for key, record in state.files.items()
@@ -246,7 +248,7 @@ def agents_of(state: State) -> "dict[str, Record]":
     }
 
 
-def _session_differences(ctx: "Context", state: State) -> list[str]:
+def _session_differences(ctx: Context, state: State) -> list[str]:
     found = []
     known = agents_of(state)
     there = ctx.store.list_refs(SESSIONS)
@@ -275,6 +277,6 @@ def _session_differences(ctx: "Context", state: State) -> list[str]:
     return found
 
 
-def beat_of(ctx: "Context", agent: str) -> "Beat | None":
+def beat_of(ctx: Context, agent: str) -> Beat | None:
     (found,) = ctx.store.read([session_ref(agent)])
     return None if found is None else read_beat(found)

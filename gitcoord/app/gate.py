@@ -3,6 +3,8 @@
 Each method says which moves are judged, what was accepted before, and whose policy counts; `judging.py` does the rest.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.history import index_changes, merge_changes
 from gitcoord.app.judging import Judging, Move, Outcome
 from gitcoord.core.deploys import match, targets
@@ -23,7 +25,7 @@ _PRIVATE = (LEDGER, CLAIMS, PRIVATE)
 
 
 class Gate(Judging):
-    def index(self, index: bytes, heads: "Iterable[str]") -> Outcome:
+    def index(self, index: bytes, heads: Iterable[str]) -> Outcome:
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
         changes = index_changes(self._ctx, parents or (self._empty_tree(),), index)
@@ -39,7 +41,7 @@ class Gate(Judging):
         found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
-    def moves(self, moves: "list[Move]") -> Outcome:
+    def moves(self, moves: list[Move]) -> Outcome:
         """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
         return _together([self._move(move) for move in moves])
 
@@ -73,7 +75,7 @@ class Gate(Judging):
         _, out, _ = ask(self._ctx, self.remote, "ls-remote", "--quiet", "--", self.remote, move.ref)
         return f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
 
-    def push(self, remote: str, moves: "list[Move]") -> Outcome:
+    def push(self, remote: str, moves: list[Move]) -> Outcome:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
         return _together([self._pushed(remote, move) for move in moves])
 
@@ -125,7 +127,7 @@ class Gate(Judging):
     def _refuse(self, verdict: Verdict) -> Outcome:
         return Outcome([verdict], parse_policy(()))
 
-    def _deploys(self, remote: str, ref: str) -> "list[tuple[Target, str]]":
+    def _deploys(self, remote: str, ref: str) -> list[tuple[Target, str]]:
         """The targets that a push of this ref deploys, each with the name of its remote."""
         known = targets(self._source(self._policy_commit()).pairs).values()
         named = [(target, self._name_of(target.remote, remote)) for target in known]

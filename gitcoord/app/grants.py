@@ -1,5 +1,7 @@
 """How claims were granted that are no more: the events that made them, found by their tokens."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import Commit
 from gitcoord.core.codec import Malformed
 from gitcoord.core.kinds.start import AGAIN
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 _FURTHEST = 100_000  # events back; whoever comes back later claims anew
 
 
-def read_grants(ctx: "Context", snapshot: "Snapshot", tokens: "list[int]") -> "list[Record]":
+def read_grants(ctx: Context, snapshot: Snapshot, tokens: list[int]) -> list[Record]:
     """What each of these events granted; nothing for one that is too far back, or cannot be found where it should be."""
     behind = {token: snapshot.state.seq - token for token in tokens if 0 <= snapshot.state.seq - token < _FURTHEST}
     if not behind:
@@ -39,7 +41,7 @@ def read_grants(ctx: "Context", snapshot: "Snapshot", tokens: "list[int]") -> "l
     return found
 
 
-def _granted(event: "Event") -> "list[Record]":
+def _granted(event: Event) -> list[Record]:
     body = event.body
     if event.kind == "claim":
         said = {key: body[key] for key in AGAIN if key != "base"}

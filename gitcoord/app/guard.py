@@ -4,6 +4,8 @@ Unlike a commit, a write has no content yet: what depends on it (a person's appr
 commit. And unlike a git hook the guard sees which subagent acts, so siblings stand in each other's way.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.app.look import inside, sign_of_life
 from gitcoord.app.policy import Source
@@ -38,7 +40,7 @@ class _Looking(View):
 
     __slots__ = ("_ctx", "_history", "_paths", "_snapshot")
 
-    def __init__(self, ctx: "Context", snapshot: "Snapshot", paths: "set[str]") -> None:
+    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
         super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, ctx.remote)
         self._ctx, self._snapshot, self._paths = ctx, snapshot, paths
         self._history: View | None = None
@@ -61,7 +63,7 @@ class Judging:
     """One look at the ledger and the policy of one repository, for one agent. NotInitialised where there is none."""
 
     def __init__(
-        self, ctx: "Context", actor: "Actor", writes: "list[str]", reads: "list[str]", around: "Iterable[str]" = ()
+        self, ctx: Context, actor: Actor, writes: list[str], reads: list[str], around: Iterable[str] = ()
     ) -> None:
         """Paths are below the top of the work tree; a directory among `writes` stands for all below it.
 
@@ -85,7 +87,7 @@ class Judging:
         self.noted: list[Verdict] = []  # what only warns or is only watched so far
 
     @property
-    def guard(self) -> "Guard":
+    def guard(self) -> Guard:
         return self.policy.guard
 
     def _absolute(self, path: str) -> str:
@@ -103,7 +105,7 @@ class Judging:
 
     # --- reading
 
-    def reads(self) -> "list[Finding]":
+    def reads(self) -> list[Finding]:
         found = []
         for path, name in self._reads.items():
             attributes = self.policy.of(name)
@@ -119,7 +121,7 @@ class Judging:
 
     # --- writing
 
-    def writes(self, action: str) -> "list[Finding]":
+    def writes(self, action: str) -> list[Finding]:
         """What stands against the writes; a free shared path is claimed on the way, where the settings say so."""
         if not self._files and not self._around:
             return []
@@ -145,12 +147,12 @@ class Judging:
         """The directory that is written as a whole, for a file below it."""
         return next((whole for whole, names in self._wholes.items() if path in names), path)
 
-    def _judged(self, state: "State", view: "View") -> "list[Verdict]":
+    def _judged(self, state: State, view: View) -> list[Verdict]:
         head = self.ctx.store.target("HEAD")
         changes = tuple(Change(path, UNTOLD, UNTOLD) for path in self._files)
         return judge(state, view, self.policy, self.actor, [Step("", (head,) if head else (), "", changes)])
 
-    def _finding(self, verdict: "Verdict") -> "Finding | None":
+    def _finding(self, verdict: Verdict) -> Finding | None:
         if verdict.stage != ENFORCE:
             self.noted.append(verdict)
         if verdict.stage == MONITOR:
@@ -161,11 +163,11 @@ class Judging:
             return None
         return Finding(answer_to(verdict), verdict.message, verdict.rule, verdict.path, verdict.hints, verdict.held)
 
-    def _below(self) -> "list[Finding]":
+    def _below(self) -> list[Finding]:
         """Live claims of others below a directory that is written as a whole."""
         return [_held(row) for _, row in self._others(list(self._wholes))]
 
-    def _in_hand(self) -> "list[Finding]":
+    def _in_hand(self) -> list[Finding]:
         """What others hold, and have changed in this very work tree: a stash, a reset or a checkout would take it from them."""
         rows = [(path, row) for path, row in self._others(self._around) if row["mode"] == WRITE]
         if not rows:
@@ -175,10 +177,10 @@ class Judging:
         assert isinstance(dirty, list)
         return [_held(row) for path, row in rows if path in dirty]
 
-    def _others(self, paths: "list[str]") -> "list[tuple[str, dict[str, object]]]":
+    def _others(self, paths: list[str]) -> list[tuple[str, dict[str, object]]]:
         """The live claims of others that conflict with writing these paths, each with what of them it covers."""
 
-        def rule(state: "State", view: "View") -> "list[tuple[str, dict[str, object]]]":
+        def rule(state: State, view: View) -> list[tuple[str, dict[str, object]]]:
             found = []
             for path in paths:
                 for claim in overlapping(state, Item("path", path)):
@@ -190,7 +192,7 @@ class Judging:
 
         return settle(self.ctx, self.snapshot, self.view, rule) if paths else []
 
-    def _claim(self, paths: "list[str]", action: str) -> "list[Finding]":
+    def _claim(self, paths: list[str], action: str) -> list[Finding]:
         from gitcoord.app.claims import take
         from gitcoord.core.asking import Take
 
@@ -208,7 +210,7 @@ class Judging:
         """The next task that could be taken, in a line; '' where none is."""
         from gitcoord.core.tasks import ready, task_record
 
-        def rule(state: "State", view: "View") -> str:
+        def rule(state: State, view: View) -> str:
             for id in ready(state)[:1]:
                 task = task_record(state, id)
                 return f"{id} {printable(task['title'])}" if task is not None else ""
@@ -217,6 +219,6 @@ class Judging:
         return settle(self.ctx, self.snapshot, self.view, rule)
 
 
-def _held(claim: "dict[str, object]") -> Finding:
+def _held(claim: dict[str, object]) -> Finding:
     path = str(claim["path"])
     return Finding(DENY, f"{claim['agent']} holds it", "held", path, held=(claim,))

@@ -1,5 +1,7 @@
 """The use cases of `git handoff`: offer, accept, decline, withdraw, and looking at what is offered."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.transact import transact
 from gitcoord.app.trees import note_claims, note_tree
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     Row = dict[str, "object"]
 
 
-def would_offer(ctx: "Context", command: "New") -> "tuple[list[Record], Record]":
+def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
     """What such a handoff would pass on, and the facts of the work: for whoever still has to write the document.
 
     Refused where it could not be made, whatever the document says.
@@ -48,7 +50,7 @@ def would_offer(ctx: "Context", command: "New") -> "tuple[list[Record], Record]"
     return claims, survey(ctx, snapshot, claims)
 
 
-def offer(ctx: "Context", command: "New") -> "Row":
+def offer(ctx: Context, command: New) -> Row:
     """Make the handoff; the facts are gathered now. Nothing changes hands until it is accepted.
 
     Refused where a validator says no to the document.
@@ -62,7 +64,7 @@ def offer(ctx: "Context", command: "New") -> "Row":
     return {**result, "warnings": warnings} if warnings else result
 
 
-def accept(ctx: "Context", actor: "Actor", id: str) -> "Row":
+def accept(ctx: Context, actor: Actor, id: str) -> Row:
     """All that was handed over becomes the actor's, in one event; or Refused, and nothing has changed."""
     kind = kind_module("accept")
     result = transact(ctx, kind.decide, kind.Accept(actor, check_id(id)))
@@ -71,12 +73,12 @@ def accept(ctx: "Context", actor: "Actor", id: str) -> "Row":
     return result
 
 
-def decline(ctx: "Context", actor: "Actor", id: str, reason: str) -> "Row":
+def decline(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
     kind = kind_module("close")
     return transact(ctx, kind.decide, kind.Close(actor, check_id(id), DECLINED, reason))
 
 
-def withdraw(ctx: "Context", actor: "Actor", id: str, reason: str) -> "Row":
+def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
     kind = kind_module("close")
     return transact(ctx, kind.decide, kind.Close(actor, check_id(id), WITHDRAWN, reason))
 
@@ -84,7 +86,7 @@ def withdraw(ctx: "Context", actor: "Actor", id: str, reason: str) -> "Row":
 # --- looking -------------------------------------------------------------------------------------------------------
 
 
-def listing(ctx: "Context", actor: "Actor | None", *, everything: bool = False) -> "Row":
+def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> Row:
     """Those that wait, oldest first; with `everything` also those that were accepted, declined or withdrawn."""
     try:
         snapshot = read_snapshot(ctx, trusting=True, ahead=(("leaves", "waiting"),))
@@ -93,10 +95,8 @@ def listing(ctx: "Context", actor: "Actor | None", *, everything: bool = False) 
     return {"initialised": True, "handoffs": rows(ctx, snapshot, ctx.view(), actor, everything=everything)}
 
 
-def rows(
-    ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor | None", *, everything: bool = False
-) -> "list[Row]":
-    def rule(state: "State", view: "View") -> "list[Row]":
+def rows(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None, *, everything: bool = False) -> list[Row]:
+    def rule(state: State, view: View) -> list[Row]:
         found = (
             [_from_record(r) for r in all_handoffs(state)] if everything else [_open(r) for r in open_handoffs(state)]
         )
@@ -108,18 +108,18 @@ def rows(
     return settle(ctx, snapshot, view, rule)
 
 
-def _open(row: "Record") -> "Row":
+def _open(row: Record) -> Row:
     told = {key: row[key] for key in ("id", "from", "to", "role", "task", "at", "next")}
     return {**told, "state": "open", "claims": [shown(pair[1], pair[0]) for pair in row["claims"]]}
 
 
-def _from_record(record: "Record") -> "Row":
+def _from_record(record: Record) -> Row:
     told = {key: record[key] for key in ("id", "from", "to", "role", "task", "at", "state")}
     first = parse_document(record["text"])["next"].split("\n")[0]
     return {**told, "next": first, "claims": [shown(c["path"], c["space"]) for c in record["claims"]]}
 
 
-def show(ctx: "Context", actor: "Actor | None", id: str) -> "Row":
+def show(ctx: Context, actor: Actor | None, id: str) -> Row:
     """One handoff with its document, and who holds its paths now."""
     snapshot = read_snapshot(ctx, trusting=True)
     view = ctx.view()
@@ -127,7 +127,7 @@ def show(ctx: "Context", actor: "Actor | None", id: str) -> "Row":
     if record is None:
         raise Refused(unknown(id))
 
-    def holders(state: "State", _: "View") -> "list[Row]":
+    def holders(state: State, _: View) -> list[Row]:
         found = []
         items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
         want_around(state, items)
@@ -137,7 +137,7 @@ def show(ctx: "Context", actor: "Actor | None", id: str) -> "Row":
             found.append({"path": shown(claim["path"], claim["space"]), **row, "held_by": sorted(names)})
         return found
 
-    def mine(state: "State", view: "View") -> bool:
+    def mine(state: State, view: View) -> bool:
         return actor is not None and is_for(state, view, record, actor.agent, person=actor.person)
 
     told = {key: record[key] for key in record if key not in ("v", "text", "claims")}

@@ -1,5 +1,7 @@
 """Healing: the refs that the last transaction should have left, where a crash tore it."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import Commit, history, load
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.sessions import Beat, encode_beat
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Operation
 
 
-def heal(ctx: "Context", snapshot: "Snapshot") -> bool:
+def heal(ctx: Context, snapshot: Snapshot) -> bool:
     """Mend the refs of the last transaction. True if something was mended.
 
     Expected old values come from the refs themselves; the ledger's head is verified in the same swap. A swap that fails
@@ -39,7 +41,7 @@ def heal(ctx: "Context", snapshot: "Snapshot") -> bool:
     return True
 
 
-def swap_over_locks(ctx: "Context", operations: "list[Operation]") -> None:
+def swap_over_locks(ctx: Context, operations: list[Operation]) -> None:
     """Swap; where a dead git's locks are in the way, remove them and swap once more. SwapFailed, LockHeld."""
     try:
         ctx.store.swap(operations)
@@ -49,7 +51,7 @@ def swap_over_locks(ctx: "Context", operations: "list[Operation]") -> None:
         ctx.store.swap(operations)
 
 
-def _last_transaction(ctx: "Context", snapshot: "Snapshot") -> "list[Commit]":
+def _last_transaction(ctx: Context, snapshot: Snapshot) -> list[Commit]:
     """The commits that came in together with the head, and whatever the recorded tip does not know: newest first."""
     commits = [snapshot.commit]
     if snapshot.tip not in (None, snapshot.head):
@@ -60,7 +62,7 @@ def _last_transaction(ctx: "Context", snapshot: "Snapshot") -> "list[Commit]":
     return commits
 
 
-def _tombstones(ctx: "Context", snapshot: "Snapshot", commits: "list[Commit]") -> "list[tuple[str, Oid | None, Oid]]":
+def _tombstones(ctx: Context, snapshot: Snapshot, commits: list[Commit]) -> list[tuple[str, Oid | None, Oid]]:
     rows = []
     for commit in commits:
         if commit.event.kind != "kill":

@@ -3,6 +3,8 @@
 Replace refs never count: one of them could hide an edit. Renames are two changes, a deletion and a new file.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.judge import Change, Step
 from gitcoord.errors import CouldNotJudge, UsageError
 from gitcoord.names import check_agent
@@ -24,7 +26,7 @@ _NEVER = {b"GIT_AUTHOR_DATE": b"@0 +0000", b"GIT_COMMITTER_DATE": b"@0 +0000"}  
 NOTHING = "000000"
 
 
-def start_steps(ctx: "Context", new: str, known: "Iterable[str]") -> Child:
+def start_steps(ctx: Context, new: str, known: Iterable[str]) -> Child:
     """Ask for the commits of `new` that none of the known commits contains."""
     child = Child([*LOG, "--topo-order", "--stdin"], {**ctx.repo.env, **WHOLE})
     child.send("".join(f"{line}\n" for line in [new, *(f"^{oid}" for oid in known)]).encode())
@@ -46,7 +48,7 @@ def finish_steps(child: Child) -> list[Step]:
     return steps[::-1]
 
 
-def parse_log(chunks: "Iterable[bytes]") -> list[Step]:
+def parse_log(chunks: Iterable[bytes]) -> list[Step]:
     """The steps in the order in which git tells them."""
     steps: list[Step] = []
     changes: list[Change] = []
@@ -68,7 +70,7 @@ def parse_log(chunks: "Iterable[bytes]") -> list[Step]:
     return steps
 
 
-def _words(chunks: "Iterable[bytes]") -> "Iterator[str]":
+def _words(chunks: Iterable[bytes]) -> Iterator[str]:
     """What stands between NULs."""
     left = b""
     for chunk in chunks:
@@ -100,7 +102,7 @@ def _change(meta: str, path: str) -> Change:
     return Change(path, mode, "" if mode == NOTHING else blob)
 
 
-def merge_changes(ctx: "Context", step: Step, index: bytes = b"") -> Step:
+def merge_changes(ctx: Context, step: Step, index: bytes = b"") -> Step:
     """A merge's own changes: whatever differs from what git alone would have made of its parents, one after the other.
 
     A step without an id is what the index would make.
@@ -128,7 +130,7 @@ def merge_changes(ctx: "Context", step: Step, index: bytes = b"") -> Step:
     return step._replace(changes=tuple(found.values()))
 
 
-def stand_in(ctx: "Context", tree: str, *parents: str) -> str:
+def stand_in(ctx: Context, tree: str, *parents: str) -> str:
     """A commit that nobody sees, with this tree and these parents; '' where git cannot make it."""
     argv = [
         *GIT,
@@ -143,7 +145,7 @@ def stand_in(ctx: "Context", tree: str, *parents: str) -> str:
     return out.decode().strip() if not code else ""
 
 
-def net_changes(ctx: "Context", old: str, new: str) -> list[Change]:
+def net_changes(ctx: Context, old: str, new: str) -> list[Change]:
     """What differs between two commits."""
     code, out, complaint = run([*GIT, "diff-tree", "-r", *_RAW, old, new], ctx.repo.env)
     if code:
@@ -152,7 +154,7 @@ def net_changes(ctx: "Context", old: str, new: str) -> list[Change]:
     return [_change(meta, path) for meta, path in zip(words[::2], words[1::2])]
 
 
-def index_changes(ctx: "Context", parents: "Iterable[str]", index: bytes) -> list[Change]:
+def index_changes(ctx: Context, parents: Iterable[str], index: bytes) -> list[Change]:
     """What the index changes against every one of these commits."""
     env = dict(ctx.repo.env)
     if index:
@@ -168,7 +170,7 @@ def index_changes(ctx: "Context", parents: "Iterable[str]", index: bytes) -> lis
     return list((found or {}).values())
 
 
-def lying_at(ctx: "Context", tree: str, path: str) -> list[str]:
+def lying_at(ctx: Context, tree: str, path: str) -> list[str]:
     """[mode, blob] of what lies at a path of a commit or tree."""
     code, out, complaint = run(
         [*GIT, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path], ctx.repo.env

@@ -4,6 +4,8 @@ From git 2.54 on the settings name our hooks (`hook.<name>.command`), and the ho
 ours takes the place of the hook that was there, which is kept beside it and runs first.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.facts import deploy_refs
 from gitcoord.app.hooktext import KEPT, Kit, is_edited, is_ours, render
 from gitcoord.app.ledger import load, read_snapshot
@@ -35,7 +37,7 @@ class Step(NamedTuple):
     data: bytes = b""
     kept: str = ""
 
-    def row(self) -> "dict[str, object]":
+    def row(self) -> dict[str, object]:
         row: dict[str, object] = {"hook": self.event, "action": self.action, "file": self.path}
         return {**row, "before": self.kept} if self.kept else row
 
@@ -45,16 +47,16 @@ class Plan(NamedTuple):
 
     way: str
     directory: str
-    steps: "list[Step]"
-    settings: "list[tuple[str, str]]"
-    other: "list[Step]"  # what another way left: taken away first
-    gates: "list[str]"
+    steps: list[Step]
+    settings: list[tuple[str, str]]
+    other: list[Step]  # what another way left: taken away first
+    gates: list[str]
 
     @property
     def changes(self) -> bool:
         return bool(self.settings or self.other or any(step.action != "unchanged" for step in self.steps))
 
-    def result(self) -> "dict[str, object]":
+    def result(self) -> dict[str, object]:
         rows = [step.row() for step in self.steps]
         return {"way": self.way, "directory": self.directory, "hooks": rows, "gate_refs": self.gates}
 
@@ -62,7 +64,7 @@ class Plan(NamedTuple):
 # --- installing --------------------------------------------------------------------------------------------------
 
 
-def gated_refs(ctx: "Context") -> "list[str]":
+def gated_refs(ctx: Context) -> list[str]:
     """Refs at which the reference-transaction hook looks: where work lands, and what is deployed from."""
     try:
         snapshot = read_snapshot(ctx)
@@ -76,7 +78,7 @@ def gated_refs(ctx: "Context") -> "list[str]":
     return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state)['sync']}", *deploy_refs(ctx, snapshot)]))
 
 
-def plan(ctx: "Context", kit: Kit, gates: "list[str]") -> "Plan | Managed":
+def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
     """What `install` would do; Managed where another program looks after the hooks. Changes nothing."""
     if not ctx.repo.worktree:
         raise UsageError(
@@ -105,7 +107,7 @@ def plan(ctx: "Context", kit: Kit, gates: "list[str]") -> "Plan | Managed":
     return Plan("config" if configured else "chain", directory, steps, missing, other, gates)
 
 
-def install(ctx: "Context", found: Plan) -> None:
+def install(ctx: Context, found: Plan) -> None:
     """Do as planned. Repeating it is harmless; the gates are closed before the refs that they guard are named."""
     _undo(ctx, found.other)
     for step in found.steps:
@@ -162,7 +164,7 @@ def _ours_again(step: Step, found: bytes, better: str) -> Step:
     return step
 
 
-def _settings(event: str, directory: str) -> "list[tuple[str, str]]":
+def _settings(event: str, directory: str) -> list[tuple[str, str]]:
     command = "'" + f"{directory}/gitcoord-{event}".replace("'", "'\\''") + "'"
     return [(f"hook.gitcoord-{event}.command", command), (f"hook.gitcoord-{event}.event", event)]
 
@@ -179,7 +181,7 @@ def _require_one_section(common: str) -> None:
 # --- taking away -------------------------------------------------------------------------------------------------
 
 
-def removal(ctx: "Context") -> "list[Step]":
+def removal(ctx: Context) -> list[Step]:
     """What `uninstall` would do. It asks for no ledger: hooks can be taken away whatever else is broken."""
     common, directory = _places(ctx)
     places = [f"{common}/hooks"]
@@ -189,7 +191,7 @@ def removal(ctx: "Context") -> "list[Step]":
     return [*_configured_steps(common, _local(ctx)), *(step for step in steps if step is not None)]
 
 
-def uninstall(ctx: "Context", steps: "list[Step]") -> bool:
+def uninstall(ctx: Context, steps: list[Step]) -> bool:
     """Do as planned, and forget the gated refs that `install` added; all, where it is not known which those are.
 
     True if something changed.
@@ -205,11 +207,11 @@ def uninstall(ctx: "Context", steps: "list[Step]") -> bool:
     return bool(ours or steps)
 
 
-def _added(ctx: "Context") -> list[str]:
+def _added(ctx: Context) -> list[str]:
     return read_file(f"{ctx.repo.scratch}/{_ADDED}", 1 << 20).decode("utf-8", "surrogateescape").splitlines()
 
 
-def _removal(event: str, directory: str) -> "Step | None":
+def _removal(event: str, directory: str) -> Step | None:
     path = f"{directory}/{event}"
     found, kept = look(path), path + KEPT
     has_kept = look(kept) is not None
@@ -221,7 +223,7 @@ def _removal(event: str, directory: str) -> "Step | None":
     return Step(event, action, path, kept=kept if has_kept else "")
 
 
-def _configured_steps(common: str, local: "list[tuple[str, str]]") -> "list[Step]":
+def _configured_steps(common: str, local: list[tuple[str, str]]) -> list[Step]:
     steps = []
     for event in EVENTS:
         path = f"{common}/hooks/gitcoord-{event}"
@@ -231,7 +233,7 @@ def _configured_steps(common: str, local: "list[tuple[str, str]]") -> "list[Step
     return steps
 
 
-def _undo(ctx: "Context", steps: "list[Step]") -> None:
+def _undo(ctx: Context, steps: list[Step]) -> None:
     named = {key.rpartition(".")[0] for key, _ in _local(ctx)}
     for step in steps:
         section = f"hook.gitcoord-{step.event}"
@@ -248,14 +250,14 @@ def _undo(ctx: "Context", steps: "list[Step]") -> None:
 # --- git ---------------------------------------------------------------------------------------------------------
 
 
-def git_version(ctx: "Context") -> "tuple[int, ...]":
+def git_version(ctx: Context) -> tuple[int, ...]:
     _, out, _ = run(["git", "version"], ctx.repo.env)
     words = out.decode("ascii", "replace").split()
     numbers = words[2].split(".")[:2] if len(words) > 2 else []
     return tuple(int(number) for number in numbers if number.isdecimal())
 
 
-def _places(ctx: "Context") -> "tuple[str, str]":
+def _places(ctx: Context) -> tuple[str, str]:
     """The common directory, and where git looks for hooks: absolute, links followed."""
     where = ["-C", ctx.repo.worktree] if ctx.repo.worktree else []
     found = []
@@ -267,24 +269,24 @@ def _places(ctx: "Context") -> "tuple[str, str]":
     return found[0], found[1]
 
 
-def _own_directory(ctx: "Context", common: str) -> str:
+def _own_directory(ctx: Context, common: str) -> str:
     """The git directory's own hooks directory, whatever core.hooksPath says; links followed."""
     argv = ["git", "-c", f"core.hooksPath={common}/hooks", "rev-parse", "--path-format=absolute", "--git-path", "hooks"]
     return run(argv, ctx.repo.env)[1].decode("utf-8", "surrogateescape").rstrip("\n")
 
 
-def _local(ctx: "Context") -> "list[tuple[str, str]]":
+def _local(ctx: Context) -> list[tuple[str, str]]:
     _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
     return parse_settings(out)
 
 
-def _git_config(ctx: "Context", words: "list[str]") -> None:
+def _git_config(ctx: Context, words: list[str]) -> None:
     code, complaint = change_settings(ctx.repo, ["--local", *words], ctx.host.pause)
     if code:
         raise StoreError(f"cannot write the local settings: {complaint}", hints=("try again",))
 
 
-def require_unmanaged(found: "Plan | Managed") -> Plan:
+def require_unmanaged(found: Plan | Managed) -> Plan:
     """The plan; Refused, with what to add where, if another program looks after the hooks."""
     if isinstance(found, Plan):
         return found

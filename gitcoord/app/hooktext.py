@@ -1,5 +1,7 @@
 """What an installed hook consists of, and how ours are known again."""
 
+from __future__ import annotations
+
 from zlib import crc32
 
 from gitcoord.record import NamedTuple
@@ -11,7 +13,7 @@ _MADE = b"# Made by git coord install-hooks, sum "
 class Kit(NamedTuple):
     """What is installed: the sources of the hooks by file name, and where git-claim is."""
 
-    sources: "dict[str, str]"
+    sources: dict[str, str]
     git_claim: str
 
 

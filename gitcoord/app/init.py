@@ -1,5 +1,7 @@
 """Setting up: the first event, the ledger's refs, and what this clone notes about them."""
 
+from __future__ import annotations
+
 from gitcoord.app.heal import swap_over_locks
 from gitcoord.app.ledger import REPAIR, Commit, read_snapshot
 from gitcoord.app.step import event_commit
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def init(
-    ctx: "Context", actor: "Actor", *, sync: str = "", fold: "bool | None" = None, adopt: bool = False
-) -> "dict[str, object]":
+    ctx: Context, actor: Actor, *, sync: str = "", fold: bool | None = None, adopt: bool = False
+) -> dict[str, object]:
     """Make the ledger, once. Running it again changes nothing; `adopt` makes a copied one this repository's own."""
     found = ctx.store.resolve([LEDGER, TIP])
     if found[0] is not None:
@@ -37,8 +39,8 @@ def init(
 
 
 def first_ledger(
-    ctx: "Context", actor: "Actor", *, sync: str, fold: "bool | None", authority: "dict[str, object]"
-) -> "dict[str, object]":
+    ctx: Context, actor: Actor, *, sync: str, fold: bool | None, authority: dict[str, object]
+) -> dict[str, object]:
     """The first event. Whoever is quicker makes it; the others go on with that one."""
     sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
@@ -67,7 +69,7 @@ def first_ledger(
     return {"created": True, "ledger": event.nonce, "root": root, "sync": sync}
 
 
-def _again(ctx: "Context", actor: "Actor", *, adopt: bool) -> "dict[str, object]":
+def _again(ctx: Context, actor: Actor, *, adopt: bool) -> dict[str, object]:
     if adopt:
         return _adopt(ctx, actor)
     snapshot = read_snapshot(ctx)
@@ -78,7 +80,7 @@ def _again(ctx: "Context", actor: "Actor", *, adopt: bool) -> "dict[str, object]
     return {"created": False, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
 
 
-def _adopt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
+def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
     """The one event that a copy may write: that it is its own authority from now on."""
     kind = kind_module("adopt")
     result = transact(ctx, kind.decide, kind.Adopt(actor, ctx.authority()), copied=True)
@@ -89,7 +91,7 @@ def _adopt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
     return {"created": False, **result, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
 
 
-def require_room(ctx: "Context", *, adopt: bool = False) -> None:
+def require_room(ctx: Context, *, adopt: bool = False) -> None:
     """Nothing that stands in the way of a new ledger: a branch below its name, a ledger at a remote."""
     below = ctx.store.list_refs(LEDGER + "/")
     if below:
@@ -115,7 +117,7 @@ def require_room(ctx: "Context", *, adopt: bool = False) -> None:
         )
 
 
-def is_ledger(store: "Reader", name: str) -> bool:
+def is_ledger(store: Reader, name: str) -> bool:
     """Is there an event on top of it? Anybody may call a branch like ours."""
     try:
         return bool(Commit(store.read([name])[0], name).event)
@@ -123,7 +125,7 @@ def is_ledger(store: "Reader", name: str) -> bool:
         return False
 
 
-def not_a_ledger(ctx: "Context", remote: str, oid: str) -> Refused:
+def not_a_ledger(ctx: Context, remote: str, oid: str) -> Refused:
     """The remote's branch of the ledger's name is somebody's own."""
     free = free_branch(ctx, f"refs/remotes/{remote}/")
     return Refused(
@@ -138,7 +140,7 @@ def not_a_ledger(ctx: "Context", remote: str, oid: str) -> Refused:
     )
 
 
-def free_branch(ctx: "Context", below: str) -> str:
+def free_branch(ctx: Context, below: str) -> str:
     """A name that no branch has yet, here or below this prefix."""
     taken = {*ctx.store.list_refs("refs/heads/"), *ctx.store.list_refs(below)}
     number, name = 1, "gitcoord-branch"
@@ -148,14 +150,14 @@ def free_branch(ctx: "Context", below: str) -> str:
     return name
 
 
-def _sound_branch(ctx: "Context", name: str) -> str:
+def _sound_branch(ctx: Context, name: str) -> str:
     code, _, _ = run(["git", "check-ref-format", f"refs/heads/{name}"], ctx.repo.env)
     if code or name.startswith("-"):
         raise UsageError(f"{quote(name[:80])} is not the name of a branch")
     return name
 
 
-def sync_branch(ctx: "Context") -> str:
+def sync_branch(ctx: Context) -> str:
     """The branch that everybody's work lands on: the remote's default, else the current one."""
     for argv in (
         ["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"],
@@ -168,7 +170,7 @@ def sync_branch(ctx: "Context") -> str:
     return "main"
 
 
-def root_of(ctx: "Context") -> str:
+def root_of(ctx: Context) -> str:
     code, out, complaint = run(
         ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", LEDGER], ctx.repo.env
     )
@@ -177,7 +179,7 @@ def root_of(ctx: "Context") -> str:
     return out.decode().split()[-1]
 
 
-def note(ctx: "Context", values: "dict[str, str]") -> None:
+def note(ctx: Context, values: dict[str, str]) -> None:
     """So that a ledger which goes missing is missed. Written after the ledger: a crash between is made good by `init`.
     An empty value is one that goes without saying."""
     for name, value in values.items():
@@ -192,7 +194,7 @@ def note(ctx: "Context", values: "dict[str, str]") -> None:
             )
 
 
-def note_root(ctx: "Context", root: str) -> None:
+def note_root(ctx: Context, root: str) -> None:
     """The ledger was rewritten, and is taken as it is: for this process too."""
     note(ctx, {"root": root})
     ctx.settings = Settings([*ctx.settings.pairs, ("gitcoord.root", root)])

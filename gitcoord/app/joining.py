@@ -1,5 +1,7 @@
 """Which ledger a clone that has none belongs to: the project's own settings, in the work tree, may say."""
 
+from __future__ import annotations
+
 from gitcoord.errors import UsageError
 from gitcoord.names import CONFIG
 from gitcoord.store.files import exists
@@ -11,23 +13,23 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Actor
 
 
-def authority_of(ctx: "Context", wish: str = "") -> str:
+def authority_of(ctx: Context, wish: str = "") -> str:
     """The remote that decides: as asked for, as this clone has joined it, or as the project says; '' for this clone."""
     name = wish or ctx.remote or policy_setting(ctx, "authority")
     return "" if name == "local" else name
 
 
 def begin(
-    ctx: "Context",
-    actor: "Actor",
+    ctx: Context,
+    actor: Actor,
     remote: str,
     *,
     sync: str = "",
-    fold: "bool | None" = None,
+    fold: bool | None = None,
     adopt: bool = False,
     same: bool = False,
     looks: bool = False,
-) -> "dict[str, object]":
+) -> dict[str, object]:
     """Make or join the ledger, here or at a remote."""
     if remote:
         from gitcoord.app.attach import init_remote
@@ -40,7 +42,7 @@ def begin(
     return init(ctx, actor, sync=sync, fold=fold, adopt=adopt)
 
 
-def policy_setting(ctx: "Context", name: str) -> str:
+def policy_setting(ctx: Context, name: str) -> str:
     """`[gitcoord] <name>` of the policy in the work tree; '' where it does not say."""
     path = f"{ctx.repo.worktree}/{CONFIG}"
     if not ctx.repo.worktree or not exists(path):

@@ -1,5 +1,7 @@
 """The journal: what people and agents wrote down, beside what the machine recorded, as one story in order."""
 
+from __future__ import annotations
+
 from gitcoord.app.log import events
 from gitcoord.app.transact import transact
 from gitcoord.core.durations import parse_duration
@@ -20,7 +22,7 @@ _SKEW = 86_400  # clocks of different machines may be so far apart; the order is
 _HINT = ("an event's number (120), a duration (2h) or a date (2030-01-31, 2030-01-31T14:30; UTC)",)
 
 
-def write(ctx: "Context", actor: "Actor", text: str, paths: tuple[str, ...] = (), task: str = "") -> "Row":
+def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), task: str = "") -> Row:
     """One more entry. Not harmless to repeat: each is an entry of its own. Refused where a validator says no to the text."""
     from gitcoord.app.validators import heed
 
@@ -87,7 +89,7 @@ class Wanted(NamedTuple):
     limit: int = 50
 
 
-def story(ctx: "Context", wanted: Wanted) -> "Row":
+def story(ctx: Context, wanted: Wanted) -> Row:
     """Entries and events, oldest first: of those that fit, the last `limit` (0: all)."""
     rows: list[Row] = []
     kind = "journal" if wanted.prose else ""
@@ -105,7 +107,7 @@ def story(ctx: "Context", wanted: Wanted) -> "Row":
     return {"initialised": True, "entries": rows[::-1]}
 
 
-def _speaks_of(row: "Row", words: str) -> bool:
+def _speaks_of(row: Row, words: str) -> bool:
     if not words:
         return True
     event = row.get("event")
@@ -113,7 +115,7 @@ def _speaks_of(row: "Row", words: str) -> bool:
     return words.casefold() in f"{row['subject']}\n{prose}".casefold()
 
 
-def _told(row: "Row") -> "Row":
+def _told(row: Row) -> Row:
     """One row of the story: prose has its text, an event of the machine its subject."""
     event = row.get("event")
     body = event if isinstance(event, dict) else {}

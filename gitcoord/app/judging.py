@@ -4,6 +4,8 @@ Which moves are judged, by which policy and against what was accepted before is 
 `receive_code.py`). A gate fails closed: what it cannot read raises, and the hook refuses.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.ancestry import Looking, read_history_fact
 from gitcoord.app.facts import read_fact
 from gitcoord.app.history import finish_steps, merge_changes, net_changes, start_steps
@@ -41,7 +43,7 @@ class Move(NamedTuple):
 
 class Outcome(NamedTuple):
     verdicts: list[Verdict]
-    policy: "Policy"
+    policy: Policy
 
     @property
     def refused(self) -> list[Verdict]:
@@ -57,12 +59,12 @@ class Reading(Looking):
 
     __slots__ = ("_ctx", "_snapshot")
 
-    def __init__(self, ctx: "Context", snapshot: "Snapshot", paths: "set[str]") -> None:
+    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
         super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, paths)
         self._ctx = ctx
         self._snapshot = snapshot
 
-    def trunk(self) -> "list[str]":
+    def trunk(self) -> list[str]:
         from gitcoord.app.workfacts import trunk_tips  # asked only where a release's base is not here
 
         return trunk_tips(self._ctx, self._snapshot)
@@ -76,7 +78,7 @@ class Reading(Looking):
 class Judging:
     """One look at the ledger, for one actor."""
 
-    def __init__(self, ctx: "Context", who: "Callable[[], Actor]", snapshot: "Snapshot | None" = None) -> None:
+    def __init__(self, ctx: Context, who: Callable[[], Actor], snapshot: Snapshot | None = None) -> None:
         """NotInitialised where gitcoord is not set up. Who acts is asked for only where there is something to judge."""
         self._ctx = ctx
         self._who = who
@@ -88,7 +90,7 @@ class Judging:
         self.sync = str(format_record(self._snapshot.state)["sync"])
 
     @property
-    def actor(self) -> "Actor":
+    def actor(self) -> Actor:
         if self._known is None:
             self._known = self._who()
         return self._known
@@ -132,7 +134,7 @@ class Judging:
 
     # --- gathering
 
-    def _steps(self, move: Move, known: "list[str]", *, strict: bool, gated: bool) -> list[Step]:
+    def _steps(self, move: Move, known: list[str], *, strict: bool, gated: bool) -> list[Step]:
         """The new commits, and on the sync branch (`strict`) what the result changes besides.
 
         There a path may differ from the old tip only by a new commit or by what landed at its remote. Elsewhere the new
@@ -155,7 +157,7 @@ class Judging:
 
     # --- judging
 
-    def _judge(self, commit: str, steps: "list[Step]", *, pushed: bool = False) -> Outcome:
+    def _judge(self, commit: str, steps: list[Step], *, pushed: bool = False) -> Outcome:
         if not steps:
             return Outcome([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
@@ -171,13 +173,13 @@ class Judging:
         )
         return Outcome(verdicts, policy)
 
-    def _readers(self, steps: "list[Step]") -> list[str]:
+    def _readers(self, steps: list[Step]) -> list[str]:
         """Who must know the rules: whoever pushes, unless it is a person. CI is nobody in particular: there, the authors."""
         if not self._named:
             return sorted({step.agent for step in steps if step.agent})
         return [] if self.actor.person else [self.actor.agent]
 
-    def _stale(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
+    def _stale(self, deploys: list[tuple[Target, str]], commit: str) -> list[Verdict]:
         """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
         found = []
         for target, name in deploys:
@@ -195,13 +197,13 @@ class Judging:
 
     _runs_commands = True  # the project's own; not on a server
 
-    def _asked(self, commit: str, policy: "Policy", trusted: "Callable[[], Policy] | None" = None) -> "Asked":
+    def _asked(self, commit: str, policy: Policy, trusted: Callable[[], Policy] | None = None) -> Asked:
         from gitcoord.app.validators_changes import Asked
 
         commands = (trusted or (lambda: policy)) if self._runs_commands else None
         return Asked(self._source(commit), policy, self.actor, commands)
 
-    def _validated(self, outcome: Outcome, commit: str, base: "str | None", new: str) -> Outcome:
+    def _validated(self, outcome: Outcome, commit: str, base: str | None, new: str) -> Outcome:
         """With what validators say of all that is brought; `base` None: from where the branch left what landed."""
         if not outcome.policy.validators:
             return outcome
@@ -211,7 +213,7 @@ class Judging:
         found = on_push(self._ctx, self._asked(commit, outcome.policy), landed, new, direct=base is not None)
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
-    def _unfinished(self, deploys: "list[tuple[Target, str]]", commit: str) -> list[Verdict]:
+    def _unfinished(self, deploys: list[tuple[Target, str]], commit: str) -> list[Verdict]:
         """A push to where something is deployed from, by the validators of deploys."""
         policy = self._source(self._policy_commit()).policy(()) if deploys else parse_policy(())
         if not policy.validators:

@@ -1,5 +1,7 @@
 """Reading the ledger: where it stands, whether it may be trusted, and the parts of it that a rule asked for."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import format_record, parts_around
 from gitcoord.core.codec import Malformed, decode_file
 from gitcoord.core.events import decode_event
@@ -37,7 +39,7 @@ class Commit:
 
     __slots__ = ("_event", "oid", "tree", "parents", "message")
 
-    def __init__(self, found: "Object | None", name: str) -> None:
+    def __init__(self, found: Object | None, name: str) -> None:
         if found is None or found.kind != "commit":
             raise CouldNotJudge(f"{name} is not a commit that can be read", hints=REPAIR)
         head, _, self.message = found.data.partition(b"\n\n")
@@ -53,7 +55,7 @@ class Commit:
                 self.parents.append(value)
 
     @property
-    def event(self) -> "Event":
+    def event(self) -> Event:
         if self._event is None:
             self._event = decode_event(self.message)
         return self._event
@@ -64,7 +66,7 @@ class Snapshot:
 
     __slots__ = ("commit", "event", "head", "session_oids", "sessions", "state", "tip", "trees")
 
-    def __init__(self, reader: "Reader", tip: "Oid | None", commit: Commit) -> None:
+    def __init__(self, reader: Reader, tip: Oid | None, commit: Commit) -> None:
         self.tip = tip
         self.commit = commit
         self.head = commit.oid
@@ -76,7 +78,7 @@ class Snapshot:
 
 
 def read_snapshot(
-    ctx: "Context", *, agent: str = "", ahead: "tuple[What, ...]" = (), trusting: bool = False, copied: bool = False
+    ctx: Context, *, agent: str = "", ahead: tuple[What, ...] = (), trusting: bool = False, copied: bool = False
 ) -> Snapshot:
     """The ledger now, as `_read_snapshot` says. Where a remote decides, what does not fit together here is only a copy, and
     may have been torn by a `git fetch` that was overtaken: a look there brings it in order, or shows that it is so.
@@ -89,7 +91,7 @@ def read_snapshot(
     return _read_snapshot(ctx, agent, ahead, trusting=trusting, copied=copied)
 
 
-def _renew(ctx: "Context") -> bool:
+def _renew(ctx: Context) -> bool:
     """Without the carrier's lock: whoever reads may hold the queue, which comes after it."""
     from gitcoord.app.remote_look import look
     from gitcoord.store.remote import RemoteStore
@@ -105,7 +107,7 @@ def _renew(ctx: "Context") -> bool:
     return False
 
 
-def _read_snapshot(ctx: "Context", agent: str, ahead: "tuple[What, ...]", *, trusting: bool, copied: bool) -> Snapshot:
+def _read_snapshot(ctx: Context, agent: str, ahead: tuple[What, ...], *, trusting: bool, copied: bool) -> Snapshot:
     """The ledger now. The tip is read first: read the other way round, the two would differ under every writer.
 
     `agent`'s heartbeat and the parts named `ahead` are read on the way, because the rule will ask for them.
@@ -141,7 +143,7 @@ def _read_snapshot(ctx: "Context", agent: str, ahead: "tuple[What, ...]", *, tru
     return snapshot
 
 
-def refuse_own_branch(ctx: "Context", noted: bool) -> None:
+def refuse_own_branch(ctx: Context, noted: bool) -> None:
     """Where no trace of a ledger is left besides, the branch is the user's own, and was there before gitcoord."""
     if noted or ctx.settings.get("gitcoord.root"):
         return
@@ -154,7 +156,7 @@ def refuse_own_branch(ctx: "Context", noted: bool) -> None:
     )
 
 
-def _require_no_policy(ctx: "Context") -> None:
+def _require_no_policy(ctx: Context) -> None:
     """A clone of a project whose policy names a ledger has to join it: it is not one that has none."""
     if not ctx.repo.worktree:
         return
@@ -168,7 +170,7 @@ def _require_no_policy(ctx: "Context") -> None:
         )
 
 
-def _on_the_way(parts: "tuple[What, ...]") -> "list[str]":
+def _on_the_way(parts: tuple[What, ...]) -> list[str]:
     """Where these parts lie as long as no directory is split into buckets."""
     paths: dict[str, None] = {"": None}
     for kind, path in parts[:_AHEAD]:
@@ -179,7 +181,7 @@ def _on_the_way(parts: "tuple[What, ...]") -> "list[str]":
     return [f"{LEDGER}:{path}" for path in list(paths)[:_AHEAD]]
 
 
-def ahead_of(agent: str, items: "Iterable[Item]") -> "tuple[What, ...]":
+def ahead_of(agent: str, items: Iterable[Item]) -> tuple[What, ...]:
     """What a rule about these items will ask for, as far as that can be known before reading."""
     whats: dict[What, None] = {("file", "halt"): None, ("file", f"agents/{agent}"): None}
     for space, name in items:
@@ -187,7 +189,7 @@ def ahead_of(agent: str, items: "Iterable[Item]") -> "tuple[What, ...]":
     return tuple(whats)
 
 
-def _require_ancestor(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> None:
+def _require_ancestor(ctx: Context, snapshot: Snapshot, *, copied: bool) -> None:
     """A tip among the ledger's ancestors is fine: a writer was between its two refs."""
     if snapshot.tip == snapshot.head:
         return
@@ -207,13 +209,13 @@ def _require_ancestor(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> No
     raise CouldNotJudge("the ledger was rewound or replaced: its recorded tip is not in it", hints=REPAIR)
 
 
-def _require_growth(ctx: "Context", snapshot: Snapshot) -> None:
+def _require_growth(ctx: Context, snapshot: Snapshot) -> None:
     """What is above the tip was put there without it: by a torn transaction, a fetch, or a hand that forged it."""
     if Commit(ctx.store.read([snapshot.tip or ""])[0], TIP).event.seq >= snapshot.event.seq:
         raise CouldNotJudge("the numbers of the ledger's events go back", hints=REPAIR)
 
 
-def _require_authority(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> None:
+def _require_authority(ctx: Context, snapshot: Snapshot, *, copied: bool) -> None:
     record = format_record(snapshot.state)
     known = ctx.settings.get("gitcoord.ledger")
     if known and known != record["ledger"]:
@@ -228,7 +230,7 @@ def _require_authority(ctx: "Context", snapshot: Snapshot, *, copied: bool) -> N
         )
 
 
-def settle(ctx: "Context", snapshot: Snapshot, view: "View", rule: "Callable[[State, View], T]") -> "T":
+def settle(ctx: Context, snapshot: Snapshot, view: View, rule: Callable[[State, View], T]) -> T:
     """Run a pure rule, reading whatever it finds missing and starting it again, until it has an answer."""
     asked: set[What] = set()
     while True:
@@ -241,7 +243,7 @@ def settle(ctx: "Context", snapshot: Snapshot, view: "View", rule: "Callable[[St
             load(ctx, snapshot, view, need.what)
 
 
-def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> None:
+def load(ctx: Context, snapshot: Snapshot, view: View, *whats: What) -> None:
     """Read parts into the state or the view: all trees on the way together, then all files together."""
     several = [part for what in whats if what[0] == "parts" for part in zip(what[1::2], what[2::2])]
     whats = (*(what for what in whats if what[0] != "parts"), *several)
@@ -271,7 +273,7 @@ def load(ctx: "Context", snapshot: Snapshot, view: "View", *whats: "What") -> No
         _enter(snapshot, what, {key: records[key] for key in files}, entries[what[1]])
 
 
-def _files(snapshot: Snapshot, what: "What", entry: "Entry | None") -> "dict[str, Oid]":
+def _files(snapshot: Snapshot, what: What, entry: Entry | None) -> dict[str, Oid]:
     """The files that one part consists of."""
     kind, path = what
     if entry is None or kind == "names":
@@ -285,7 +287,7 @@ def _files(snapshot: Snapshot, what: "What", entry: "Entry | None") -> "dict[str
     return dict(snapshot.trees.files((path + "/", entry.oid)))
 
 
-def _enter(snapshot: Snapshot, what: "What", records: "dict[str, Record]", entry: "Entry | None") -> None:
+def _enter(snapshot: Snapshot, what: What, records: dict[str, Record], entry: Entry | None) -> None:
     kind, path = what
     if kind == "file":
         snapshot.state.load_file(path, records.get(path))
@@ -298,7 +300,7 @@ def _enter(snapshot: Snapshot, what: "What", records: "dict[str, Record]", entry
         snapshot.state.load_names(path, sorted(snapshot.trees.children(tree)))
 
 
-def _records(ctx: "Context", files: "dict[str, Oid]") -> "dict[str, Record]":
+def _records(ctx: Context, files: dict[str, Oid]) -> dict[str, Record]:
     records = {}
     for (key, oid), found in zip(files.items(), ctx.store.read(list(files.values()))):
         if found is None or found.kind != "blob":
@@ -310,7 +312,7 @@ def _records(ctx: "Context", files: "dict[str, Oid]") -> "dict[str, Record]":
     return records
 
 
-def _load_beat(ctx: "Context", snapshot: Snapshot, view: "View", agent: str) -> None:
+def _load_beat(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> None:
     """An unreadable heartbeat is none: it counts as seen for the first time, which expires nobody early."""
     found = snapshot.sessions.pop(agent, None) or ctx.store.read([session_ref(agent)])[0]
     snapshot.session_oids[agent] = found.oid if found is not None else ctx.store.resolve([session_ref(agent)])[0]
@@ -323,14 +325,14 @@ def _load_beat(ctx: "Context", snapshot: Snapshot, view: "View", agent: str) -> 
         view.beats[agent] = beat if beat.agent == agent else None
 
 
-def read_beat(found: "Object") -> "Beat":
+def read_beat(found: Object) -> Beat:
     """The heartbeat in a session ref's object: a blob, or the message of a commit where only branches may be pushed."""
     if found.kind not in ("blob", "commit"):
         raise Malformed("no heartbeat")
     return decode_beat(found.oid, found.data if found.kind == "blob" else found.data.partition(b"\n\n")[2])
 
 
-def history(ctx: "Context", start: Oid, stop: "Oid | None" = None, limit: int = _WALK) -> "list[Commit]":
+def history(ctx: Context, start: Oid, stop: Oid | None = None, limit: int = _WALK) -> list[Commit]:
     """Commits from `start` back to, without, `stop`: newest first."""
     commits: list[Commit] = []
     oid = start

@@ -1,5 +1,7 @@
 """What one push may ask of the server. Each limit is a setting, and each refusal names it."""
 
+from __future__ import annotations
+
 from gitcoord.errors import CouldNotJudge, Refusal, Refused
 from gitcoord.names import Oid, printable
 from gitcoord.record import NamedTuple
@@ -25,7 +27,7 @@ class Limits(NamedTuple):
     commits: int
     wait: int
 
-    def check_size(self, ctx: "Context", oid: Oid, kind: str, what: str, limit: int = 0) -> None:
+    def check_size(self, ctx: Context, oid: Oid, kind: str, what: str, limit: int = 0) -> None:
         """Refused unless the object is of this kind and small enough to be read."""
         assert isinstance(ctx.store, PlumbingStore)
         found, actual, size = ctx.store.headers([oid])[0]
@@ -40,14 +42,14 @@ def _a(kind: str) -> str:
     return f"a {kind}" if kind else "missing"
 
 
-def read_limits(ctx: "Context", *, beginning: bool) -> Limits:
+def read_limits(ctx: Context, *, beginning: bool) -> Limits:
     """`beginning`: the push makes the ledger, and may bring a whole history."""
     found = {key: _number(ctx, key, default) for key, default in _DEFAULTS.items()}
     events = found["maxhistory"] if beginning else found["maxevents"]
     return Limits(events, found["maxeventbytes"], found["maxcommits"], found["wait"])
 
 
-def _number(ctx: "Context", key: str, default: int) -> int:
+def _number(ctx: Context, key: str, default: int) -> int:
     wish = ctx.settings.get(f"gitcoord.server.{key}")
     if wish and not (wish.isascii() and wish.isdecimal() and len(wish) < 12):
         raise CouldNotJudge(f"gitcoord.server.{_SHOWN[key]} is no number: '{printable(wish)}'")

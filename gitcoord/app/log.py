@@ -1,5 +1,7 @@
 """The ledger as a story: events newest first, filtered by path, agent and kind."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import Commit
 from gitcoord.core.codec import Malformed
 from gitcoord.core.kinds import agent_fields
@@ -20,8 +22,8 @@ _LOOKING = ("--fixed-strings", "--regexp-ignore-case", "--encoding=UTF-8")  # wh
 
 
 def commits(
-    ctx: "Context", reader: "Reader", *, oldest_first: bool = False, start: str = LEDGER, marks: "Sequence[str]" = ()
-) -> "Iterator[Commit]":
+    ctx: Context, reader: Reader, *, oldest_first: bool = False, start: str = LEDGER, marks: Sequence[str] = ()
+) -> Iterator[Commit]:
     """Every commit of the ledger, or of the history below `start`, read in batches; with `marks` those whose message has one of
     these texts.
 
@@ -51,7 +53,7 @@ def commits(
             yield Commit(found, oid)
 
 
-def shown_from(ctx: "Context") -> str:
+def shown_from(ctx: Context) -> str:
     """Where the history that is shown ends: at a remote that lost events, with the newest that was seen here."""
     if not ctx.remote:
         return LEDGER
@@ -61,8 +63,8 @@ def shown_from(ctx: "Context") -> str:
 
 
 def events(
-    ctx: "Context", *, path: str = "", agent: str = "", kind: str = "", since: int = 0, limit: int = 0
-) -> "Iterator[dict[str, object]]":
+    ctx: Context, *, path: str = "", agent: str = "", kind: str = "", since: int = 0, limit: int = 0
+) -> Iterator[dict[str, object]]:
     """Events newest first. A commit that is no event is shown as what it is."""
     shown = 0
     for commit in commits(ctx, ctx.store, start=shown_from(ctx)):
@@ -95,7 +97,7 @@ def events(
             return
 
 
-def paths_of(event: "Event") -> list[str]:
+def paths_of(event: Event) -> list[str]:
     """Every path that an event speaks of; resources with their '@'."""
     body = event.body
     found = [shown(body["path"], body.get("space", "path"))] if "path" in body else []
@@ -108,7 +110,7 @@ def paths_of(event: "Event") -> list[str]:
     return found + [row["path"] for row in event.refused]
 
 
-def agents_of(event: "Event") -> set[str]:
+def agents_of(event: Event) -> set[str]:
     """Who acted, and to whom it was done."""
     body = event.body
     found = {event.agent, *(str(body[key]) for key in agent_fields(event.kind) if key in body)}

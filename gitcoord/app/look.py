@@ -1,5 +1,7 @@
 """Looking without changing: which claims there are, who stands on a path, may I write here."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import ahead_of, read_snapshot, settle
 from gitcoord.core.claims import WRITE, Item, all_claims, covers_item, describe, folds_case, in_the_way, overlapping
 from gitcoord.core.rules import halted
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State, View
 
 
-def listing(ctx: "Context", actor: "Actor | None", *, mine: bool = False, silent: bool = False) -> "dict[str, object]":
+def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bool = False) -> dict[str, object]:
     """All live claims, or the actor's own; with `silent` also those whose holders fell silent."""
     agent = actor.agent if actor is not None else ""
     try:
@@ -38,7 +40,7 @@ def listing(ctx: "Context", actor: "Actor | None", *, mine: bool = False, silent
         return {"initialised": False, "claims": []}
     view = ctx.view()
 
-    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+    def rule(state: State, view: View) -> list[dict[str, object]]:
         claims = all_claims(state, agent if mine else "")
         want_signs(view, [claim["agent"] for claim in claims])
         return [_shown(state, view, claim) for claim in claims]
@@ -50,13 +52,13 @@ def listing(ctx: "Context", actor: "Actor | None", *, mine: bool = False, silent
     return {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden}
 
 
-def sign_of_life(ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor | None") -> None:
+def sign_of_life(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None) -> None:
     """Every command of an agent is a heartbeat, also one that only looks; it is sent only where one is due."""
     if actor is None:
         return
     name = actor.agent
 
-    def due(state: "State", view: "View") -> bool:
+    def due(state: State, view: View) -> bool:
         record = agent_record(state, name)
         if record is None or record["state"] != OPEN or admit_or_none(state, actor, view) is not None:
             return False
@@ -68,12 +70,12 @@ def sign_of_life(ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Act
         beat_quietly(ctx, actor)
 
 
-def _shown(state: "State", view: "View", claim: "Record") -> "dict[str, object]":
+def _shown(state: State, view: View, claim: Record) -> dict[str, object]:
     verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
     return {**describe(claim, verdict.expires_in), "silent": verdict.silent}
 
 
-def around(ctx: "Context", actor: "Actor | None", item: Item) -> "dict[str, object]":
+def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
     """Every claim on the item, above it and below it."""
     agent = actor.agent if actor is not None else ""
     try:
@@ -82,7 +84,7 @@ def around(ctx: "Context", actor: "Actor | None", item: Item) -> "dict[str, obje
         return {"initialised": False, "claims": []}
     view = ctx.view()
 
-    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+    def rule(state: State, view: View) -> list[dict[str, object]]:
         return [_shown(state, view, claim) for claim in overlapping(state, item)]
 
     rows = settle(ctx, snapshot, view, rule)
@@ -90,7 +92,7 @@ def around(ctx: "Context", actor: "Actor | None", item: Item) -> "dict[str, obje
     return {"initialised": True, "claims": rows}
 
 
-def check(ctx: "Context", actor: "Actor", items: tuple[Item, ...]) -> "dict[str, object]":
+def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
     """May this agent write here now? Three answers: yes, no and by whom, or CouldNotJudge."""
     agent = actor.agent
     try:
@@ -103,7 +105,7 @@ def check(ctx: "Context", actor: "Actor", items: tuple[Item, ...]) -> "dict[str,
     if refusal is not None:
         return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
 
-    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+    def rule(state: State, view: View) -> list[dict[str, object]]:
         return [_verdict(state, view, agent, item) for item in items]
 
     rows = settle(ctx, snapshot, view, rule)
@@ -112,7 +114,7 @@ def check(ctx: "Context", actor: "Actor", items: tuple[Item, ...]) -> "dict[str,
     return {"initialised": True, "allowed": allowed, "paths": rows}
 
 
-def _verdict(state: "State", view: "View", agent: str, item: Item) -> "dict[str, object]":
+def _verdict(state: State, view: View, agent: str, item: Item) -> dict[str, object]:
     """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
     standing = in_the_way(state, view, item, agent, WRITE, 1)
     claims = overlapping(state, item)
@@ -124,9 +126,7 @@ def _verdict(state: "State", view: "View", agent: str, item: Item) -> "dict[str,
     return row
 
 
-def _by_policy(
-    ctx: "Context", snapshot: "Snapshot", view: "View", actor: "Actor", rows: "list[dict[str, object]]"
-) -> None:
+def _by_policy(ctx: Context, snapshot: Snapshot, view: View, actor: Actor, rows: list[dict[str, object]]) -> None:
     """What the sync branch's policy adds: a shared path needs a claim, and a role writes only where it may."""
     from gitcoord.app.policy import Source
     from gitcoord.app.restrict import sync_policy_commit
@@ -139,7 +139,7 @@ def _by_policy(
         [name for names in asked.values() for name in names]
     )
 
-    def out(state: "State", view: "View") -> "dict[str, str]":
+    def out(state: State, view: View) -> dict[str, str]:
         words = {
             path: [out_of_role(state, policy, actor, actor.agent, name) for name in names]
             for path, names in asked.items()
@@ -155,7 +155,7 @@ def _by_policy(
             row["verdict"], row["message"] = "role", messages[path]
 
 
-def inside(ctx: "Context", commit: str, path: str) -> list[str]:
+def inside(ctx: Context, commit: str, path: str) -> list[str]:
     """A file itself; for a directory what lies below it, since attributes match files only."""
     if ctx.repo.worktree:
         if not is_directory(ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"):
@@ -174,10 +174,10 @@ def inside(ctx: "Context", commit: str, path: str) -> list[str]:
     return [path, f"{prefix}a-new-file", *names] if names or ctx.repo.worktree else [path]
 
 
-def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str, object]]":
+def agents(ctx: Context, snapshot: Snapshot, view: View) -> list[dict[str, object]]:
     """Every agent known here, its session and whether it is heard of."""
 
-    def rule(state: "State", view: "View") -> "list[dict[str, object]]":
+    def rule(state: State, view: View) -> list[dict[str, object]]:
         names = [record["agent"] for record in agent_records(state)]
         want_signs(view, names)
         return [_agent(state, view, name) for name in names]
@@ -185,7 +185,7 @@ def agents(ctx: "Context", snapshot: "Snapshot", view: "View") -> "list[dict[str
     return settle(ctx, snapshot, view, rule)
 
 
-def _agent(state: "State", view: "View", name: str) -> "dict[str, object]":
+def _agent(state: State, view: View, name: str) -> dict[str, object]:
     record = agent_record(state, name)
     assert record is not None
     beat = view.beat(name)

@@ -1,5 +1,7 @@
 """Other programs that look after a repository's hooks, and what to write into their settings."""
 
+from __future__ import annotations
+
 from gitcoord.record import NamedTuple
 from gitcoord.store.files import is_directory, list_files
 from gitcoord.store.hookfiles import look
@@ -23,7 +25,7 @@ class Managed(NamedTuple):
     snippet: str
 
 
-def find_manager(ctx: "Context", directory: str, common: str) -> "Managed | None":
+def find_manager(ctx: Context, directory: str, common: str) -> Managed | None:
     """`directory` is where git looks for hooks, `common` the common directory, both without links."""
     top = ctx.repo.worktree
     names = set(list_files(top))
@@ -45,14 +47,14 @@ def find_manager(ctx: "Context", directory: str, common: str) -> "Managed | None
     return find_link(directory, common)
 
 
-def find_link(directory: str, common: str) -> "Managed | None":
+def find_link(directory: str, common: str) -> Managed | None:
     """What lies out of the git directory may belong to other repositories too."""
     if f"{directory}/".startswith(f"{common}/"):
         return None
     return Managed("link", f"the hooks directory is a link to {directory}", _shared(directory))
 
 
-def _scope(ctx: "Context") -> str:
+def _scope(ctx: Context) -> str:
     """Whose settings say core.hooksPath: 'local', 'worktree', 'global', 'system' or 'command'."""
     argv = ["git", "-C", ctx.repo.worktree, "config", "--show-scope", "--get", "core.hooksPath"]
     _, out, _ = run(argv, ctx.repo.env)
@@ -73,7 +75,7 @@ def _line(event: str, arguments: str = '"$@"') -> str:
     return f"if {test}; then git-claim --gate {event} {arguments} || exit 1; fi"
 
 
-def _files(directory: str, events: "tuple[str, ...]") -> "list[str]":
+def _files(directory: str, events: tuple[str, ...]) -> list[str]:
     lines = [line for event in events for line in (f"# add to {directory}/{event}:", _line(event), "")]
     return [
         *lines,

@@ -1,5 +1,7 @@
 """A commit's message, made as `git commit -m` makes it: tidied, with trailers, through the hooks."""
 
+from __future__ import annotations
+
 from gitcoord.app.staging import SCRATCH
 from gitcoord.errors import StoreError, UsageError
 from gitcoord.names import quote
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 _LONGEST = 1 << 20
 
 
-def compose(ctx: "Context", text: str, trailers: "tuple[str, ...]", agent: str) -> bytes:
+def compose(ctx: Context, text: str, trailers: tuple[str, ...], agent: str) -> bytes:
     """The message before any hook saw it; `agent` '' where a person commits."""
     message = _tidy(ctx, text.encode("utf-8", "surrogateescape"))
     if trailers:
@@ -22,7 +24,7 @@ def compose(ctx: "Context", text: str, trailers: "tuple[str, ...]", agent: str) 
     return _signed(ctx, message, agent)
 
 
-def through_hooks(ctx: "Context", message: bytes, hooks: "Hooks", index: str, agent: str) -> bytes:
+def through_hooks(ctx: Context, message: bytes, hooks: Hooks, index: str, agent: str) -> bytes:
     """What the hooks leave of it."""
     file = f"{ctx.repo.git_dir}/{SCRATCH}message-{ctx.host.random()[:12]}"
     try:
@@ -40,7 +42,7 @@ def subject_of(message: bytes) -> str:
     return " ".join(message.decode("utf-8", "surrogateescape").partition("\n\n")[0].split("\n")).strip()
 
 
-def _tidy(ctx: "Context", message: bytes) -> bytes:
+def _tidy(ctx: Context, message: bytes) -> bytes:
     _, out, _ = run(["git", "config", "commit.cleanup"], ctx.repo.env)
     mode = out.decode("ascii", "replace").strip()
     if mode != "verbatim":
@@ -51,7 +53,7 @@ def _tidy(ctx: "Context", message: bytes) -> bytes:
     return message
 
 
-def _signed(ctx: "Context", message: bytes, agent: str) -> bytes:
+def _signed(ctx: Context, message: bytes, agent: str) -> bytes:
     """With the agent's trailer, once."""
     if not agent:
         return message
@@ -68,11 +70,11 @@ def _signed(ctx: "Context", message: bytes, agent: str) -> bytes:
     return _trailers(ctx, message, *rules, "--trailer", f"Agent: {agent}")
 
 
-def _trailers(ctx: "Context", message: bytes, *words: str) -> bytes:
+def _trailers(ctx: Context, message: bytes, *words: str) -> bytes:
     return _git(ctx, ["interpret-trailers", "--no-divider", *words], message)
 
 
-def _git(ctx: "Context", words: list[str], data: bytes) -> bytes:
+def _git(ctx: Context, words: list[str], data: bytes) -> bytes:
     code, out, complaint = run(["git", *words], ctx.repo.env, data)
     if code:
         raise StoreError(f"git {words[0]} failed: {complaint}")

@@ -4,6 +4,8 @@ A tool asks before everything it does, so each rule is recorded once for a path 
 scratch, and losing that costs a second record.
 """
 
+from __future__ import annotations
+
 from gitcoord.store.notes import update
 from gitcoord.store.objects import hasher
 
@@ -17,7 +19,7 @@ _KEPT = 4000  # of one conversation; the oldest are forgotten
 _LENGTH = 16
 
 
-def record_once(ctx: "Context", actor: "Actor", conversation: str, noted: "list[Verdict]") -> None:
+def record_once(ctx: Context, actor: Actor, conversation: str, noted: list[Verdict]) -> None:
     """Noted before it is written: where the ledger cannot be written, not every call waits for it again."""
     new: list[Verdict] = []
 
@@ -38,7 +40,7 @@ def record_once(ctx: "Context", actor: "Actor", conversation: str, noted: "list[
         leave_records(ctx, actor, "guard", [], new)
 
 
-def _key(verdict: "Verdict") -> str:
+def _key(verdict: Verdict) -> str:
     text = "\0".join((verdict.rule, verdict.stage, verdict.path))
     digest: str = hasher(40)(text.encode("utf-8", "surrogateescape")).hexdigest()
     return digest[:_LENGTH]

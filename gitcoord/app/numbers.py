@@ -1,5 +1,7 @@
 """Reserving numbers of a sequence: the ledger remembers those that it gave, files tell which were in use before."""
 
+from __future__ import annotations
+
 from gitcoord.app.facts import project_settings
 from gitcoord.app.history import GIT
 from gitcoord.app.ledger import read_snapshot, settle
@@ -27,7 +29,7 @@ class Floor(NamedTuple):
     file: str = ""
 
 
-def reserve(ctx: "Context", actor: "Actor", name: str, count: int) -> "dict[str, object]":
+def reserve(ctx: Context, actor: Actor, name: str, count: int) -> dict[str, object]:
     """The next numbers, from now on this agent's."""
     sequence, floor = _look(ctx, read_snapshot(ctx), name)
     kind = kind_module("number")
@@ -38,7 +40,7 @@ def reserve(ctx: "Context", actor: "Actor", name: str, count: int) -> "dict[str,
     return {**result, **_shown(sequence, floor, int(str(result["first"])), count)}
 
 
-def peek(ctx: "Context", name: str) -> "dict[str, object]":
+def peek(ctx: Context, name: str) -> dict[str, object]:
     """What the next number would be; it is not reserved."""
     snapshot = read_snapshot(ctx)
     sequence, floor = _look(ctx, snapshot, name)
@@ -54,18 +56,18 @@ def _with_file(refused: Refused, floor: Floor) -> Refused:
     return refused
 
 
-def _shown(sequence: Sequence, floor: Floor, first: int, count: int) -> "dict[str, object]":
+def _shown(sequence: Sequence, floor: Floor, first: int, count: int) -> dict[str, object]:
     numbers = [sequence.written(number) for number in range(first, first + count)]
     return {"numbers": numbers, "declared": sequence.declared, "floor": floor.number, "floor_file": floor.file}
 
 
-def _look(ctx: "Context", snapshot: "Snapshot", name: str) -> "tuple[Sequence, Floor]":
+def _look(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Sequence, Floor]:
     check_sequence(name)
     sequence = sequences(project_settings(ctx, snapshot)).get(name, Sequence(name))
     return sequence, floor_of(ctx, snapshot, sequence)
 
 
-def floor_of(ctx: "Context", snapshot: "Snapshot", sequence: Sequence) -> Floor:
+def floor_of(ctx: Context, snapshot: Snapshot, sequence: Sequence) -> Floor:
     """Looked for in the work tree, tracked or not, in HEAD and on the sync branch, here and as it was last fetched."""
     floor = Floor(sequence.start - 1)
     if not sequence.patterns:
@@ -83,18 +85,18 @@ def floor_of(ctx: "Context", snapshot: "Snapshot", sequence: Sequence) -> Floor:
     return floor
 
 
-def _commits(ctx: "Context", snapshot: "Snapshot") -> "list[str]":
+def _commits(ctx: Context, snapshot: Snapshot) -> list[str]:
     sync = format_record(snapshot.state)["sync"]
     remote = usual_remote(ctx, snapshot)
     refs = ["HEAD", f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
     return list(dict.fromkeys(oid for ref in refs if (oid := ctx.store.target(ref))))
 
 
-def _empty_tree(ctx: "Context") -> str:
+def _empty_tree(ctx: Context) -> str:
     return run(["git", "hash-object", "-t", "tree", "/dev/null"], ctx.repo.env)[1].decode().strip()
 
 
-def _listed(ctx: "Context", argv: "list[str]") -> "set[str]":
+def _listed(ctx: Context, argv: list[str]) -> set[str]:
     code, out, complaint = run(argv, ctx.repo.env)
     if code:
         raise CouldNotJudge(f"which numbers are in use cannot be told: {complaint}", hints=("git fsck tells more",))

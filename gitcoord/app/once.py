@@ -1,5 +1,7 @@
 """Effects outside that happen at most once: beginning one, recording how it ended, forgetting it."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.transact import transact
 from gitcoord.core.kinds import kind_module
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 class Runner:
     """One process that may run an effect. It is known by its nonce, and holds a file of that name while it lives."""
 
-    def __init__(self, ctx: "Context", actor: "Actor", key: str) -> None:
+    def __init__(self, ctx: Context, actor: Actor, key: str) -> None:
         self._ctx = ctx
         self._actor = actor
         self._key = check_key(key)
@@ -29,7 +31,7 @@ class Runner:
         self._open = False  # our beginning is on record without an end, or may be
         self.token = 0
 
-    def begin(self) -> "dict[str, object]":
+    def begin(self) -> dict[str, object]:
         """Held before it is on record: whoever finds the record finds the runner alive, or dead.
 
         TimedOut where another runs it (as if the time to wait were over), OutcomeUnknown where its runner died.
@@ -51,7 +53,7 @@ class Runner:
         self.token = int(str(result["token"])) if self._open else 0
         return result
 
-    def end(self, code: int) -> "dict[str, object]":
+    def end(self, code: int) -> dict[str, object]:
         kind = kind_module("done")
         result = transact(self._ctx, kind.decide, kind.Done(self._actor, self._key, self.token, code))
         self._open = False
@@ -64,13 +66,13 @@ class Runner:
             self._held = -1
 
 
-def runner_of(ctx: "Context", nonce: str) -> str:
+def runner_of(ctx: Context, nonce: str) -> str:
     """What this machine knows of a runner: 'alive', 'gone' or '' for nothing."""
     held = is_held(f"{ctx.repo.scratch}/once/{nonce}")
     return "" if held is None else "alive" if held else "gone"
 
 
-def forget(ctx: "Context", actor: "Actor", key: str, reason: str) -> "dict[str, object]":
+def forget(ctx: Context, actor: Actor, key: str, reason: str) -> dict[str, object]:
     kind = kind_module("forget")
     snapshot = read_snapshot(ctx)
     record = settle(ctx, snapshot, ctx.view(), lambda state, view: once_record(state, check_key(key)))
@@ -80,7 +82,7 @@ def forget(ctx: "Context", actor: "Actor", key: str, reason: str) -> "dict[str, 
     return result
 
 
-def listing(ctx: "Context") -> "dict[str, object]":
+def listing(ctx: Context) -> dict[str, object]:
     """Every effect on record, oldest first, and whether the outcome of one that has no end can still come."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
@@ -89,14 +91,14 @@ def listing(ctx: "Context") -> "dict[str, object]":
     view = ctx.view()
     load(ctx, snapshot, view, ("below", "once"))
 
-    def rule(state: "State", view: "View") -> "list[Record]":
+    def rule(state: State, view: View) -> list[Record]:
         return [_shown(state, view, record) for record in all_effects(state)]
 
     rows = settle(ctx, snapshot, view, rule)
     return {"initialised": True, "effects": sorted(rows, key=lambda row: row["token"])}
 
 
-def _shown(state: "State", view: "View", record: "Record") -> "Record":
+def _shown(state: State, view: View, record: Record) -> Record:
     row = told(record)
     if record["state"] == "running" and not runs(state, view, record):
         row["state"] = "unknown"

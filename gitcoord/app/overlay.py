@@ -1,5 +1,7 @@
 """Reading the private overlay that the local setting `gitcoord.overlay` names."""
 
+from __future__ import annotations
+
 from gitcoord.app.patterns import line_of, words_for
 from gitcoord.core.overlay import parse_overlay, stricter
 from gitcoord.core.policy import SECRET
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 SETTING = "gitcoord.overlay"
 
 
-def overlay_file(ctx: "Context") -> str:
+def overlay_file(ctx: Context) -> str:
     """Its full name: '~/' is the user's own directory, and a relative one lies in the git directory."""
     name = ctx.settings.get(SETTING)
     if name.startswith("~/"):
@@ -25,7 +27,7 @@ def overlay_file(ctx: "Context") -> str:
     return name if name.startswith("/") else f"{ctx.repo.common_dir}/{name}"
 
 
-def read_overlay(ctx: "Context") -> "Overlay":
+def read_overlay(ctx: Context) -> Overlay:
     """CouldNotJudge where it is named and cannot be read: rules that are not there are not 'no rules'."""
     file = overlay_file(ctx)
     code, out, complaint = run(["git", "config", "--file", file, "--list", "-z"], ctx.repo.env)
@@ -38,8 +40,8 @@ def read_overlay(ctx: "Context") -> "Overlay":
 
 
 def add_private(
-    ctx: "Context", source: "Source", overlay: "Overlay", words: "dict[str, dict[str, str]]"
-) -> "dict[str, dict[str, str]]":
+    ctx: Context, source: Source, overlay: Overlay, words: dict[str, dict[str, str]]
+) -> dict[str, dict[str, str]]:
     """git's answers for these paths, with what the overlay's patterns add."""
     if not overlay.paths or not words:
         return words

@@ -1,5 +1,7 @@
 """Asking git which paths a pattern matches: patterns are those of `.gitattributes`, and git alone knows what they mean."""
 
+from __future__ import annotations
+
 from gitcoord.errors import CouldNotJudge
 from gitcoord.store.files import remove_file, write_file
 from gitcoord.store.process import run
@@ -15,8 +17,8 @@ _GIT = ["git", "--no-replace-objects"]
 
 
 def words_for(
-    ctx: "Context", source: "Source", lines: "list[str]", attributes: "list[str]", paths: "Iterable[str]"
-) -> "dict[str, dict[str, str]]":
+    ctx: Context, source: Source, lines: list[str], attributes: list[str], paths: Iterable[str]
+) -> dict[str, dict[str, str]]:
     """git's answer for each path and attribute, where these lines are all the attributes there are."""
     names = list(paths)
     found: dict[str, dict[str, str]] = {path: {} for path in names}
@@ -46,7 +48,7 @@ def words_for(
     return found
 
 
-def line_of(pattern: str, *words: str) -> "list[str]":
+def line_of(pattern: str, *words: str) -> list[str]:
     """The lines that give these attributes to what a pattern matches; a plain name stands for all below it too."""
     patterns = [pattern]
     if not {"*", "?", "["} & set(pattern):
@@ -59,7 +61,7 @@ def _quoted(pattern: str) -> str:
     return f'"{escaped}"'
 
 
-def matching(ctx: "Context", source: "Source", groups: "list[list[str]]", paths: "Iterable[str]") -> "list[list[str]]":
+def matching(ctx: Context, source: Source, groups: list[list[str]], paths: Iterable[str]) -> list[list[str]]:
     """For each group of patterns the paths that one of them matches; a group without any matches all."""
     names = list(paths)
     lines = [

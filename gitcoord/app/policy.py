@@ -6,6 +6,8 @@ that borrows the repository's objects: what decides is what was committed, nothi
 index has conflict keys for names and patterns, and is asked for keys.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.restrict import same_policy
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.policy import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
@@ -32,7 +34,7 @@ _SPECS = [
 ]  # fmt: skip
 
 
-def staged_policy(ctx: "Context", *, worktree: bool) -> str:
+def staged_policy(ctx: Context, *, worktree: bool) -> str:
     """The tree that a commit of what is staged would have; with `worktree`, with the policy files as they lie there."""
     env = dict(ctx.repo.env)
     if worktree:
@@ -55,7 +57,7 @@ def staged_policy(ctx: "Context", *, worktree: bool) -> str:
 class Source:
     """The policy of one commit, '' for a repository without any. `case`: the ledger folds it."""
 
-    def __init__(self, ctx: "Context", commit: str, *, case: bool = False) -> None:
+    def __init__(self, ctx: Context, commit: str, *, case: bool = False) -> None:
         self._ctx = ctx
         self._case = case
         self.commit = commit
@@ -64,12 +66,12 @@ class Source:
         self._record = self._find() if commit else {"settings": [], "telling": False}
 
     @property
-    def pairs(self) -> "list[tuple[str, str]]":
+    def pairs(self) -> list[tuple[str, str]]:
         rows: Any = self._record["settings"]
         return [(str(key), str(value)) for key, value in rows]
 
     @property
-    def attribute_files(self) -> "list[tuple[str, str]]":
+    def attribute_files(self) -> list[tuple[str, str]]:
         """Each with its blob."""
         rows: Any = self._record.get("attributes", [])
         return [(str(path), str(blob)) for path, blob in rows]
@@ -85,7 +87,7 @@ class Source:
         return bool(self._record.get("reads")) or self.overlay is not None
 
     @property
-    def overlay(self) -> "Overlay | None":
+    def overlay(self) -> Overlay | None:
         """The private rules of this machine, which are no part of any commit; None where there are none."""
         if self._private is None and self._ctx.settings.get("gitcoord.overlay"):
             from gitcoord.app.overlay import read_overlay
@@ -100,7 +102,7 @@ class Source:
     def patterns(self, data: bytes) -> bytes:
         return fold_patterns(data) if self._case else data
 
-    def policy(self, paths: "Iterable[str]") -> Policy:
+    def policy(self, paths: Iterable[str]) -> Policy:
         """The settings, and what the attributes say of these paths."""
         present = bool(self._record["telling"] or self._record.get("config"))
         policy = parse_policy(self.pairs)._replace(
@@ -117,10 +119,10 @@ class Source:
 
     # --- attributes
 
-    def attributes(self, paths: "Iterable[str]") -> "dict[str, Any]":
+    def attributes(self, paths: Iterable[str]) -> dict[str, Any]:
         return {path: attributes_of(values) for path, values in self.answers(paths).items()}
 
-    def answers(self, paths: "Iterable[str]") -> "dict[str, dict[str, str]]":
+    def answers(self, paths: Iterable[str]) -> dict[str, dict[str, str]]:
         """git's own words for each path and attribute, and what the private overlay adds."""
         found = self.committed_answers(paths)
         if self.overlay is None:
@@ -129,7 +131,7 @@ class Source:
 
         return add_private(self._ctx, self, self.overlay, found)
 
-    def committed_answers(self, paths: "Iterable[str]") -> "dict[str, dict[str, str]]":
+    def committed_answers(self, paths: Iterable[str]) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {path: {} for path in paths}
         if not found or not self._record["telling"]:
             return found
@@ -150,14 +152,14 @@ class Source:
     def _has_index(self) -> bool:
         return read_file(f"{self._place}/{self._record['index']}", 4) == b"DIRC"
 
-    def _env(self) -> "dict[bytes, bytes]":
+    def _env(self) -> dict[bytes, bytes]:
         place = self._place.encode("utf-8", "surrogateescape")
         index = f"{self._place}/{self._record['index']}".encode("utf-8", "surrogateescape")
         return {**self._ctx.repo.env, **WHOLE, b"GIT_DIR": place, b"GIT_INDEX_FILE": index, b"GIT_ATTR_NOSYSTEM": b"1"}
 
     # --- what was read before
 
-    def _find(self) -> "Record":
+    def _find(self) -> Record:
         """What is remembered of this commit, or of one that differs from it in nothing that matters here."""
         file = f"{self._place}/remembered"
         try:
@@ -170,7 +172,7 @@ class Source:
         self._remember(record)
         return record
 
-    def _remember(self, record: "Record") -> None:
+    def _remember(self, record: Record) -> None:
         """For speed only: where nothing may be written, git is asked each time."""
         try:
             make_directory(self._place)
@@ -178,7 +180,7 @@ class Source:
         except OSError:
             pass
 
-    def _fits(self, old: "Record") -> bool:
+    def _fits(self, old: Record) -> bool:
         self._record = old
         if old.get("v") != _VERSION or old["case"] != self._case or (old["telling"] and not self._has_index()):
             return False
@@ -193,7 +195,7 @@ class Source:
         self._remember(old)
         return True
 
-    def _read(self) -> "Record":
+    def _read(self) -> Record:
         listing = [*_GIT, "ls-tree", "-r", "-z", "--full-tree", self.commit]
         code, out, complaint = run(listing, self._ctx.repo.env)
         if code:
@@ -221,7 +223,7 @@ class Source:
             "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
         }  # fmt: skip
 
-    def _settings(self, blob: str) -> "list[list[str]]":
+    def _settings(self, blob: str) -> list[list[str]]:
         if not blob:
             return []
         code, out, complaint = run([*_GIT, "config", "--blob", blob, "--list", "-z"], self._ctx.repo.env)
@@ -231,7 +233,7 @@ class Source:
             )
         return [list(pair) for pair in parse_settings(out)]
 
-    def _index(self, files: "list[list[str]]") -> str:
+    def _index(self, files: list[list[str]]) -> str:
         """An index with the attributes files alone, below a git directory of our own."""
         try:
             self.make()
@@ -251,7 +253,7 @@ class Source:
         rename(f"{self._place}/{temporary}", f"{self._place}/{name}")
         return name
 
-    def _folded(self, files: "list[list[str]]") -> "list[list[str]]":
+    def _folded(self, files: list[list[str]]) -> list[list[str]]:
         """The same with keys for names and patterns; files of one key are one file."""
         texts: dict[str, list[bytes]] = {}
         for (path, _, _), blob in zip(files, self._ctx.store.read([blob for _, _, blob in files])):

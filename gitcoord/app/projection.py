@@ -1,5 +1,7 @@
 """The refs that follow from the ledger's events: claim refs, heartbeats and tombstones."""
 
+from __future__ import annotations
+
 from gitcoord.app.fsck import agents_of, beat_of
 from gitcoord.core.codec import Malformed
 from gitcoord.core.sessions import KILLED, OPEN, SLOT_MS, Beat, encode_beat
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     Row = tuple[str, "Oid | None", "Oid | None"]
 
 
-def projected(ctx: "Context", outcome: "Replay") -> "list[Row]":
+def projected(ctx: Context, outcome: Replay) -> list[Row]:
     """Each ref, where it is and where it should be; those that are right are left out."""
     there = ctx.store.list_refs(CLAIMS)
     rows: list[Row] = [(ref, there.get(ref), outcome.grants.get(ref)) for ref in sorted({*there, *outcome.grants})]
@@ -29,7 +31,7 @@ def projected(ctx: "Context", outcome: "Replay") -> "list[Row]":
     return [row for row in rows if row[1] != row[2]]
 
 
-def _session_row(ctx: "Context", agent: str, record: "Record") -> "list[Row]":
+def _session_row(ctx: Context, agent: str, record: Record) -> list[Row]:
     old = ctx.store.resolve([session_ref(agent)])[0]
     try:
         beat = beat_of(ctx, agent)

@@ -4,6 +4,8 @@ Namespaces first, then the ledger, then the refs that follow it, then code. A re
 through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing is written but notes below `gitcoord/`.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.limits import read_limits
 from gitcoord.app.receive_ledger import LedgerPush
@@ -40,7 +42,7 @@ class Parts:
     A symbolic ref is an alias: git moves its target, so the target is judged, as if it had been pushed by its own name.
     """
 
-    def __init__(self, ctx: "Context", moves: "list[Move]") -> None:
+    def __init__(self, ctx: Context, moves: list[Move]) -> None:
         allowed = (*_USUAL, *(word.rstrip("*") for word in ctx.settings.get(ALLOW).split()))
         self.ledger: Move | None = None
         self.claims: list[Move] = []
@@ -64,7 +66,7 @@ class Parts:
             else:
                 self.code.append(move)
 
-    def _targets(self, ctx: "Context", moves: "list[Move]") -> "list[Move]":
+    def _targets(self, ctx: Context, moves: list[Move]) -> list[Move]:
         """The refs that git will move, each once."""
         files = ctx.settings.get("extensions.refstorage", "files").lower() == "files"
         found: dict[RefName, Move] = {}
@@ -86,11 +88,11 @@ class Parts:
         return list(found.values())
 
     @property
-    def private(self) -> "list[Move]":
+    def private(self) -> list[Move]:
         return [*([self.ledger] if self.ledger is not None else []), *self.claims, *self.sessions]
 
 
-def _is_ours(ref: "RefName") -> bool:
+def _is_ours(ref: RefName) -> bool:
     return ref == LEDGER or ref.startswith((CLAIMS, PRIVATE))
 
 
@@ -104,7 +106,7 @@ def _forbidden(ref: str) -> Refused:
     return Refused(Refusal("namespace", f"{printable(ref[:200])} {what}", hints=hints[: 1 + ("gitcoord" not in ref)]))
 
 
-def _alias_of_ours(ref: "RefName", names: "list[RefName]", target: "RefName") -> Refused:
+def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refused:
     ours = next(name for name in names if _is_ours(name))
     message = (
         f"{printable(ours[:200])} is a symbolic ref here, of {printable(target[:200])}: the ledger's refs may not be"
@@ -114,8 +116,8 @@ def _alias_of_ours(ref: "RefName", names: "list[RefName]", target: "RefName") ->
 
 
 def receive(
-    ctx: "Context", registry: "Inflight", find_pusher: "Callable[[], Pusher]", moves: "list[Move]"
-) -> "list[tuple[Outcome, list[Verdict]]]":
+    ctx: Context, registry: Inflight, find_pusher: Callable[[], Pusher], moves: list[Move]
+) -> list[tuple[Outcome, list[Verdict]]]:
     """Refused or CouldNotJudge unless the push may land as far as the ledger goes; gives the verdicts on code."""
     parts = Parts(ctx, moves)
     there = ctx.store.target(LEDGER)
@@ -153,13 +155,13 @@ def receive(
 
 
 def _code(
-    ctx: "Context",
-    registry: "Inflight",
-    pusher: "Pusher",
+    ctx: Context,
+    registry: Inflight,
+    pusher: Pusher,
     parts: Parts,
-    events: "list[Event]",
-    there: "str | None",
-) -> "CodePush | None":
+    events: list[Event],
+    there: str | None,
+) -> CodePush | None:
     """Take the ticket, and gather what the push changes. From here on the ledger may be read."""
     judges = bool(parts.code) and there is not None
     if events or judges:
@@ -174,7 +176,7 @@ def _code(
     return code
 
 
-def _wait(ctx: "Context", registry: "Inflight", seconds: int) -> None:
+def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
     end = ctx.host.mono() + seconds * 1000
     while registry.in_the_way():
         if ctx.host.mono() > end:
@@ -186,7 +188,7 @@ def _wait(ctx: "Context", registry: "Inflight", seconds: int) -> None:
     ctx.store.refresh()  # what was read before may be what those pushes replaced
 
 
-def touched(events: "list[Event]") -> "Stake":
+def touched(events: list[Event]) -> Stake:
     """Whose pushes of code, and of what, may be judged otherwise after these events than before."""
     agents: set[str] = set()
     paths: set[str] = set()
@@ -210,7 +212,7 @@ def touched(events: "list[Event]") -> "Stake":
     return stake(agents, paths) if agents or paths else NOTHING
 
 
-def _lookup(ctx: "Context", ledger: "LedgerPush | None") -> "Callable[[str], Record | None]":
+def _lookup(ctx: Context, ledger: LedgerPush | None) -> Callable[[str], Record | None]:
     """A file of the ledger as it is after the push."""
     if ledger is not None:
         return ledger.get
@@ -218,7 +220,7 @@ def _lookup(ctx: "Context", ledger: "LedgerPush | None") -> "Callable[[str], Rec
     return lambda key: settle(ctx, snapshot, view, lambda state, _: state.get(key))
 
 
-def _note(ctx: "Context", registry: "Inflight", parts: Parts, sessions: Sessions) -> None:
+def _note(ctx: Context, registry: Inflight, parts: Parts, sessions: Sessions) -> None:
     """Since when the server has seen these heartbeats; and what must move in one transaction."""
     for agent, oid in sessions.oids.items():
         write_file(ctx.scratch(f"seen/{agent}"), f"{oid}\n{ctx.host.boot}\n{ctx.host.mono()}".encode())

@@ -4,6 +4,8 @@ Two phases: what the push changes is gathered first, without the ledger's claims
 ledger that landed before it could be told (`store/inflight.py`).
 """
 
+from __future__ import annotations
+
 from gitcoord.app.judging import Judging, Move
 from gitcoord.app.ledger import read_snapshot
 from gitcoord.app.policy import Source
@@ -34,16 +36,16 @@ class _Gathered(NamedTuple):
 
     move: Move
     policy: str  # the commit whose policy counts
-    steps: "list[Step]"
-    deploys: "list[tuple[Target, str]]"
+    steps: list[Step]
+    deploys: list[tuple[Target, str]]
 
 
-def _ledger(ctx: "Context") -> "Snapshot":
+def _ledger(ctx: Context) -> Snapshot:
     """The ledger as it is now. Whether it is a copy is the clients' question: here is the original."""
     return read_snapshot(ctx, trusting=True)
 
 
-def _nobody() -> "Actor":
+def _nobody() -> Actor:
     raise AssertionError("who pushes is told by what is gathered")
 
 
@@ -52,11 +54,11 @@ class CodePush(Judging):
 
     def __init__(
         self,
-        ctx: "Context",
-        pusher: "Pusher",
-        moves: "list[Move]",
-        limits: "Limits",
-        aliases: "dict[RefName, list[RefName]]",
+        ctx: Context,
+        pusher: Pusher,
+        moves: list[Move],
+        limits: Limits,
+        aliases: dict[RefName, list[RefName]],
     ) -> None:
         """`aliases`: under which names a ref was pushed that is not called so."""
         super().__init__(ctx, _nobody, _ledger(ctx))
@@ -71,14 +73,14 @@ class CodePush(Judging):
     def _look(self) -> None:
         self._snapshot = _ledger(self._ctx)
 
-    def _follow(self, ref: "RefName") -> "RefName":
+    def _follow(self, ref: RefName) -> RefName:
         """The ref that git moves when this one is pushed."""
         files = self._ctx.settings.get("extensions.refstorage", "files").lower() == "files"
         return follow(self._ctx.repo, ref, files=files)[-1]
 
     # --- gathering
 
-    def gather(self) -> "Stake":
+    def gather(self) -> Stake:
         """What the push would change, and so what it relies on."""
         self._gathered = [self._gather(move) for move in self._moves]
         steps = [step for found in self._gathered for step in found.steps]
@@ -118,13 +120,13 @@ class CodePush(Judging):
         heads = self._ctx.store.list_refs("refs/heads/")
         return [*([old] if old else []), *(oid for ref, oid in heads.items() if ref != "refs/heads/gitcoord")]
 
-    def _deployed(self, ref: str) -> "list[tuple[Target, str]]":
+    def _deployed(self, ref: str) -> list[tuple[Target, str]]:
         """What remotes are called is the clients' affair: a ref that something is deployed from counts here too."""
         known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
         names = [ref, *self._aliases.get(ref, ())]
         return [(target, "") for target in known if any(self._deploys(target, name) for name in names)]
 
-    def _deploys(self, target: "Target", ref: "RefName") -> bool:
+    def _deploys(self, target: Target, ref: RefName) -> bool:
         """Also where the name that is deployed from is an alias of this ref."""
         if match(target, target.remote, ref):
             return True
@@ -132,7 +134,7 @@ class CodePush(Judging):
 
     # --- judging
 
-    def judge(self) -> "list[tuple[Outcome, list[Verdict]]]":
+    def judge(self) -> list[tuple[Outcome, list[Verdict]]]:
         """The verdicts on each ref; the ledger is read anew."""
         self._look()
         found = []

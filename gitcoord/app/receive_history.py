@@ -5,6 +5,8 @@ judged by are gone. So they are judged as a history: each legal after the one be
 That everybody may be named in it is why it takes a person's account; where signatures are required, each event needs its own.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.fsck import Replay
 from gitcoord.app.ledger import Commit
 from gitcoord.app.log import commits
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     RequireTree = Callable[["Oid | None", Pushed, Changes], Oid]
 
 
-def floors(ctx: "Context", head: "Oid") -> "list[Oid]":
+def floors(ctx: Context, head: Oid) -> list[Oid]:
     """On what a push may build: the ledger's last event, and what is below it if that is only an epoch."""
     found = [head]
     while True:
@@ -38,7 +40,7 @@ def floors(ctx: "Context", head: "Oid") -> "list[Oid]":
         found.append(commit.parents[0])
 
 
-def require_person(pusher: "Pusher", agent: str) -> None:
+def require_person(pusher: Pusher, agent: str) -> None:
     if not pusher.actor(agent).person:
         raise Refused(
             Refusal(
@@ -49,14 +51,14 @@ def require_person(pusher: "Pusher", agent: str) -> None:
         )
 
 
-def require_above(ctx: "Context", old: "Oid", last: "Pushed") -> None:
+def require_above(ctx: Context, old: Oid, last: Pushed) -> None:
     """Also above an epoch that is replaced."""
     seq = Commit(ctx.store.read([old])[0], "the ledger's history").event.seq
     if last.event.seq <= seq:
         raise Refused(Refusal("ledger", f"event {last.event.seq} does not leap above event {seq}, which is here"))
 
 
-def replay_below(ctx: "Context", base: "Oid") -> Replay:
+def replay_below(ctx: Context, base: Oid) -> Replay:
     outcome = Replay()
     for commit in commits(ctx, ctx.store, oldest_first=True, start=base):
         outcome.take(commit)
@@ -65,7 +67,7 @@ def replay_below(ctx: "Context", base: "Oid") -> Replay:
     return outcome
 
 
-def judge_history(outcome: Replay, tree: "Oid | None", rows: "list[Pushed]", check: "RequireTree") -> None:
+def judge_history(outcome: Replay, tree: Oid | None, rows: list[Pushed], check: RequireTree) -> None:
     """Refused unless these events are a legal history on top of what `outcome` has replayed, whose tree is `tree`."""
     for pushed in rows:
         changes = outcome.take(pushed.commit)
@@ -78,7 +80,7 @@ def judge_history(outcome: Replay, tree: "Oid | None", rows: "list[Pushed]", che
         raise Refused(Refusal("ledger", outcome.differences[0]))
 
 
-def require_signatures(ctx: "Context", rows: "list[Pushed]") -> None:
+def require_signatures(ctx: Context, rows: list[Pushed]) -> None:
     if signing_on(ctx):
         for pushed in rows:
             require_signature(ctx, pushed.payload, pushed.signature, pushed.event.agent, pushed.event.seq)

@@ -4,6 +4,8 @@ Nothing of what is pushed is believed: each commit must be, byte for byte, what 
 So blobs and trees need not be read: they are the ones that the server would have written itself.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.history import GIT, lying_at
 from gitcoord.app.ledger import Commit, Snapshot, load, read_snapshot
 from gitcoord.app.limits import read_limits
@@ -50,7 +52,7 @@ class Pushed:
 
     __slots__ = ("commit", "event", "payload", "signature")
 
-    def __init__(self, found: "Object") -> None:
+    def __init__(self, found: Object) -> None:
         self.payload, self.signature = split_signature(found.data)
         self.commit = Commit(found, "a pushed commit")
         self.event: Event = self.commit.event
@@ -59,9 +61,7 @@ class Pushed:
 class LedgerPush:
     """What a push does to the ledger, as far as it was found legal."""
 
-    def __init__(
-        self, ctx: "Context", pusher: "Pusher", move: "Move", beats: "dict[str, Oid]", landing: "list[Oid]"
-    ) -> None:
+    def __init__(self, ctx: Context, pusher: Pusher, move: Move, beats: dict[str, Oid], landing: list[Oid]) -> None:
         """`beats`: what the push leaves on session refs, by agent; `landing`: commits that it leaves on branches."""
         self._ctx = ctx
         self._pusher = pusher
@@ -77,7 +77,7 @@ class LedgerPush:
 
     # --- reading
 
-    def read(self, limits: "Limits") -> "list[Event]":
+    def read(self, limits: Limits) -> list[Event]:
         """The events of the push, oldest first; asks nothing of the ledger that is there."""
         move = self._move
         if not move.new:
@@ -112,7 +112,7 @@ class LedgerPush:
             raise _refused("ledger", "the push does not build on the ledger that is here", "fetch and try again")
         return [pushed.event for pushed in self.pushed]
 
-    def _bases(self) -> "list[Oid]":
+    def _bases(self) -> list[Oid]:
         if not self._move.old:
             return []
         from gitcoord.app.receive_history import floors
@@ -128,7 +128,7 @@ class LedgerPush:
         last = self.pushed[-1].event.kind if self.pushed else ""
         return bool(self._move.old) and last == "epoch" and (len(self.pushed) > 1 or self._base != self._move.old)
 
-    def _read(self, oid: Oid, limits: "Limits") -> Pushed:
+    def _read(self, oid: Oid, limits: Limits) -> Pushed:
         limits.check_size(self._ctx, oid, "commit", f"the ledger commit {oid[:12]}")
         try:
             found = self._ctx.store.read([oid])[0]
@@ -158,7 +158,7 @@ class LedgerPush:
             raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
         self._follow(snapshot)
 
-    def get(self, key: str) -> "Record | None":
+    def get(self, key: str) -> Record | None:
         """A file of the ledger as it is after the push."""
         if self._snapshot is None:
             return self._state.get(key)
@@ -220,7 +220,7 @@ class LedgerPush:
         self._take_history(outcome, Commit(self._ctx.store.read([self._base])[0], LEDGER).tree)
         self.wanted = {**before, **self.wanted}
 
-    def _take_history(self, outcome: "Replay", tree: "Oid | None") -> None:
+    def _take_history(self, outcome: Replay, tree: Oid | None) -> None:
         from gitcoord.app.receive_history import judge_history
 
         editor = self._editor(Trees(self._ctx.store))
@@ -252,7 +252,7 @@ class LedgerPush:
             assert state.seq == after.seq
         self._state, self._snapshot = state, snapshot
 
-    def _retrace(self, snapshot: Snapshot, state: State, group: "list[Event]", view: Hindsight) -> State:
+    def _retrace(self, snapshot: Snapshot, state: State, group: list[Event], view: Hindsight) -> State:
         agent = group[0].agent
         actor = self._pusher.actor(agent)
         if group[0].kind in _PERSONAL and not actor.person:
@@ -275,10 +275,10 @@ class LedgerPush:
                     pass  # refused with the session refs
         return after
 
-    def _effects(self, snapshot: Snapshot, view: Hindsight, state: State, event: "Event") -> "Changes":
+    def _effects(self, snapshot: Snapshot, view: Hindsight, state: State, event: Event) -> Changes:
         return self._settle(snapshot, view, lambda: effects(state, event))
 
-    def _settle(self, snapshot: Snapshot, view: Hindsight, rule: "Callable[[], T]") -> "T":
+    def _settle(self, snapshot: Snapshot, view: Hindsight, rule: Callable[[], T]) -> T:
         """Run a pure rule, reading what it finds missing: from the ledger that is here, never from the push."""
         asked: set[tuple[str, ...]] = set()
         while True:
@@ -295,7 +295,7 @@ class LedgerPush:
 
     # --- commits that events speak of
 
-    def _require_commits(self, group: "list[Event]") -> None:
+    def _require_commits(self, group: list[Event]) -> None:
         """What an event says of commits counts only if others can fetch them."""
         named = {
             entry["commit"] for e in group if e.kind == "release" for entry in e.body["released"] if entry["commit"]
@@ -313,7 +313,7 @@ class LedgerPush:
                 "push-first", f"the server does not have {what}, on which this relies", "push it first: git push"
             )
 
-    def _read_fact(self, snapshot: Snapshot, view: Hindsight, what: "tuple[str, ...]") -> bool:
+    def _read_fact(self, snapshot: Snapshot, view: Hindsight, what: tuple[str, ...]) -> bool:
         if what[0] == "landed":
             view.facts[what] = self._landed(snapshot, what[1], list(what[2:]))
         elif what[0] == "changed" and what[1] and self._ctx.store.resolve([what[1]])[0] is None:
@@ -326,7 +326,7 @@ class LedgerPush:
             return False
         return True
 
-    def _landed(self, snapshot: Snapshot, work: str, commits: "list[str]") -> list[str]:
+    def _landed(self, snapshot: Snapshot, work: str, commits: list[str]) -> list[str]:
         sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
         there = [commit for commit, oid in zip(commits, self._ctx.store.resolve(commits)) if oid is not None]
         if not there or self._ctx.store.target(sync) is None:
@@ -348,7 +348,7 @@ class LedgerPush:
     def _weigh(self, kind: str, data: bytes) -> Oid:
         return Scales(self._ctx.store.oid_length).write(kind, data)
 
-    def _require_tree(self, editor: TreeEditor, tree: "Oid | None", pushed: Pushed, changes: "Changes") -> Oid:
+    def _require_tree(self, editor: TreeEditor, tree: Oid | None, pushed: Pushed, changes: Changes) -> Oid:
         blobs = {
             key: None if record is None else self._weigh("blob", encode_file(key, record))
             for key, record in changes.items()
@@ -361,7 +361,7 @@ class LedgerPush:
         return new
 
 
-def _lines(words: "list[str]") -> bytes:
+def _lines(words: list[str]) -> bytes:
     return "".join(f"{word}\n" for word in words).encode()
 
 

@@ -1,5 +1,7 @@
 """Claim refs and session refs of a push: they must be what the ledger says after it, and nobody beats for another."""
 
+from __future__ import annotations
+
 from gitcoord.app.history import GIT
 from gitcoord.app.ledger import Commit
 from gitcoord.app.limits import BEAT_BYTES
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def judge_claims(
-    ctx: "Context", limits: "Limits", moves: "list[Move]", wanted: "dict[str, Oid | None]", head: Oid, claim: "Lookup"
+    ctx: Context, limits: Limits, moves: list[Move], wanted: dict[str, Oid | None], head: Oid, claim: Lookup
 ) -> None:
     """`wanted` is what the push's own events demand, `claim` looks a claim up in the ledger at `head`, after the push."""
     moved = {move.ref: move.new or None for move in moves}
@@ -50,7 +52,7 @@ def judge_claims(
             raise _refused("claims", f"the push moves the ledger without {_ref(ref)}, which must follow it")
 
 
-def _require_grant(ctx: "Context", limits: "Limits", move: "Move", head: Oid, claim: "Lookup") -> None:
+def _require_grant(ctx: Context, limits: Limits, move: Move, head: Oid, claim: Lookup) -> None:
     """A ref that is mended must name the very event that granted the claim."""
     record = claim(move.ref.removeprefix("refs/"))
     if record is None:
@@ -75,7 +77,7 @@ def _ref(ref: str) -> str:
 class Sessions:
     """The heartbeats of a push. `agents` are those whom it names, so that they can be asked for before."""
 
-    def __init__(self, ctx: "Context", limits: "Limits", moves: "list[Move]") -> None:
+    def __init__(self, ctx: Context, limits: Limits, moves: list[Move]) -> None:
         """Refused where something else than a small heartbeat of that name would be left there, or nothing."""
         self._ctx = ctx
         self.beats: dict[str, Beat] = {}
@@ -89,7 +91,7 @@ class Sessions:
             self.beats[agent] = self._read(move.new, agent)
             self.oids[agent], self._old[agent] = move.new, move.old
 
-    def _read(self, oid: Oid, agent: str) -> "Beat":
+    def _read(self, oid: Oid, agent: str) -> Beat:
         found = self._ctx.store.read([oid])[0]
         try:
             assert found is not None
@@ -100,13 +102,13 @@ class Sessions:
             raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat of '{agent}'")
         return beat
 
-    def begin(self, agent_of: "Lookup") -> None:
+    def begin(self, agent_of: Lookup) -> None:
         """A whole history brings the heartbeats of all who took part in it, the living and the ended."""
         for agent in self.beats:
             if agent_of(f"agents/{agent}") is None:
                 raise _refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
 
-    def judge(self, pusher: "Pusher", demanded: "dict[str, Beat]", agent_of: "Lookup") -> None:
+    def judge(self, pusher: Pusher, demanded: dict[str, Beat], agent_of: Lookup) -> None:
         """Own heartbeats, and what the push's events demand of others' (`demanded`); nothing else, and all of that."""
         for agent, due in demanded.items():
             if agent not in self.beats:
@@ -117,7 +119,7 @@ class Sessions:
                 pusher.require(agent, f"{session_ref(agent)} is the heartbeat of '{agent}'")
                 self._require_living(agent, beat, agent_of(f"agents/{agent}"))
 
-    def _require_due(self, agent: str, due: "Beat") -> None:
+    def _require_due(self, agent: str, due: Beat) -> None:
         beat = self.beats[agent]
         if due.killed:
             same = (beat.killed, beat.session, beat.judged) == (due.killed, due.session, 0)
@@ -126,7 +128,7 @@ class Sessions:
         if not same:
             raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
 
-    def _require_living(self, agent: str, beat: "Beat", record: "Record | None") -> None:
+    def _require_living(self, agent: str, beat: Beat, record: Record | None) -> None:
         if record is None or record["state"] != OPEN or record["session"] != beat.session:
             dead = record is not None and record["state"] == KILLED
             why = "was killed: nothing of it gets through" if dead else f"has no open session {beat.session}"

@@ -1,5 +1,7 @@
 """Refusals are counted locally, and an agent's next event carries them, by path and holder. Losing a count is harmless."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.store.files import append_file, read_file, remove_file
 
@@ -14,12 +16,12 @@ if TYPE_CHECKING:
 _MOST = 32
 
 
-def count_refusal(ctx: "Context", agent: str, refusal: "Refusal") -> None:
+def count_refusal(ctx: Context, agent: str, refusal: Refusal) -> None:
     """One line for each claim that was in the way."""
     _count(ctx, agent, [[held["path"], held["agent"]] for held in refusal.held])
 
 
-def count_verdicts(ctx: "Context", agent: str, verdicts: "list[Verdict]") -> None:
+def count_verdicts(ctx: Context, agent: str, verdicts: list[Verdict]) -> None:
     """A gate's refusals, by path, and by holder or rule."""
     _count(
         ctx,
@@ -28,7 +30,7 @@ def count_verdicts(ctx: "Context", agent: str, verdicts: "list[Verdict]") -> Non
     )
 
 
-def _count(ctx: "Context", agent: str, rows: "list[list[object]]") -> None:
+def _count(ctx: Context, agent: str, rows: list[list[object]]) -> None:
     if not rows:
         return
     lines = [dumps(row) + "\n" for row in rows]
@@ -38,7 +40,7 @@ def _count(ctx: "Context", agent: str, rows: "list[list[object]]") -> None:
         pass  # a refusal stands, counted or not
 
 
-def pending_refusals(ctx: "Context", agent: str) -> "tuple[Record, ...]":
+def pending_refusals(ctx: Context, agent: str) -> tuple[Record, ...]:
     counts: dict[tuple[str, str], int] = {}
     for line in read_file(f"{ctx.repo.scratch}/refusals/{agent}").split(b"\n"):
         try:
@@ -50,7 +52,7 @@ def pending_refusals(ctx: "Context", agent: str) -> "tuple[Record, ...]":
     return tuple({"path": path, "holder": holder, "count": count} for (path, holder), count in rows)
 
 
-def settle_refusals(ctx: "Context", agent: str, event: "Event") -> None:
+def settle_refusals(ctx: Context, agent: str, event: Event) -> None:
     """The event carried them: forget them."""
     if event.refused:
         remove_file(f"{ctx.repo.scratch}/refusals/{agent}")

@@ -8,6 +8,8 @@ next one. What is lost is decided again, each request by its own process. Both l
 A grant is tried on the last seen state, a refusal is not: nobody is told "no" before the remote was looked at.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.batch import (
     FLYING,
     OPEN,
@@ -64,25 +66,23 @@ _STUBBORN = 4
 class Step(NamedTuple):
     """A request decided on one state: what to push, or why there is nothing to push."""
 
-    snapshot: "Snapshot"
-    view: "View"
-    answer: "Decision | Refusal"
+    snapshot: Snapshot
+    view: View
+    answer: Decision | Refusal
     burial: bool  # not the request itself yet, but the record of a kill that was torn
-    head: "Oid"
-    operations: "list[Operation]"
-    floor: "Oid | None"  # the remote's ledger as it was known then: at or below it this step cannot be
+    head: Oid
+    operations: list[Operation]
+    floor: Oid | None  # the remote's ledger as it was known then: at or below it this step cannot be
 
 
 def transact_remotely(
-    ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
-) -> "dict[str, object]":
+    ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool
+) -> dict[str, object]:
     with store_of(ctx).far.patience.asking(changes=True):
         return _transact(ctx, decide, command, ahead, copied=copied)
 
 
-def _transact(
-    ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
-) -> "dict[str, object]":
+def _transact(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool) -> dict[str, object]:
     actor = command.actor.agent
     began = ctx.host.mono()
     if ctx.reads_only:
@@ -128,7 +128,7 @@ def _transact(
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
 
 
-def _require_time(ctx: "Context", outcome: Outcome) -> None:
+def _require_time(ctx: Context, outcome: Outcome) -> None:
     """Whoever has waited for others of this clone for all of its time does not begin to talk to the remote."""
     far = store_of(ctx).far
     if not far.patience.is_over:
@@ -143,8 +143,8 @@ def _require_time(ctx: "Context", outcome: Outcome) -> None:
 
 
 def _joined(
-    ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
-) -> "tuple[Step | None, str]":
+    ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool
+) -> tuple[Step | None, str]:
     """Decide on top of all that waits, and join the open batch.
 
     What was decided, and the batch's id. ('' for the id: go alone. No step: wait for that batch.)
@@ -171,7 +171,7 @@ def _joined(
         return step, ""
 
 
-def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool) -> Step:
+def _step(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool) -> Step:
     actor = command.actor.agent
     floor = store_of(ctx).near.target(LEDGER)
     snapshot = read_snapshot(ctx, agent=actor, ahead=ahead, copied=copied)
@@ -188,7 +188,7 @@ def _step(ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ..
     return Step(snapshot, view, answer, burial is not None, head, operations, floor)
 
 
-def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
+def _alone(ctx: Context, actor: str, step: Step | None) -> Outcome:
     """A push of this request only, past those that wait: they were refused together, or a stopped process holds a lock."""
     assert step is not None
     batch = Batch("", (actor,), 0, tuple(as_move(operation) for operation in step.operations))
@@ -200,7 +200,7 @@ def _alone(ctx: "Context", actor: str, step: "Step | None") -> Outcome:
     return outcome
 
 
-def _look_again(ctx: "Context", began: int, *, untold: bool) -> None:
+def _look_again(ctx: Context, began: int, *, untold: bool) -> None:
     """Look before a refusal is told. `untold`: what came of an earlier push is not known, so that nothing else may be said."""
     try:
         look_once(ctx, began)
@@ -208,7 +208,7 @@ def _look_again(ctx: "Context", began: int, *, untold: bool) -> None:
         raise outcome_error(ctx, Outcome(UNKNOWN, error.message)) if untold else error from None
 
 
-def _kept(ctx: "Context", tried: "list[Step]") -> "Step | None":
+def _kept(ctx: Context, tried: list[Step]) -> Step | None:
     """The remote has done it, but this clone does not show it yet: look. It is said in any case that it was done."""
     try:
         look(ctx)
@@ -220,7 +220,7 @@ def _kept(ctx: "Context", tried: "list[Step]") -> "Step | None":
     return _which_is_there(ctx, tried)
 
 
-def _which_is_there(ctx: "Context", tried: "list[Step]") -> "Step | None":
+def _which_is_there(ctx: Context, tried: list[Step]) -> Step | None:
     """Read back before saying so: which step's last commit is in the ledger, or its heartbeat in its place?
 
     Those that are not there can only come above what was looked through now: `tried` is told so, or whoever loses often in a
@@ -244,14 +244,14 @@ def _has_events(step: Step) -> bool:
     return isinstance(step.answer, Decision) and bool(step.answer.events)
 
 
-def _answer(ctx: "Context", actor: str, step: Step) -> "dict[str, object]":
+def _answer(ctx: Context, actor: str, step: Step) -> dict[str, object]:
     if isinstance(step.answer, Refusal):
         count_refusal(ctx, actor, step.answer)
         raise Refused(step.answer)
     return told(ctx, step.snapshot, step.view, actor, step.answer)
 
 
-def outcome_error(ctx: "Context", outcome: Outcome) -> GitcoordError:
+def outcome_error(ctx: Context, outcome: Outcome) -> GitcoordError:
     name = store_of(ctx).far.name
     if outcome.kind == HOST:
         lines = [line for line in outcome.words.split("\n") if line]
@@ -268,7 +268,7 @@ def outcome_error(ctx: "Context", outcome: Outcome) -> GitcoordError:
     )
 
 
-def beat_remotely(ctx: "Context", due_beat: "Callable[[], Due]", agent: str, *, patient: bool) -> "int | None":
+def beat_remotely(ctx: Context, due_beat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
     """The session that a beat was made for, 0 where none is open; None where nothing was to do.
 
     Beats of all agents on this machine come due together: the first that is tired of waiting carries them all.
@@ -277,7 +277,7 @@ def beat_remotely(ctx: "Context", due_beat: "Callable[[], Due]", agent: str, *, 
         return _beat(ctx, due_beat, agent, patient=patient)
 
 
-def _beat(ctx: "Context", due_beat: "Callable[[], Due]", agent: str, *, patient: bool) -> "int | None":
+def _beat(ctx: Context, due_beat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
     store = store_of(ctx)
     with ctx.queue() as queue:
         held = queue.held

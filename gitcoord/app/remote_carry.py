@@ -1,5 +1,7 @@
 """Carrying a batch to the remote that decides: one push for all requests that wait on this machine, and what came of it."""
 
+from __future__ import annotations
+
 from gitcoord.app.batch import (
     FLYING,
     OPEN,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 SPLIT, STUCK, UNTOLD = "split", "stuck", "untold"
 
 
-def carry(ctx: "Context", batch_id: str) -> Outcome:
+def carry(ctx: Context, batch_id: str) -> Outcome:
     """Wait until the batch has landed or is lost; push it if nobody else does."""
     with carriers_place(ctx) as lock:
         outcome = outcome_of(ctx, batch_id)
@@ -50,7 +52,7 @@ def carry(ctx: "Context", batch_id: str) -> Outcome:
     return outcome or Outcome(LOST)
 
 
-def withdraw(ctx: "Context", batch_id: str) -> bool:
+def withdraw(ctx: Context, batch_id: str) -> bool:
     """Give up a batch that nobody pushes yet: all whose requests are in it decide again. False: it may land all the same."""
     with ctx.queue() as queue:
         if not queue.held:
@@ -63,7 +65,7 @@ def withdraw(ctx: "Context", batch_id: str) -> bool:
         return flying is None or flying.id != batch_id
 
 
-def _fly(ctx: "Context", batch_id: str) -> "Outcome | None":
+def _fly(ctx: Context, batch_id: str) -> Outcome | None:
     """Push the open batch. The carrier's lock is ours."""
     with ctx.queue():
         batch = load_batch(ctx, OPEN)
@@ -76,7 +78,7 @@ def _fly(ctx: "Context", batch_id: str) -> "Outcome | None":
     return _push_and_settle(ctx, batch)
 
 
-def _push_and_settle(ctx: "Context", batch: "Batch") -> Outcome:
+def _push_and_settle(ctx: Context, batch: Batch) -> Outcome:
     began = ctx.host.mono()
     outcome = push(ctx, batch)
     if any(m.ref == LEDGER and m.new != m.expected for m in batch.moves):  # nobody races for a heartbeat
@@ -86,7 +88,7 @@ def _push_and_settle(ctx: "Context", batch: "Batch") -> Outcome:
     return outcome
 
 
-def push(ctx: "Context", batch: "Batch") -> Outcome:
+def push(ctx: Context, batch: Batch) -> Outcome:
     """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
     store = store_of(ctx)
     patience, began = STUBBORN, ctx.host.mono()
@@ -114,11 +116,11 @@ def push(ctx: "Context", batch: "Batch") -> Outcome:
         ctx.host.pause(0.1)
 
 
-def push_options(ctx: "Context", agent: str) -> "tuple[str, ...]":
+def push_options(ctx: Context, agent: str) -> tuple[str, ...]:
     return (f"agent={agent}",) if ctx.settings.flag("gitcoord.pushoptions", default=False) else ()
 
 
-def _look_patiently(ctx: "Context") -> None:
+def _look_patiently(ctx: Context) -> None:
     """The connection has just broken: it may be back in a moment, and only a look tells what came of the push."""
     for pause in (0.2, 0.5, 1.0):
         try:
@@ -131,7 +133,7 @@ def _look_patiently(ctx: "Context") -> None:
     look(ctx)
 
 
-def _landed(ctx: "Context", batch: "Batch") -> bool:
+def _landed(ctx: Context, batch: Batch) -> bool:
     """Is all of it there? The ledger tells, where the batch has events; else the heartbeats themselves."""
     near = store_of(ctx).near
     events = [m for m in batch.moves if m.ref == LEDGER and m.expected != m.new]
@@ -142,7 +144,7 @@ def _landed(ctx: "Context", batch: "Batch") -> bool:
     return any(oid == events[0].new for oid in above)
 
 
-def commits_above(ctx: "Context", head: "Oid | None", floor: "Oid | None") -> "Iterator[Oid]":
+def commits_above(ctx: Context, head: Oid | None, floor: Oid | None) -> Iterator[Oid]:
     """The ledger from its head down to a commit that was in it. One by one: most who ask find theirs among the first."""
     near = store_of(ctx).near
     while head is not None and head != floor:
@@ -152,13 +154,13 @@ def commits_above(ctx: "Context", head: "Oid | None", floor: "Oid | None") -> "I
         head = parents[0] if parents else None
 
 
-def _moved(ctx: "Context", batch: "Batch") -> bool:
+def _moved(ctx: Context, batch: Batch) -> bool:
     """Is one of its refs no longer where it was expected? Then it can never land."""
     moves = [m for m in batch.moves if store_of(ctx).far.takes(m.ref)]
     return store_of(ctx).near.resolve([m.ref for m in moves]) != [m.expected for m in moves]
 
 
-def _settle(ctx: "Context", batch: "Batch", outcome: Outcome) -> bool:
+def _settle(ctx: Context, batch: Batch, outcome: Outcome) -> bool:
     """Let this clone follow, and tell all whose requests were in it. What waits on top of a lost one is lost too.
 
     True: this clone's refs are where the batch left those of the remote.
@@ -184,7 +186,7 @@ def _settle(ctx: "Context", batch: "Batch", outcome: Outcome) -> bool:
     return False
 
 
-def _finish_for_the_dead(ctx: "Context") -> None:
+def _finish_for_the_dead(ctx: Context) -> None:
     """A carrier died: find out what came of its push, so that nobody waits for it, nor builds on it, in vain."""
     batch = load_batch(ctx, FLYING)
     if batch is None:

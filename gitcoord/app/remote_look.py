@@ -1,5 +1,7 @@
 """Looking at the remote that decides: fetching what it says, how old that is, and what to say when it does not answer."""
 
+from __future__ import annotations
+
 from gitcoord.app.context import QUEUE_SECONDS
 from gitcoord.app.ledger import Commit
 from gitcoord.errors import (
@@ -29,7 +31,7 @@ _FAILED_MS = 2000  # a remote that took so long to fail, or was given up, is lef
 _REST_MS = 30_000
 
 
-def store_of(ctx: "Context") -> RemoteStore:
+def store_of(ctx: Context) -> RemoteStore:
     assert isinstance(ctx.store, RemoteStore)
     return ctx.store
 
@@ -37,7 +39,7 @@ def store_of(ctx: "Context") -> RemoteStore:
 # --- looking ------------------------------------------------------------------------------------------------------
 
 
-def look(ctx: "Context") -> None:
+def look(ctx: Context) -> None:
     """Fetch what the remote has. Unreachable where it does not answer; what was seen before stays."""
     began = ctx.host.mono()
     with store_of(ctx).far.patience.asking(changes=False):
@@ -45,7 +47,7 @@ def look(ctx: "Context") -> None:
     _judge_look(ctx, report, began)
 
 
-def _fetch(ctx: "Context") -> Report:
+def _fetch(ctx: Context) -> Report:
     store = store_of(ctx)
     for left in reversed(range(STUBBORN)):
         known = store.near.resolve([LEDGER])[0]
@@ -63,7 +65,7 @@ def _fetch(ctx: "Context") -> Report:
     return report
 
 
-def _judge_look(ctx: "Context", report: Report, began: int) -> None:
+def _judge_look(ctx: Context, report: Report, began: int) -> None:
     store = store_of(ctx)
     if report.kind == NONE:
         from gitcoord.app.restored import settle_gone
@@ -86,7 +88,7 @@ def _judge_look(ctx: "Context", report: Report, began: int) -> None:
     _note_look(ctx, began)
 
 
-def _clear_locks(ctx: "Context", words: str, *, last: bool) -> None:
+def _clear_locks(ctx: Context, words: str, *, last: bool) -> None:
     """Lock files of this clone stopped a fetch: remove what a dead process left."""
     try:
         ctx.notes.recover(locked_refs(words))
@@ -95,7 +97,7 @@ def _clear_locks(ctx: "Context", words: str, *, last: bool) -> None:
             raise
 
 
-def _overtaken(ctx: "Context", known: "Oid | None") -> Report:
+def _overtaken(ctx: Context, known: Oid | None) -> Report:
     """What was fetched lacks what is here. Where the remote still has that, another look was quicker, and as good as this one.
 
     Only a ledger that was rewound there may set this copy back; then its tip stays, as the witness.
@@ -112,7 +114,7 @@ def _overtaken(ctx: "Context", known: "Oid | None") -> Report:
     return Report(LANDED if moved and not code else LOST)  # lost: it has moved on, to where nobody here has been yet
 
 
-def _lacking(ctx: "Context") -> Report:
+def _lacking(ctx: Context) -> Report:
     """The mirror lacks the tip. Where the server is really there, ServerBehind; else another look or push was quicker."""
     store = store_of(ctx)
     there = store.far.ledger()
@@ -124,7 +126,7 @@ def _lacking(ctx: "Context") -> Report:
     return Report(LANDED)
 
 
-def _follow_tip(ctx: "Context") -> bool:
+def _follow_tip(ctx: Context) -> bool:
     """The tip goes forward with the ledger. Where that was rewound it stays, and is the witness: False.
 
     It is read first: it follows the ledger.
@@ -142,7 +144,7 @@ def _follow_tip(ctx: "Context") -> bool:
     return code != 1
 
 
-def _grows(ctx: "Context", tip: "Oid", ledger: "Oid") -> bool:
+def _grows(ctx: Context, tip: Oid, ledger: Oid) -> bool:
     """Numbers only grow. Where they do not, the tip stays: whoever would write is refused."""
     below, above = store_of(ctx).near.read([tip, ledger])
     try:
@@ -151,7 +153,7 @@ def _grows(ctx: "Context", tip: "Oid", ledger: "Oid") -> bool:
         return True  # something else is wrong with it, and is said elsewhere
 
 
-def _note_look(ctx: "Context", began: int) -> None:
+def _note_look(ctx: Context, began: int) -> None:
     """When the remote was last seen; and every heartbeat seen on the way counts as a look at its agent."""
     seen_since(ctx, began)
     now = ctx.host.mono()
@@ -162,19 +164,19 @@ def _note_look(ctx: "Context", began: int) -> None:
             write_file(path, head + str(now).encode())
 
 
-def seen_since(ctx: "Context", began: int) -> None:
+def seen_since(ctx: Context, began: int) -> None:
     write_file(ctx.scratch("looked"), f"{ctx.host.boot}\n{began}\n{ctx.host.wall()}".encode())
     remove_file(ctx.scratch("unanswered"))
 
 
-def note_failure(ctx: "Context", began: int) -> None:
+def note_failure(ctx: Context, began: int) -> None:
     """Whoever only looks need not wait for it as well. One that fails at once costs nobody anything, and is asked again."""
     now = ctx.host.mono()
     if now - began >= _FAILED_MS or store_of(ctx).far.patience.is_over:
         write_file(ctx.scratch("unanswered"), f"{ctx.host.boot}\n{now}".encode())
 
 
-def failed_ago(ctx: "Context") -> "int | None":
+def failed_ago(ctx: Context) -> int | None:
     """How many milliseconds ago the remote was given up; None where that is long ago, or it has answered since."""
     boot, _, at = read_file(f"{ctx.repo.scratch}/unanswered").decode("ascii", "replace").partition("\n")
     if boot != ctx.host.boot or not at.isdecimal():
@@ -183,7 +185,7 @@ def failed_ago(ctx: "Context") -> "int | None":
     return passed if 0 <= passed < _REST_MS else None
 
 
-def seen_at(ctx: "Context") -> "tuple[int | None, int]":
+def seen_at(ctx: Context) -> tuple[int | None, int]:
     """When the remote was last looked at: on this boot's monotonic clock (None: before it), and on the wall clock."""
     words = read_file(f"{ctx.repo.scratch}/looked").decode("ascii", "replace").split("\n")
     if len(words) != 3 or not words[2].isdecimal():
@@ -191,12 +193,12 @@ def seen_at(ctx: "Context") -> "tuple[int | None, int]":
     return int(words[1]) if words[0] == ctx.host.boot and words[1].isdecimal() else None, int(words[2])
 
 
-def is_fresh(ctx: "Context", began: int) -> bool:
+def is_fresh(ctx: Context, began: int) -> bool:
     seen, _ = seen_at(ctx)
     return seen is not None and seen >= began
 
 
-def look_once(ctx: "Context", began: int) -> None:
+def look_once(ctx: Context, began: int) -> None:
     """Fetch, unless somebody here has done so since we began: one look serves all who wait."""
     with store_of(ctx).far.patience.asking(changes=False), carriers_place(ctx):
         if not is_fresh(ctx, began):
@@ -204,30 +206,30 @@ def look_once(ctx: "Context", began: int) -> None:
             look(ctx)
 
 
-def carriers_place(ctx: "Context") -> "Queue":
+def carriers_place(ctx: Context) -> Queue:
     """The lock of whoever talks to the remote for this clone. One that is stopped holds up nobody for long; one that is at work
     has as much time as its remote."""
     return _CarriersPlace(ctx)
 
 
 class _CarriersPlace(Queue):
-    def __init__(self, ctx: "Context") -> None:
+    def __init__(self, ctx: Context) -> None:
         self._patience = store_of(ctx).far.patience
         super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._patience.left, tell=ctx.tell)
 
-    def __enter__(self) -> "Queue":
+    def __enter__(self) -> Queue:
         with self._patience.counting():
             return super().__enter__()
 
 
-def waited(ctx: "Context") -> None:
+def waited(ctx: Context) -> None:
     """Others of this clone were waited for, not the remote: unless it kept them waiting, it has its whole time now."""
     patience = store_of(ctx).far.patience
     if not patience.is_over and failed_ago(ctx) is None:
         patience.heard()
 
 
-def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
+def recent(ctx: Context, most: int = 0) -> dict[str, object]:
     """For those who look: fetch if the last look is older than that, else or in vain go on with it. Tells how old it is."""
     wish = ctx.settings.get("gitcoord.maxage")
     most = int(wish) if wish.isdecimal() and len(wish) < 8 else most
@@ -245,7 +247,7 @@ def recent(ctx: "Context", most: int = 0) -> "dict[str, object]":
     return {"as_of_seconds": age, **told}
 
 
-def _look_unless_in_vain(ctx: "Context") -> None:
+def _look_unless_in_vain(ctx: Context) -> None:
     passed = failed_ago(ctx)
     if passed is not None:
         left = (_REST_MS - passed) // 1000 + 1
@@ -253,7 +255,7 @@ def _look_unless_in_vain(ctx: "Context") -> None:
     look_once(ctx, ctx.host.mono())
 
 
-def unreachable(ctx: "Context", words: str, what: str = "nothing was changed") -> Unreachable:
+def unreachable(ctx: Context, words: str, what: str = "nothing was changed") -> Unreachable:
     _, wall = seen_at(ctx)
     hints = ["what was last seen there: git claim list"] if wall else []
     if store_of(ctx).far.patience.is_over:

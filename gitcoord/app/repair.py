@@ -4,6 +4,8 @@ A ledger that is replaced stays below refs/gitcoord/lost/. Commits that are no e
 repair event. Where events may be lost for good, an epoch event leaps, so that no token is ever given twice.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.bring_back import bring_back, push_rows
 from gitcoord.app.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
 from gitcoord.app.heal import swap_over_locks
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Reader, Store
 
 
-def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "dict[str, object]":
+def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str, object]:
     """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
     done: list[str] = []
     with _carrier(ctx), ctx.queue():
@@ -52,12 +54,12 @@ def repair(ctx: "Context", actor: "Actor", reader: "Reader | None" = None) -> "d
     return {"clean": not found["differences"], "repaired": done, **found}
 
 
-def _carrier(ctx: "Context") -> Queue:
+def _carrier(ctx: Context) -> Queue:
     """Nobody pushes from this clone meanwhile, nor looks. Taken before the queue, as everywhere."""
     return carriers_place(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
 
 
-def _clear_locks(ctx: "Context", done: list[str]) -> None:
+def _clear_locks(ctx: Context, done: list[str]) -> None:
     end = ctx.host.mono() + _LOCKED_MS
     while True:
         try:
@@ -70,13 +72,13 @@ def _clear_locks(ctx: "Context", done: list[str]) -> None:
             ctx.host.pause(0.05)
 
 
-def _clear_broken_refs(ctx: "Context", done: list[str]) -> None:
+def _clear_broken_refs(ctx: Context, done: list[str]) -> None:
     """git refuses to move or delete a ref whose file it cannot read: such a file is set aside."""
     for name in ctx.store.set_aside_broken([LEDGER, TIP, CLAIMS.rstrip("/"), SESSIONS.rstrip("/")]):
         done.append(f"set a broken {name} aside")
 
 
-def _swap(ctx: "Context", actor: "Actor", *rows: "tuple[str, Oid | None, Oid | None]") -> None:
+def _swap(ctx: Context, actor: Actor, *rows: tuple[str, Oid | None, Oid | None]) -> None:
     if ctx.remote:
         push_rows(ctx, actor, list(rows))
         return
@@ -90,7 +92,7 @@ def _swap(ctx: "Context", actor: "Actor", *rows: "tuple[str, Oid | None, Oid | N
             ) from None
 
 
-def _restore_ledger(ctx: "Context", actor: "Actor", reader: "Reader", done: list[str]) -> None:
+def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is not None and is_rewritten(ctx, head, tip):
@@ -136,7 +138,7 @@ def _restore_ledger(ctx: "Context", actor: "Actor", reader: "Reader", done: list
     done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
 
 
-def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list[str]) -> None:
+def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str]) -> None:
     """Go on over commits that are no events, or over a tree that its events did not make."""
     if outcome.last is None:
         return
@@ -167,7 +169,7 @@ def _append_repair(ctx: "Context", actor: "Actor", outcome: "Replay", done: list
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
 
-def _highest(ctx: "Context", skipped: "list[Oid]") -> int:
+def _highest(ctx: Context, skipped: list[Oid]) -> int:
     """The highest Seq that the skipped commits bear, 0 where none bears any."""
     return max((commit.event.seq for commit in events_among(ctx, skipped)), default=0)
 
@@ -175,7 +177,7 @@ def _highest(ctx: "Context", skipped: "list[Oid]") -> int:
 class _Mender:
     """Writes an object again where git cannot read it, or reads something else."""
 
-    def __init__(self, store: "Store") -> None:
+    def __init__(self, store: Store) -> None:
         self.oid_length = store.oid_length
         self._store = store
         self._hash = hasher(store.oid_length)
@@ -191,7 +193,7 @@ class _Mender:
         return self._store.write(kind, data)
 
 
-def _project(ctx: "Context", actor: "Actor", outcome: "Replay", done: list[str]) -> None:
+def _project(ctx: Context, actor: Actor, outcome: Replay, done: list[str]) -> None:
     """Claim refs, tip and tombstones as the events say."""
     if outcome.last is None:
         return

@@ -4,6 +4,8 @@
 the ledger shows the server as it is; while the tip is not in it, nobody here writes, and looking shows the tip.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import Commit
 from gitcoord.errors import CouldNotJudge, ServerBehind
 from gitcoord.names import LEDGER, TIP, printable
@@ -27,10 +29,10 @@ class Standing(NamedTuple):
     """What this clone has seen, held against the server's ledger. Events are oldest first."""
 
     seen: Commit
-    there: "Commit | None"  # None: no ledger there
+    there: Commit | None  # None: no ledger there
     akin: bool  # both begin with the same event
-    lacking: "list[Commit]"  # seen here, and not there
-    added: "list[Commit]"  # there, and never seen here
+    lacking: list[Commit]  # seen here, and not there
+    added: list[Commit]  # there, and never seen here
     rewritten: bool = False  # the same events in other commits
 
     @property
@@ -52,11 +54,11 @@ class Standing(NamedTuple):
         return any(commit.event.kind == "epoch" and commit.event.seq > self.seen.event.seq for commit in self.added)
 
 
-def _only_epochs(commits: "list[Commit]") -> bool:
+def _only_epochs(commits: list[Commit]) -> bool:
     return all(commit.event.kind == "epoch" for commit in commits)
 
 
-def compare(ctx: "Context", seen: "Oid", there: "Oid | None") -> Standing:
+def compare(ctx: Context, seen: Oid, there: Oid | None) -> Standing:
     reader = ctx.near
     if there is None:
         return Standing(_commit(reader, seen), None, True, _above(ctx, seen, None), [])
@@ -68,7 +70,7 @@ def compare(ctx: "Context", seen: "Oid", there: "Oid | None") -> Standing:
     )
 
 
-def _compare_events(ctx: "Context", seen: "Oid", there: "Oid") -> Standing:
+def _compare_events(ctx: Context, seen: Oid, there: Oid) -> Standing:
     """Nothing in common but, perhaps, the events: a tool may have rewritten the commits."""
     mine, theirs = _above(ctx, seen, None), _above(ctx, there, None)
     pairs = zip(mine, theirs)
@@ -77,11 +79,11 @@ def _compare_events(ctx: "Context", seen: "Oid", there: "Oid") -> Standing:
     return Standing(here, other, same > 0, mine[same:], theirs[same:], rewritten=True)
 
 
-def _commit(reader: "Reader", oid: "Oid") -> Commit:
+def _commit(reader: Reader, oid: Oid) -> Commit:
     return Commit(reader.read([oid])[0], "the ledger's history")
 
 
-def _above(ctx: "Context", head: "Oid", other: "Oid | None") -> "list[Commit]":
+def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
     """The commits below `head` that `other` does not have. What is no event is left out."""
     argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", "--reverse", head]
     code, out, complaint = run([*argv, *([f"^{other}"] if other else []), "--"], ctx.repo.env)
@@ -100,7 +102,7 @@ def _above(ctx: "Context", head: "Oid", other: "Oid | None") -> "list[Commit]":
     return found
 
 
-def is_in(ctx: "Context", old: "Oid", new: "Oid") -> "bool | None":
+def is_in(ctx: Context, old: Oid, new: Oid) -> bool | None:
     """Is `old` part of the history of `new`? None where git cannot tell, since an object is missing here."""
     code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
     return None if code not in (0, 1) else not code
@@ -109,7 +111,7 @@ def is_in(ctx: "Context", old: "Oid", new: "Oid") -> "bool | None":
 # --- looking ------------------------------------------------------------------------------------------------------
 
 
-def settle_behind(ctx: "Context") -> None:
+def settle_behind(ctx: Context) -> None:
     """The mirror was fetched, and lacks the tip. ServerBehind, unless nothing but an epoch is missing."""
     tip, ledger = ctx.near.resolve([TIP, LEDGER])
     if tip is None or ledger is None:
@@ -123,7 +125,7 @@ def settle_behind(ctx: "Context") -> None:
         pass  # another look was quicker
 
 
-def settle_gone(ctx: "Context") -> None:
+def settle_gone(ctx: Context) -> None:
     """The server has no ledger. ServerBehind where one was seen here; then the mirror shows none either, so that no gate
     goes on with it, and the tip keeps what was seen."""
     tip, ledger = ctx.near.resolve([TIP, LEDGER])
@@ -139,7 +141,7 @@ def settle_gone(ctx: "Context") -> None:
     raise behind(ctx, Standing(_commit(ctx.near, seen), None, True, [], []))
 
 
-def behind(ctx: "Context", standing: Standing) -> CouldNotJudge:
+def behind(ctx: Context, standing: Standing) -> CouldNotJudge:
     name, seen, there = printable(ctx.remote), standing.seen.event.seq, standing.there
     if there is None:
         return ServerBehind(f"{WORDS}: the ledger is gone from '{name}'", hints=HINTS)
@@ -158,7 +160,7 @@ def behind(ctx: "Context", standing: Standing) -> CouldNotJudge:
     )
 
 
-def foreign(ctx: "Context") -> CouldNotJudge:
+def foreign(ctx: Context) -> CouldNotJudge:
     name = printable(ctx.remote)
     return ServerBehind(
         f"{WORDS}: '{name}' has another ledger now, which has nothing in common with it",
@@ -169,7 +171,7 @@ def foreign(ctx: "Context") -> CouldNotJudge:
     )
 
 
-def differences(ctx: "Context") -> "list[str]":
+def differences(ctx: Context) -> list[str]:
     """For `fsck`: the events that were seen here and are not at the server, by the last look."""
     tip, ledger = ctx.near.resolve([TIP, LEDGER])
     if tip is None or (ledger is not None and is_in(ctx, tip, ledger) is not False):
@@ -178,7 +180,7 @@ def differences(ctx: "Context") -> "list[str]":
     return [behind(ctx, standing).message, *lines("not there", standing.lacking)]
 
 
-def lines(what: str, commits: "list[Commit]") -> "list[str]":
+def lines(what: str, commits: list[Commit]) -> list[str]:
     """Events in words, a line each."""
     found = [f"{what}: event {commit.event.seq}: {subject(commit)}" for commit in commits[-_SHOWN:]]
     if len(commits) > _SHOWN:
@@ -193,7 +195,7 @@ def subject(commit: Commit) -> str:
 # --- what is shown ------------------------------------------------------------------------------------------------
 
 
-def lacks(reader: "Reader", ledger: "Object", tip: "Object") -> bool:
+def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
     """Is the tip missing from this ledger? Numbers only grow, so nobody has to look below the tip's own."""
     try:
         commit, floor = Commit(ledger, LEDGER), Commit(tip, TIP).event.seq
@@ -206,7 +208,7 @@ def lacks(reader: "Reader", ledger: "Object", tip: "Object") -> bool:
     return False
 
 
-def newest_seen(ctx: "Context") -> str:
+def newest_seen(ctx: Context) -> str:
     """From where the history is shown: the ledger, or the tip where the server's lacks it."""
     tip, ledger = ctx.near.read([TIP, LEDGER])
     if (

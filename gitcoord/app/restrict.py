@@ -4,6 +4,8 @@ Most policies keep nobody from it. That is remembered by commit, and compared wi
 that a plain claim neither starts git for it nor loads what reads a policy.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import folds_case, format_record
 from gitcoord.store.files import make_directory, read_file, write_file
 from gitcoord.store.tree import parse_tree
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 _MOST_TREES = 64  # above, git is quicker
 
 
-def sync_policy_commit(ctx: "Context", snapshot: "Snapshot") -> str:
+def sync_policy_commit(ctx: Context, snapshot: Snapshot) -> str:
     """The commit whose policy counts for grants: the sync branch's tip, else HEAD."""
     sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
     return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
 
 
-def restrictions(ctx: "Context", snapshot: "Snapshot") -> "Policy | None":
+def restrictions(ctx: Context, snapshot: Snapshot) -> Policy | None:
     """The policy that counts for grants, without attributes; None where it restricts nobody."""
     commit = sync_policy_commit(ctx, snapshot)
     place = f"{ctx.repo.scratch}/policy.git"
@@ -50,7 +52,7 @@ def restrictions(ctx: "Context", snapshot: "Snapshot") -> "Policy | None":
     return None
 
 
-def same_policy(store: "Reader", old: "Oid", new: "Oid") -> bool:
+def same_policy(store: Reader, old: Oid, new: Oid) -> bool:
     """Is it sure that nothing of a policy differs between two commits ('': one without any)? False may mean unknown."""
     pairs: list[tuple[Oid | None, Oid | None]] = [(_tree(store, old) if old else "", _tree(store, new))]
     depth = budget = 0
@@ -74,14 +76,14 @@ def same_policy(store: "Reader", old: "Oid", new: "Oid") -> bool:
     return True
 
 
-def _tree(store: "Reader", commit: "Oid") -> "Oid | None":
+def _tree(store: Reader, commit: Oid) -> Oid | None:
     found = store.at_hand(commit)
     if found is None or found.kind != "commit" or not found.data.startswith(b"tree "):
         return None
     return found.data[5:].partition(b"\n")[0].decode("ascii", "replace")
 
 
-def _entries(store: "Reader", tree: "Oid | None") -> "Entries | None":
+def _entries(store: Reader, tree: Oid | None) -> Entries | None:
     """None where only git can tell; no tree ('') has none."""
     if not tree:
         return {} if tree is not None else None

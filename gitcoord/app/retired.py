@@ -4,6 +4,8 @@ Left to pile up, they make git's own maintenance give up; removed at once, a `gi
 miss an object it has just been promised.
 """
 
+from __future__ import annotations
+
 from gitcoord.store.files import read_file, write_file
 
 TYPE_CHECKING = False
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 KEEP_MS = 10 * 60 * 1000
 
 
-def retire(ctx: "Context", agent: str, oid: "Oid | None") -> None:
+def retire(ctx: Context, agent: str, oid: Oid | None) -> None:
     """Note that this heartbeat's object is no longer needed, and discard those noted long enough ago."""
     if oid is None:
         return

@@ -4,6 +4,8 @@ Such a tool moves the tip and the claim refs too, so only the recorded root tell
 rewritten ledger has them all, it is taken as it is; what it lacks comes from the original, as long as git still has that.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.fsck import is_ancestor, replay
 from gitcoord.app.init import note_root
 from gitcoord.app.ledger import Commit, Snapshot, settle
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 _KEPT_BY_GIT = ("refs/original/refs/gitcoord/tip", f"refs/original/{LEDGER}")
 
 
-def is_rewritten(ctx: "Context", head: "Oid", tip: "Oid | None") -> bool:
+def is_rewritten(ctx: Context, head: Oid, tip: Oid | None) -> bool:
     """Do ledger and tip begin elsewhere than was noted at the set-up, or lack events that they had before they were rewritten?
 
     A tip that still is the original tells by itself what is wrong.
@@ -45,7 +47,7 @@ def is_rewritten(ctx: "Context", head: "Oid", tip: "Oid | None") -> bool:
     return any(not is_ancestor(ctx, oid, head) and compare(ctx, oid, head).lacking for oid in kept)
 
 
-def unwritten(ctx: "Context", actor: "Actor", reader: "Reader", head: "Oid", done: list[str]) -> "Oid | None":
+def unwritten(ctx: Context, actor: Actor, reader: Reader, head: Oid, done: list[str]) -> Oid | None:
     """Where the ledger should go on instead: None where the rewritten one is good, and its root is noted. What is written is not
     moved to.
     """
@@ -69,7 +71,7 @@ def unwritten(ctx: "Context", actor: "Actor", reader: "Reader", head: "Oid", don
     return new
 
 
-def _original(ctx: "Context", head: "Oid") -> "Commit | None":
+def _original(ctx: Context, head: Oid) -> Commit | None:
     """The newest event of the ledger as it was: from what git keeps of moved refs, else from its objects."""
     root = ctx.settings.get("gitcoord.root")
     kept = [oid for oid in ctx.store.resolve(list(_KEPT_BY_GIT)) if oid is not None]
@@ -81,7 +83,7 @@ def _original(ctx: "Context", head: "Oid") -> "Commit | None":
     return next((commit for commit in found if is_ancestor(ctx, root, commit.oid)), None) or newest_event(ctx)
 
 
-def _is_ours(ctx: "Context", reader: "Reader") -> bool:
+def _is_ours(ctx: Context, reader: Reader) -> bool:
     try:
         outcome = replay(ctx, reader)
         return outcome.last is not None and format_record(outcome.state)["ledger"] == ctx.settings.get(
@@ -91,12 +93,12 @@ def _is_ours(ctx: "Context", reader: "Reader") -> bool:
         return False
 
 
-def _root(ctx: "Context", head: "Oid") -> str:
+def _root(ctx: Context, head: Oid) -> str:
     argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", head, "--"]
     return run(argv, ctx.repo.env)[1].decode().split()[-1]
 
 
-def _go_on(ctx: "Context", actor: "Actor", original: "Commit", standing: "Standing", done: list[str]) -> "Oid":
+def _go_on(ctx: Context, actor: Actor, original: Commit, standing: Standing, done: list[str]) -> Oid:
     """A leap above all, on top of the original; and then, with new numbers, what was written after it was rewritten."""
     seq = max(commit.event.seq for commit in (original, *standing.added)) + LEAP
     event = Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": "rewritten"})
@@ -117,20 +119,20 @@ def _go_on(ctx: "Context", actor: "Actor", original: "Commit", standing: "Standi
     return below.oid
 
 
-def _renumbered(body: "Record", numbers: "dict[int, int]") -> "Record":
+def _renumbered(body: Record, numbers: dict[int, int]) -> Record:
     """The same with the new tokens of the claims that it speaks of."""
     rows = {key: [_row(row, numbers) for row in value] for key, value in body.items() if isinstance(value, list)}
     found: Record = _row({**body, **rows}, numbers)
     return found
 
 
-def _row(row: "Any", numbers: "dict[int, int]") -> "Any":
+def _row(row: Any, numbers: dict[int, int]) -> Any:
     if isinstance(row, dict) and row.get("token") in numbers:
         return {**row, "token": numbers[row["token"]]}
     return row
 
 
-def _written(ctx: "Context", below: "Commit", event: Event) -> "Commit":
+def _written(ctx: Context, below: Commit, event: Event) -> Commit:
     snapshot = Snapshot(ctx.store, None, below)
     decision = Decision([event], [], {})
     head, _ = settle(ctx, snapshot, ctx.view(), lambda state, view: prepare(ctx, snapshot, view, decision))

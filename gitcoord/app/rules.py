@@ -1,5 +1,7 @@
 """The project's written rules: which version counts, what it says, who has read which."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.policy import Source
 from gitcoord.app.restrict import sync_policy_commit
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _HINT = ("a starter: git coord init --policy", f"then put {RULES} on the branch that work lands on")
 
 
-def rules(ctx: "Context", version: str = "") -> "dict[str, object]":
+def rules(ctx: Context, version: str = "") -> dict[str, object]:
     """The rules as the sync branch has them, or in the version that was asked for."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
@@ -40,7 +42,7 @@ def rules(ctx: "Context", version: str = "") -> "dict[str, object]":
     return {"initialised": True, "version": found, "text": text, "required": required}
 
 
-def acknowledge(ctx: "Context", actor: "Actor", version: str = "") -> "dict[str, object]":
+def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, object]:
     """This agent has read the rules, in the version that counts now or in the one that it names."""
     found = _version(ctx, version) if version else _source(ctx, read_snapshot(ctx)).rules
     if not found:
@@ -49,7 +51,7 @@ def acknowledge(ctx: "Context", actor: "Actor", version: str = "") -> "dict[str,
     return transact(ctx, kind.decide, kind.Ack(actor, found))
 
 
-def readers(ctx: "Context") -> "dict[str, object]":
+def readers(ctx: Context) -> dict[str, object]:
     """Who has read which version last, and whether that is the one that counts now."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
@@ -65,11 +67,11 @@ def readers(ctx: "Context") -> "dict[str, object]":
     return {"initialised": True, "version": current, "readers": rows}
 
 
-def _source(ctx: "Context", snapshot: "Snapshot") -> Source:
+def _source(ctx: Context, snapshot: Snapshot) -> Source:
     return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
 
 
-def _version(ctx: "Context", word: str) -> str:
+def _version(ctx: Context, word: str) -> str:
     """A version's id: the rules' blob by its id or the beginning of it, or a commit that has them."""
     named = word if word and not word.strip("0123456789abcdef") else ""
     for name in [f"{named}^{{blob}}"] * bool(named) + [f"{word}:{RULES}"]:

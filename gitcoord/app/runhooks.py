@@ -1,5 +1,7 @@
 """The project's own git hooks, run as `git commit` runs them."""
 
+from __future__ import annotations
+
 from gitcoord.errors import Refusal, Refused
 from gitcoord.store.process import run
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 class Hooks:
     """`environ` is the caller's own: a hook may depend on all of it. What hooks write is told, line by line."""
 
-    def __init__(self, ctx: "Context", environ: "Environ", tell: "Tell") -> None:
+    def __init__(self, ctx: Context, environ: Environ, tell: Tell) -> None:
         self._ctx = ctx
         # Without what would point at another repository or index; language and the rest stay as they were.
         self._env = {key: value for key, value in environ.items() if key in ctx.repo.env}

@@ -1,5 +1,7 @@
 """The notes of what agents last saw of files: in scratch, for the guard of agents' tools. Nothing that matters if deleted."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.judge import is_family
 from gitcoord.core.seen import Look, Trouble, begin_write, checked, end_write, same
@@ -16,16 +18,16 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 
-def note_read(ctx: "Context", agent: str, path: str) -> None:
+def note_read(ctx: Context, agent: str, path: str) -> None:
     """Before it is read: what is changed between this look and the reading is told again, rather than not at all."""
     _noted(ctx, path, lambda record, look: noted_read(record, agent, look, ctx.host.wall()))
 
 
-def begin(ctx: "Context", agent: str, path: str) -> "Trouble | None":
+def begin(ctx: Context, agent: str, path: str) -> Trouble | None:
     """The write of a file is about to begin: whose work it would undo."""
     found: list[Trouble] = []
 
-    def change(record: "Record", look: Look) -> None:
+    def change(record: Record, look: Look) -> None:
         mine = record["rows"].get(agent)
         trouble = begin_write(record, agent, look, ctx.host.wall())
         if trouble is None and mine is not None:
@@ -37,11 +39,11 @@ def begin(ctx: "Context", agent: str, path: str) -> "Trouble | None":
     return found[0] if found else None
 
 
-def end(ctx: "Context", agent: str, path: str, *, failed: bool) -> None:
+def end(ctx: Context, agent: str, path: str, *, failed: bool) -> None:
     _noted(ctx, path, lambda record, look: end_write(record, agent, look, ctx.host.wall(), failed=failed))
 
 
-def _noted(ctx: "Context", path: str, change: "Callable[[Record, Look], None]") -> None:
+def _noted(ctx: Context, path: str, change: Callable[[Record, Look], None]) -> None:
     """Change a file's record. The file is looked at while the record is held, so that nobody's write comes in between."""
 
     def changed(data: bytes) -> bytes:
@@ -58,7 +60,7 @@ def _noted(ctx: "Context", path: str, change: "Callable[[Record, Look], None]") 
         pass  # where nothing may be noted, nobody is told to read again
 
 
-def _committed_by(ctx: "Context", agent: str, path: str, mine: "Record", look: Look) -> str:
+def _committed_by(ctx: Context, agent: str, path: str, mine: Record, look: Look) -> str:
     """Whose commit brought what lies there now, if another agent's did since this one looked; '' otherwise."""
     if same(mine, look) or not exists(path):
         return ""

@@ -1,5 +1,7 @@
 """The gate in a repository that others push to: its hooks in and out, what it guarantees as it is set up, its keys."""
 
+from __future__ import annotations
+
 from gitcoord.app import hooks
 from gitcoord.app.accounts import FILE, SETTING, VARIABLES, read_accounts, variable
 from gitcoord.app.hooktext import KEPT, Kit, is_ours, render
@@ -26,8 +28,8 @@ _SETTINGS = (("receive.advertisePushOptions", "true"), ("receive.autogc", "false
 
 class Plan(NamedTuple):
     directory: str
-    steps: "list[Step]"
-    settings: "list[tuple[str, str]]"
+    steps: list[Step]
+    settings: list[tuple[str, str]]
 
     @property
     def changes(self) -> bool:
@@ -37,7 +39,7 @@ class Plan(NamedTuple):
 # --- hooks ---------------------------------------------------------------------------------------------------------
 
 
-def plan(ctx: "Context", kit: Kit, account: str) -> Plan:
+def plan(ctx: Context, kit: Kit, account: str) -> Plan:
     """What installing will do. Changes nothing."""
     if account and account not in VARIABLES:
         raise UsageError(
@@ -56,7 +58,7 @@ def plan(ctx: "Context", kit: Kit, account: str) -> Plan:
     return Plan(directory, steps, missing)
 
 
-def _directory(ctx: "Context") -> str:
+def _directory(ctx: Context) -> str:
     common, directory = hooks._places(ctx)
     if directory != f"{common}/hooks":
         raise Refused(
@@ -74,7 +76,7 @@ def _place(event: str, directory: str) -> str:
     return f"{directory}/{event}.d/gitcoord" if is_directory(f"{directory}/{event}.d") else ""
 
 
-def _step(kit: Kit, event: str, directory: str) -> "Step":
+def _step(kit: Kit, event: str, directory: str) -> Step:
     beside = _place(event, directory)
     if not beside:
         return hooks._step(kit, event, directory)
@@ -85,7 +87,7 @@ def _step(kit: Kit, event: str, directory: str) -> "Step":
     return hooks._ours_again(step._replace(action="upgraded"), found, "a file of your own beside it")
 
 
-def install(ctx: "Context", found: Plan) -> None:
+def install(ctx: Context, found: Plan) -> None:
     """Do as planned. Repeating it is harmless."""
     for step in found.steps:
         if step.action != "unchanged":
@@ -98,14 +100,14 @@ def install(ctx: "Context", found: Plan) -> None:
     write_file(note, "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode())
 
 
-def removal(ctx: "Context") -> "list[Step]":
+def removal(ctx: Context) -> list[Step]:
     directory = _directory(ctx)
     steps = [hooks._removal(event, directory) for event in EVENTS]
     beside = [hooks.Step(event, "removed", path) for event in EVENTS if look(path := _place(event, directory) or "/-/")]
     return [*(step for step in steps if step is not None), *beside]
 
 
-def uninstall(ctx: "Context", steps: "list[Step]") -> bool:
+def uninstall(ctx: Context, steps: list[Step]) -> bool:
     """Do as planned; the settings that the installer made go too, unless somebody changed them. Accounts and keys stay."""
     for step in steps:
         if step.path.endswith("/gitcoord"):
@@ -126,7 +128,7 @@ def uninstall(ctx: "Context", steps: "list[Step]") -> bool:
 # --- status --------------------------------------------------------------------------------------------------------
 
 
-def status(ctx: "Context", git_claim: str) -> "dict[str, object]":
+def status(ctx: Context, git_claim: str) -> dict[str, object]:
     """What is in place, and what therefore does not hold."""
     directory = _directory(ctx)
     rows: list[dict[str, object]] = []
@@ -163,7 +165,7 @@ class Key(NamedTuple):
     line: str
 
 
-def keys(ctx: "Context") -> "list[Key]":
+def keys(ctx: Context) -> list[Key]:
     found = []
     for line in _signers(ctx).splitlines():
         words = line.split()
@@ -174,11 +176,11 @@ def keys(ctx: "Context") -> "list[Key]":
     return found
 
 
-def _signers(ctx: "Context") -> str:
+def _signers(ctx: Context) -> str:
     return read_file(f"{ctx.repo.scratch}/{SIGNERS}", 1 << 24).decode("utf-8", "surrogateescape")
 
 
-def add_key(ctx: "Context", agent: str, file: str) -> Key:
+def add_key(ctx: Context, agent: str, file: str) -> Key:
     """From now on this key signs for the agent, beside those that do. Adding it again changes nothing."""
     key = _public_key(ctx, check_agent(agent), file)
     if not any((other.agent, other.key) == (key.agent, key.key) for other in keys(ctx)):
@@ -187,7 +189,7 @@ def add_key(ctx: "Context", agent: str, file: str) -> Key:
     return key
 
 
-def rotate_key(ctx: "Context", agent: str, file: str) -> Key:
+def rotate_key(ctx: Context, agent: str, file: str) -> Key:
     """This key and no other signs for the agent."""
     key = _public_key(ctx, check_agent(agent), file)
     kept = [line for line in _signers(ctx).splitlines() if line.split()[:1] != [agent]]
@@ -195,7 +197,7 @@ def rotate_key(ctx: "Context", agent: str, file: str) -> Key:
     return key
 
 
-def revoke_key(ctx: "Context", agent: str, file: str = "") -> int:
+def revoke_key(ctx: Context, agent: str, file: str = "") -> int:
     """No key, or no longer this one, signs for the agent; gives how many were taken off the list."""
     wanted = _public_key(ctx, check_agent(agent), file).key if file else ""
     gone = {key.line for key in keys(ctx) if key.agent == agent and wanted in ("", key.key)}
@@ -203,7 +205,7 @@ def revoke_key(ctx: "Context", agent: str, file: str = "") -> int:
     return len(gone)
 
 
-def _public_key(ctx: "Context", agent: str, file: str) -> Key:
+def _public_key(ctx: Context, agent: str, file: str) -> Key:
     text = read_file(file).decode("utf-8", "replace").strip()
     code, _, complaint = run(["ssh-keygen", "-l", "-f", file], ctx.repo.env)
     words = text.split()
@@ -215,7 +217,7 @@ def _public_key(ctx: "Context", agent: str, file: str) -> Key:
     return Key(agent, " ".join(words[:2]), f'{agent} namespaces="git" {" ".join(words[:2])}')
 
 
-def _write(ctx: "Context", text: str) -> None:
+def _write(ctx: Context, text: str) -> None:
     try:
         write_file(ctx.scratch(SIGNERS), text.encode("utf-8", "surrogateescape"))
     except OSError as error:

@@ -1,5 +1,7 @@
 """The use cases of sessions: start, stop, the heartbeat; and of those who watch over them: kill, revive, halt, sweep."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.retired import retire
 from gitcoord.app.transact import transact
@@ -24,14 +26,14 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Operation
 
 
-def start(ctx: "Context", actor: "Actor", *, fresh: bool = False) -> "dict[str, object]":
+def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, object]:
     """Open the actor's session, or go on with the open one; `fresh` insists on one of its own.
 
     What was lost by silence and is still free is taken again, as it was.
     """
     kind = kind_module("start")
 
-    def decide(state: "State", command: "Start", view: "View") -> "Decision | Refusal":
+    def decide(state: State, command: Start, view: View) -> Decision | Refusal:
         answer: Decision | Refusal = kind.decide(state, command._replace(again=_lost(state, view, actor.agent)), view)
         return answer
 
@@ -43,7 +45,7 @@ def start(ctx: "Context", actor: "Actor", *, fresh: bool = False) -> "dict[str, 
     return result
 
 
-def _lost(state: "State", view: "View", agent: str) -> "tuple[Record, ...]":
+def _lost(state: State, view: View, agent: str) -> tuple[Record, ...]:
     """The grants that an agent lost by silence since its last event."""
     record = agent_record(state, agent)
     lost = [row for row in record["lost"] if row["cause"] == "expire"] if record is not None else []
@@ -55,7 +57,7 @@ def _lost(state: "State", view: "View", agent: str) -> "tuple[Record, ...]":
     return tuple(row for row in found if (row["token"], *row["item"]) in wanted)
 
 
-def stop(ctx: "Context", actor: "Actor", *, keep: bool = False) -> "dict[str, object]":
+def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]:
     """End the session and release what it holds; `keep` leaves claims with uncommitted work to their ttl.
 
     With `keep` it ends in any case: where the work cannot be compared, or the authority does not agree about it, every claim
@@ -74,7 +76,7 @@ def stop(ctx: "Context", actor: "Actor", *, keep: bool = False) -> "dict[str, ob
     return transact(ctx, kind.decide, kind.Stop(actor, keep, blind=True))
 
 
-def before_stop(ctx: "Context", actor: "Actor") -> "list[str]":
+def before_stop(ctx: Context, actor: Actor) -> list[str]:
     """What the policy's validators warn of before a session ends at its agent's own word; Refused where one says no."""
     from gitcoord.app.validators import at_stop, project_source, require
 
@@ -82,33 +84,33 @@ def before_stop(ctx: "Context", actor: "Actor") -> "list[str]":
     return require(ctx, actor, "stop", at_stop(ctx, source, actor)) if source.policy(()).validators else []
 
 
-def kill(ctx: "Context", actor: "Actor", target: str, reason: str) -> "dict[str, object]":
+def kill(ctx: Context, actor: Actor, target: str, reason: str) -> dict[str, object]:
     kind = kind_module("kill")
     return transact(ctx, kind.decide, kind.Kill(actor, target, reason))
 
 
-def revive(ctx: "Context", actor: "Actor", target: str) -> "dict[str, object]":
+def revive(ctx: Context, actor: Actor, target: str) -> dict[str, object]:
     kind = kind_module("revive")
     return transact(ctx, kind.decide, kind.Revive(actor, target))
 
 
-def halt(ctx: "Context", actor: "Actor", reason: str) -> "dict[str, object]":
+def halt(ctx: Context, actor: Actor, reason: str) -> dict[str, object]:
     kind = kind_module("halt")
     return transact(ctx, kind.decide, kind.Halt(actor, reason))
 
 
-def unhalt(ctx: "Context", actor: "Actor") -> "dict[str, object]":
+def unhalt(ctx: Context, actor: Actor) -> dict[str, object]:
     kind = kind_module("unhalt")
     return transact(ctx, kind.decide, kind.Unhalt(actor))
 
 
-def sweep(ctx: "Context", actor: "Actor") -> "dict[str, object]":
+def sweep(ctx: Context, actor: Actor) -> dict[str, object]:
     """Expire every claim whose holder has been silent for longer than the claim survives."""
     kind = kind_module("expire")
     return transact(ctx, kind.decide, kind.Sweep(actor))
 
 
-def beat(ctx: "Context", actor: "Actor", *, patient: bool = False) -> bool:
+def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
     """A heartbeat, if one is due. True if the session is alive, False if there is none open; Refused if it was killed.
 
     It does not queue: the swap on the agent's own ref is enough, and whoever moved that ref judged it or beat for us.
@@ -132,11 +134,11 @@ class Due(NamedTuple):
     """The open session (0: none), and the operation that makes its next beat (None: not due)."""
 
     session: int
-    operation: "Operation | None" = None
-    old: "Oid | None" = None
+    operation: Operation | None = None
+    old: Oid | None = None
 
 
-def due_beat(ctx: "Context", actor: "Actor") -> Due:
+def due_beat(ctx: Context, actor: Actor) -> Due:
     """What is to be done for the actor to be heard of. Its object is written; Refused if the actor was killed."""
     snapshot = read_snapshot(ctx)
     view = ctx.view()
@@ -157,7 +159,7 @@ def due_beat(ctx: "Context", actor: "Actor") -> Due:
     return Due(session, move(session_ref(actor.agent), old, oid), old)
 
 
-def _beat_here(ctx: "Context", actor: "Actor") -> "int | None":
+def _beat_here(ctx: Context, actor: Actor) -> int | None:
     """The session that a beat was made for, 0 where none is open; None where nothing was to do."""
     due = due_beat(ctx, actor)
     if due.operation is None:
@@ -171,7 +173,7 @@ def _beat_here(ctx: "Context", actor: "Actor") -> "int | None":
     return due.session
 
 
-def beat_quietly(ctx: "Context", actor: "Actor") -> None:
+def beat_quietly(ctx: Context, actor: Actor) -> None:
     """The heartbeat that rides on a command which only looks: its failure is not that command's."""
     if ctx.remote:
         from gitcoord.app.remote_look import failed_ago

@@ -4,6 +4,8 @@ An event counts as its agent's only if a key listed for just that name signed th
 counts, whatever date the commit gives: a key is revoked by taking it off the list.
 """
 
+from __future__ import annotations
+
 from gitcoord.errors import CouldNotJudge, Refusal, Refused
 from gitcoord.names import printable
 from gitcoord.store.files import exists, remove_file, write_file
@@ -18,7 +20,7 @@ SETTING = "gitcoord.server.signing"
 _HEADERS = (b"gpgsig ", b"gpgsig-sha256 ")
 
 
-def split_signature(data: bytes) -> "tuple[bytes, bytes]":
+def split_signature(data: bytes) -> tuple[bytes, bytes]:
     """A commit's bytes without its signature, and the signature; b'' where it has none."""
     head, _, message = data.partition(b"\n\n")
     kept: list[bytes] = []
@@ -36,14 +38,14 @@ def split_signature(data: bytes) -> "tuple[bytes, bytes]":
     return b"\n".join(kept) + b"\n\n" + message, b"\n".join(signature)
 
 
-def signing_on(ctx: "Context") -> bool:
+def signing_on(ctx: Context) -> bool:
     wish = ctx.settings.get(SETTING)
     if wish not in ("", "off", "ssh"):
         raise CouldNotJudge(f"{SETTING} is '{printable(wish)}', not 'ssh' or 'off'")
     return wish == "ssh"
 
 
-def require_signature(ctx: "Context", payload: bytes, signature: bytes, agent: str, seq: int) -> None:
+def require_signature(ctx: Context, payload: bytes, signature: bytes, agent: str, seq: int) -> None:
     """Refused unless a key that is listed for this agent signed these bytes."""
     if not signature or not agent:
         raise Refused(

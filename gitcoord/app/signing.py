@@ -1,5 +1,7 @@
 """Signing one's own events, where the server wants them signed: git's ssh format, with the agent's own key."""
 
+from __future__ import annotations
+
 from gitcoord.errors import StoreError, UsageError
 from gitcoord.store.process import run
 
@@ -8,7 +10,7 @@ if TYPE_CHECKING:
     from gitcoord.app.context import Context
 
 
-def signed(ctx: "Context", commit: bytes, agent: str) -> bytes:
+def signed(ctx: Context, commit: bytes, agent: str) -> bytes:
     """The commit with a signature of `agent` over all the rest of it; as it is where nobody asks for one."""
     wish = ctx.settings.get("gitcoord.signing")
     if wish in ("", "off"):

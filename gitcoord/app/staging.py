@@ -4,6 +4,8 @@ The private one begins as a copy of the shared index brought back to HEAD, as fo
 is in it, and sparse checkouts and git's notes about unchanged files stay. What happens to it touches nobody.
 """
 
+from __future__ import annotations
+
 from gitcoord.errors import Refusal, Refused, StoreError, UsageError
 from gitcoord.names import ROOT, ancestors, printable, quote
 from gitcoord.record import NamedTuple
@@ -33,7 +35,7 @@ class Row(NamedTuple):
 class PrivateIndex:
     """An index that only this process and the hooks it runs know."""
 
-    def __init__(self, ctx: "Context", base: "Oid | None") -> None:
+    def __init__(self, ctx: Context, base: Oid | None) -> None:
         """As HEAD is; `base` None on an unborn branch."""
         self._ctx = ctx
         self.path = f"{ctx.repo.git_dir}/{SCRATCH}index-{ctx.host.random()[:12]}"
@@ -53,11 +55,11 @@ class PrivateIndex:
             raise StoreError(f"git {words[0]} failed: {complaint}")
         return out
 
-    def ask(self, *words: str, data: bytes = b"") -> "tuple[int, bytes, str]":
+    def ask(self, *words: str, data: bytes = b"") -> tuple[int, bytes, str]:
         # A split index would leave parts of itself behind in the git directory.
         return run(["git", "-c", "core.splitIndex=false", *words], self._env, data)
 
-    def add(self, paths: "list[str]", *, force: bool) -> None:
+    def add(self, paths: list[str], *, force: bool) -> None:
         """Take over what the work tree has of these paths: content, modes, links, and what is gone."""
         data = "".join(f":(top,literal){'' if path == ROOT else path}\0" for path in paths)
         how = ["-c", "add.ignoreErrors=false", "-c", "advice.addEmbeddedRepo=false", "add", "-A"]
@@ -66,14 +68,14 @@ class PrivateIndex:
         if code:
             raise _why_not(complaint)
 
-    def changes(self) -> "list[Row]":
+    def changes(self) -> list[Row]:
         return changed(self._ctx, self._env, self.base)
 
-    def put_back(self, rows: "list[Row]") -> None:
+    def put_back(self, rows: list[Row]) -> None:
         """These files as they were."""
         self.git("update-index", "-z", "--index-info", data=_info((row.path, row.was, row.was_oid) for row in rows))
 
-    def move(self, base: "Oid | None", rows: "list[Row]") -> bool:
+    def move(self, base: Oid | None, rows: list[Row]) -> bool:
         """The same changes on top of another commit; False where they are not the same there."""
         self.base = base or empty_tree(self._ctx)
         try:
@@ -88,7 +90,7 @@ class PrivateIndex:
         remove_file(self.path + ".lock")
 
 
-def _why_not(complaint: str) -> "Refused | UsageError | StoreError":
+def _why_not(complaint: str) -> Refused | UsageError | StoreError:
     """git add's words as ours. It was asked in English."""
     lines = [line for line in complaint.split("\n") if line and not line.startswith(("hint:", "warning:"))]
     first = lines[0].replace(":(top,literal)", "") if lines else "git add failed"
@@ -114,18 +116,18 @@ def sweep(git_dir: str) -> None:
             remove_file(f"{git_dir}/{name}")
 
 
-def shared_index(ctx: "Context") -> str:
+def shared_index(ctx: Context) -> str:
     return f"{ctx.repo.git_dir}/index"
 
 
-def empty_tree(ctx: "Context") -> str:
+def empty_tree(ctx: Context) -> str:
     code, out, complaint = run(["git", "hash-object", "-t", "tree", "/dev/null"], ctx.repo.env)
     if code:
         raise StoreError(f"git hash-object failed: {complaint}")
     return out.decode().strip()
 
 
-def changed(ctx: "Context", env: "dict[bytes, bytes]", base: str) -> "list[Row]":
+def changed(ctx: Context, env: dict[bytes, bytes], base: str) -> list[Row]:
     """What an index has otherwise than a commit or tree. What is only intended to be added (`add -N`) is not staged."""
     argv = ["git", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none"]
     argv.append("--ita-invisible-in-index")
@@ -140,7 +142,7 @@ def changed(ctx: "Context", env: "dict[bytes, bytes]", base: str) -> "list[Row]"
     return rows
 
 
-def refuse_conflicts(ctx: "Context", named: "set[str]") -> None:
+def refuse_conflicts(ctx: Context, named: set[str]) -> None:
     """Files that somebody's merge left in pieces are nobody's to commit."""
     code, out, complaint = run(["git", "-C", ctx.repo.worktree, "ls-files", "-u", "-z"], ctx.repo.env)
     if code:
@@ -154,12 +156,12 @@ def refuse_conflicts(ctx: "Context", named: "set[str]") -> None:
         )
 
 
-def is_named(named: "set[str]", path: str) -> bool:
+def is_named(named: set[str], path: str) -> bool:
     """Is the file named, or a directory above it?"""
     return path in named or any(above in named for above in ancestors(path))
 
 
-def follow(ctx: "Context", base: str, rows: "list[Row]") -> "tuple[bool, list[str]]":
+def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
     """Let the shared index follow the commit, under git's own lock: of the committed files only, and of these only where
     nobody staged something else. Whether that could be done, and the files of which something else stays staged.
     """
@@ -178,7 +180,7 @@ def follow(ctx: "Context", base: str, rows: "list[Row]") -> "tuple[bool, list[st
         remove_file(new)
 
 
-def _advance(ctx: "Context", env: "dict[bytes, bytes]", base: str, rows: "list[Row]") -> list[str]:
+def _advance(ctx: Context, env: dict[bytes, bytes], base: str, rows: list[Row]) -> list[str]:
     staged = {row.path: (row.mode, row.oid) for row in changed(ctx, env, base)}
     behind = [row for row in rows if row.path not in staged]
     data = _info((row.path, row.mode, row.oid) for row in behind)
@@ -188,17 +190,17 @@ def _advance(ctx: "Context", env: "dict[bytes, bytes]", base: str, rows: "list[R
     return [row.path for row in rows if staged.get(row.path, (row.mode, row.oid)) != (row.mode, row.oid)]
 
 
-def _info(files: "object") -> bytes:
+def _info(files: object) -> bytes:
     """What `update-index --index-info` reads: first what goes, since a directory may take the place of a file."""
     rows = sorted((set(mode) != {"0"}, path, mode, oid) for path, mode, oid in files)  # type: ignore[attr-defined]
     lines = "".join(f"{mode if there else 0} {oid}\t{path}\0" for there, path, mode, oid in rows)
     return lines.encode("utf-8", "surrogateescape")
 
 
-def _with_index(ctx: "Context", path: str) -> "dict[bytes, bytes]":
+def _with_index(ctx: Context, path: str) -> dict[bytes, bytes]:
     return {**ctx.repo.env, b"GIT_INDEX_FILE": path.encode("utf-8", "surrogateescape")}
 
 
-def names_of(rows: "list[Row]", most: int = 5) -> str:
+def names_of(rows: list[Row], most: int = 5) -> str:
     more = f" and {len(rows) - most} more" if len(rows) > most else ""
     return printable(", ".join(row.path for row in rows[:most])) + more

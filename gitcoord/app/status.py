@@ -1,5 +1,7 @@
 """At a glance: claims, agents, halt, resources."""
 
+from __future__ import annotations
+
 from gitcoord.app.facts import declared_resources
 from gitcoord.app.ledger import load, read_snapshot, settle
 from gitcoord.app.look import agents, listing
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from gitcoord.core.sessions import Actor
 
 
-def status(ctx: "Context", actor: "Actor | None") -> "dict[str, object]":
+def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
     """What everybody needs to know now. A ledger that may not be used is shown all the same, with what is wrong."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
@@ -38,7 +40,7 @@ def status(ctx: "Context", actor: "Actor | None") -> "dict[str, object]":
     }
 
 
-def known_agents(ctx: "Context") -> "dict[str, object]":
+def known_agents(ctx: Context) -> dict[str, object]:
     try:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
@@ -46,7 +48,7 @@ def known_agents(ctx: "Context") -> "dict[str, object]":
     return {"initialised": True, "agents": agents(ctx, snapshot, ctx.view())}
 
 
-def resources(ctx: "Context") -> "dict[str, object]":
+def resources(ctx: Context) -> dict[str, object]:
     """Declared and claimed resources: capacity, ttl, who may read and write, who holds how much."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)

@@ -1,5 +1,7 @@
 """The steps that every transaction has, whoever is the authority: what to write, and what to do and tell afterwards."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import load, settle
 from gitcoord.app.refusals import settle_refusals
 from gitcoord.core.claims import FORMAT_MINOR, format_record
@@ -26,13 +28,13 @@ if TYPE_CHECKING:
 _GC_EVERY = 128
 
 
-def require_known_format(snapshot: "Snapshot") -> None:
+def require_known_format(snapshot: Snapshot) -> None:
     """A newer minor format may be read, not written."""
     if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
         raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side to write here",))
 
 
-def prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decision) -> "tuple[Oid, list[Operation]]":
+def prepare(ctx: Context, snapshot: Snapshot, view: View, decision: Decision) -> tuple[Oid, list[Operation]]:
     """Write all objects, pending until the swap or a flush; give the new head and the operations that lead there."""
     store, editor = ctx.store, TreeEditor(ctx.store, snapshot.trees)
     head, tree, state = snapshot.head, snapshot.commit.tree, snapshot.state
@@ -63,7 +65,7 @@ def prepare(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decisi
     return head, operations
 
 
-def event_commit(ctx: "Context", event: "Event", tree: Oid, parent: "Oid | None") -> bytes:
+def event_commit(ctx: Context, event: Event, tree: Oid, parent: Oid | None) -> bytes:
     """The commit of an event, signed by its agent where the settings say so."""
     data = commit_bytes(event, tree, parent)
     if not ctx.settings.get("gitcoord.signing"):
@@ -73,13 +75,13 @@ def event_commit(ctx: "Context", event: "Event", tree: Oid, parent: "Oid | None"
     return signed(ctx, data, event.agent)
 
 
-def commit_bytes(event: "Event", tree: Oid, parent: "Oid | None") -> bytes:
+def commit_bytes(event: Event, tree: Oid, parent: Oid | None) -> bytes:
     who = f"{event.agent} <{event.agent}@gitcoord.invalid> {event.at} +0000"
     lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
     return "\n".join(lines).encode() + b"\n\n" + encode_event(event)
 
 
-def bury(ctx: "Context", snapshot: "Snapshot", view: "View", command: "Any") -> "Decision | None":
+def bury(ctx: Context, snapshot: Snapshot, view: View, command: Any) -> Decision | None:
     """A tombstone that the ledger does not know is a kill that was torn: record it before anything else."""
     for agent, beat in list(view.beats.items()):
         if beat is not None and beat.killed:
@@ -91,16 +93,16 @@ def bury(ctx: "Context", snapshot: "Snapshot", view: "View", command: "Any") -> 
     return None
 
 
-def _record_kill(ctx: "Context", snapshot: "Snapshot", view: "View", kind: "Any", order: "Any") -> "Decision | None":
+def _record_kill(ctx: Context, snapshot: Snapshot, view: View, kind: Any, order: Any) -> Decision | None:
     decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
     return decision if isinstance(decision, Decision) else None
 
 
-def _record(ctx: "Context", snapshot: "Snapshot", view: "View", agent: str) -> "Record | None":
+def _record(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> Record | None:
     return settle(ctx, snapshot, view, lambda state, view: agent_record(state, agent))
 
 
-def afterwards(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decision) -> None:
+def afterwards(ctx: Context, snapshot: Snapshot, actor: str, decision: Decision) -> None:
     """Housekeeping that may be lost, and never makes a grant look failed."""
     try:
         _keep_house(ctx, snapshot, actor, decision)
@@ -108,7 +110,7 @@ def afterwards(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decis
         pass
 
 
-def _keep_house(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Decision) -> None:
+def _keep_house(ctx: Context, snapshot: Snapshot, actor: str, decision: Decision) -> None:
     """Old heartbeats, counted refusals, git's own maintenance."""
     if decision.beats:
         from gitcoord.app.retired import retire  # once a slot
@@ -124,7 +126,7 @@ def _keep_house(ctx: "Context", snapshot: "Snapshot", actor: str, decision: Deci
             ctx.store.maintain()
 
 
-def told(ctx: "Context", snapshot: "Snapshot", view: "View", actor: str, decision: Decision) -> "dict[str, object]":
+def told(ctx: Context, snapshot: Snapshot, view: View, actor: str, decision: Decision) -> dict[str, object]:
     """The result, with what the actor lost since its last event."""
     record = _record(ctx, snapshot, view, actor)
     result = dict(decision.result)

@@ -1,5 +1,7 @@
 """What git knows about the work that is handed over: branch, commits, diffstat, what is not committed or not pushed."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import format_record
 from gitcoord.core.handoffs import MOST
 from gitcoord.errors import CouldNotJudge
@@ -17,7 +19,7 @@ _SUBJECT = 200  # bytes
 _PATH = 500
 
 
-def survey(ctx: "Context", snapshot: "Snapshot", claims: "list[Record]") -> "Record":
+def survey(ctx: Context, snapshot: Snapshot, claims: list[Record]) -> Record:
     """The facts of a handoff, as far as they fit into one; nothing where there is no work tree."""
     if not ctx.repo.worktree:
         return {}
@@ -33,14 +35,14 @@ def survey(ctx: "Context", snapshot: "Snapshot", claims: "list[Record]") -> "Rec
     return {**facts, "unpushed": _unpushed(ctx, head)}
 
 
-def _ask(ctx: "Context", *words: str) -> bytes:
+def _ask(ctx: Context, *words: str) -> bytes:
     code, out, complaint = run([*_GIT, *words], ctx.repo.env)
     if code:
         raise CouldNotJudge(f"git {words[0]} failed: {complaint}")
     return out
 
 
-def _status(ctx: "Context", paths: "list[str]") -> "tuple[str, str, list[str]]":
+def _status(ctx: Context, paths: list[str]) -> tuple[str, str, list[str]]:
     """(branch or '', head or '', files that are not committed below these paths; without paths, anywhere)."""
     specs = [f":(top,literal){'' if path == ROOT else path}" for path in paths]
     words = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all", "--", *specs)
@@ -57,7 +59,7 @@ def _status(ctx: "Context", paths: "list[str]") -> "tuple[str, str, list[str]]":
     return printable("" if branch == "(detached)" else branch), "" if head == "(initial)" else head, dirty
 
 
-def _base(ctx: "Context", snapshot: "Snapshot", bases: "list[str]", head: str) -> str:
+def _base(ctx: Context, snapshot: Snapshot, bases: list[str], head: str) -> str:
     """The commit since which the work was done: what all claims began from, else where it left the sync branch."""
     if not bases:
         tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}")
@@ -69,7 +71,7 @@ def _base(ctx: "Context", snapshot: "Snapshot", bases: "list[str]", head: str) -
     return out.decode().strip() if not code else ""
 
 
-def _commits(ctx: "Context", base: str, head: str) -> "list[list[str]]":
+def _commits(ctx: Context, base: str, head: str) -> list[list[str]]:
     """Newest first: [commit, subject]."""
     out = _ask(
         ctx, "log", "-z", f"--max-count={MOST}", "--no-show-signature", "--format=%H %s", f"{base}..{head}", "--"
@@ -83,7 +85,7 @@ def _cut(text: str) -> str:
     return printable(text).strip().encode()[:_SUBJECT].decode("utf-8", "ignore").strip()
 
 
-def _diffstat(ctx: "Context", base: str, head: str) -> "list[list[object]]":
+def _diffstat(ctx: Context, base: str, head: str) -> list[list[object]]:
     """[path, lines added, lines removed] of each changed file; -1 for a binary one."""
     words = ("diff-tree", "-r", "--numstat", "-z", "--no-renames", "--no-commit-id", base, head)
     rows: list[list[object]] = []
@@ -95,7 +97,7 @@ def _diffstat(ctx: "Context", base: str, head: str) -> "list[list[object]]":
     return rows
 
 
-def _unpushed(ctx: "Context", head: str) -> int:
+def _unpushed(ctx: Context, head: str) -> int:
     """How many commits are at no remote, as far as this clone knows; 0 where there is no remote."""
     if not _ask(ctx, "for-each-ref", "--count=1", "refs/remotes").strip():
         return 0

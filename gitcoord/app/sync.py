@@ -1,5 +1,7 @@
 """Bringing the current branch up to date with the sync branch: whole and clean, or not at all."""
 
+from __future__ import annotations
+
 from gitcoord.app.deploy import changed_files, git
 from gitcoord.core.deploys import behind_words, first
 from gitcoord.errors import Refusal, Refused, StoreError, UsageError
@@ -18,7 +20,7 @@ _UNDER_WAY = (
 )  # fmt: skip
 
 
-def require_ready(ctx: "Context") -> str:
+def require_ready(ctx: Context) -> str:
     """The branch that can be brought up to date, or why none can."""
     if not ctx.repo.worktree:
         raise UsageError("there is no work tree here to bring up to date")
@@ -35,7 +37,7 @@ def require_ready(ctx: "Context") -> str:
     return out.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/")
 
 
-def pull(ctx: "Context", found: "Staleness", branch: str) -> str:
+def pull(ctx: Context, found: Staleness, branch: str) -> str:
     """Merge what the branch lacks; gives its new commit. Refused where that is not clean: then nothing has changed."""
     words = behind_words(found)
     if len(found.tips) > 1:
@@ -63,7 +65,7 @@ def pull(ctx: "Context", found: "Staleness", branch: str) -> str:
         ctx.host.shield(False)
 
 
-def _merge(ctx: "Context", found: "Staleness", branch: str) -> str:
+def _merge(ctx: Context, found: Staleness, branch: str) -> str:
     (tip,) = found.tips
     _require_untouched(ctx, found.commit, tip)
     theirs = f"the remote's '{printable(found.sync)}'" if branch == found.sync else f"'{printable(found.sync)}'"
@@ -77,7 +79,7 @@ def _merge(ctx: "Context", found: "Staleness", branch: str) -> str:
     return git(ctx, "rev-parse", "HEAD")[1].decode().strip()
 
 
-def _undo(ctx: "Context") -> None:
+def _undo(ctx: Context) -> None:
     """A hook's no, or a conflict that was not foreseen, leaves a merge under way."""
     if exists(f"{ctx.repo.git_dir}/MERGE_HEAD"):
         code, _, complaint = git(ctx, "merge", "--abort", moves=True)
@@ -85,7 +87,7 @@ def _undo(ctx: "Context") -> None:
             raise StoreError(f"the merge could not be undone: {complaint}", hints=("git merge --abort",))
 
 
-def _require_untouched(ctx: "Context", commit: str, tip: str) -> None:
+def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
     """Nothing uncommitted, untracked or ignored may lie where the merge writes."""
     touched = changed_files(ctx, commit, _merged(ctx, commit, tip))
     code, out, complaint = git(ctx, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
@@ -103,7 +105,7 @@ def _require_untouched(ctx: "Context", commit: str, tip: str) -> None:
         )
 
 
-def _merged(ctx: "Context", commit: str, tip: str) -> str:
+def _merged(ctx: Context, commit: str, tip: str) -> str:
     """The tree that a clean merge leaves."""
     code, out, complaint = git(ctx, "merge-tree", "--write-tree", "--no-messages", commit, tip)
     if code:
@@ -111,7 +113,7 @@ def _merged(ctx: "Context", commit: str, tip: str) -> str:
     return out.decode().strip()
 
 
-def _ignored(ctx: "Context", paths: "set[str]") -> "set[str]":
+def _ignored(ctx: Context, paths: set[str]) -> set[str]:
     """Ignored files that lie there: git would overwrite them without a word."""
     there = [path for path in paths if exists(f"{ctx.repo.worktree}/{path}")]
     if not there:

@@ -1,5 +1,7 @@
 """The use cases of the shared work queue: add, take, move, hand in, look."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import read_snapshot, settle
 from gitcoord.app.transact import transact
 from gitcoord.app.trees import note_claims, note_tree
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     Turn = Callable[[int], int]
 
 
-def add(ctx: "Context", actor: "Actor", tasks: "tuple[New, ...]") -> "dict[str, object]":
+def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]:
     """Put tasks into the queue, all or none; one whose key is known is not added again.
 
     Refused, as by all that writes down text here, where a validator says no to it.
@@ -35,9 +37,7 @@ def add(ctx: "Context", actor: "Actor", tasks: "tuple[New, ...]") -> "dict[str, 
     return _heeding(ctx, actor, told, lambda: transact(ctx, kind.decide, kind.Add(actor, tasks)))
 
 
-def _heeding(
-    ctx: "Context", actor: "Actor", told: "Record", act: "Callable[[], dict[str, object]]"
-) -> "dict[str, object]":
+def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[str, object]]) -> dict[str, object]:
     """Do it, unless a validator says no to one of the texts."""
     texts = {label: text for label, value in told.items() if (text := "\n".join(_texts(value)))}
     if not texts:
@@ -49,7 +49,7 @@ def _heeding(
     return {**result, "warnings": warnings} if warnings else result
 
 
-def _texts(value: object) -> "list[str]":
+def _texts(value: object) -> list[str]:
     """All that is said in a record, however deep."""
     if isinstance(value, str):
         return [value] if value else []
@@ -57,14 +57,14 @@ def _texts(value: object) -> "list[str]":
     return [text for one in inner for text in _texts(one)]
 
 
-def assign(ctx: "Context", command: "Assign", *, turn: "Turn | None" = None) -> "dict[str, object]":
+def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[str, object]:
     """Take one task by its id, or the next one that can be done now, with the claims that it needs.
 
     `turn` says how many have to be asked before this one at a Seq of the ledger: refused as "later" where there are any.
     """
     agent = command.actor.agent
 
-    def decide(state: "State", command: "Assign", view: "View") -> "Decision | Refusal":
+    def decide(state: State, command: Assign, view: View) -> Decision | Refusal:
         ahead = turn(state.seq) if turn is not None else 0
         if ahead:
             return Refusal("later", f"{ahead} ahead in line")
@@ -78,32 +78,32 @@ def assign(ctx: "Context", command: "Assign", *, turn: "Turn | None" = None) -> 
     return result
 
 
-def _decide_assign(state: "State", command: "Assign", view: "View") -> "Decision | Refusal":
+def _decide_assign(state: State, command: Assign, view: View) -> Decision | Refusal:
     answer: Decision | Refusal = kind_module("assign").decide(
         state, command._replace(base=str(view.fact("head"))), view
     )
     return answer
 
 
-def _ahead(agent: str, id: str) -> "tuple[What, ...]":
+def _ahead(agent: str, id: str) -> tuple[What, ...]:
     whats: list[What] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of"), ("leaves", "waiting")]
     whats.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
     return tuple(whats)
 
 
-def revise(ctx: "Context", command: "Revise") -> "dict[str, object]":
+def revise(ctx: Context, command: Revise) -> dict[str, object]:
     """Change what is said of a task, or move it."""
     told = {key: command.set[key] for key in ("title", "text") if key in command.set} | {"reason": command.reason}
     return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("revise").decide, command))
 
 
-def finish(ctx: "Context", command: "Finish") -> "dict[str, object]":
+def finish(ctx: Context, command: Finish) -> dict[str, object]:
     """Hand in a task's result, or say that it failed; what was claimed for it is released."""
     told = {"": command.record}
     return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("finish").decide, command))
 
 
-def collect(ctx: "Context", actor: "Actor") -> "dict[str, object]":
+def collect(ctx: Context, actor: Actor) -> dict[str, object]:
     """Open again the tasks whose owners are lost."""
     kind = kind_module("lapse")
     return transact(ctx, kind.decide, kind.Collect(actor))
@@ -112,14 +112,14 @@ def collect(ctx: "Context", actor: "Actor") -> "dict[str, object]":
 # --- looking ----------------------------------------------------------------------------------------------------------
 
 
-def listing(ctx: "Context", *, states: "tuple[str, ...]" = (), owner: str = "") -> "dict[str, object]":
+def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> dict[str, object]:
     """The tasks in these states (none named: all that are not over), oldest first."""
     try:
         snapshot = read_snapshot(ctx, ahead=(("below", "tasks"),), trusting=True)
     except NotInitialised:
         return {"initialised": False, "tasks": []}
 
-    def rule(state: "State", view: "View") -> "list[Record]":
+    def rule(state: State, view: View) -> list[Record]:
         found = all_tasks(state)
         able = set(ready(state))
         return [{**described(task), "ready": task["id"] in able, "waits": unmet(state, task)} for task in found]
@@ -133,11 +133,11 @@ def listing(ctx: "Context", *, states: "tuple[str, ...]" = (), owner: str = "") 
     return {"initialised": True, "tasks": shown, "hidden": len(rows) - len(shown)}
 
 
-def several(ctx: "Context", ids: "list[str]") -> "list[Record]":
+def several(ctx: Context, ids: list[str]) -> list[Record]:
     """These tasks as they are now; Refused where one is not there."""
     snapshot = read_snapshot(ctx, ahead=tuple(("file", f"tasks/{id}.md") for id in ids), trusting=True)
 
-    def rule(state: "State", view: "View") -> "list[Record] | Refusal":
+    def rule(state: State, view: View) -> list[Record] | Refusal:
         found = []
         for id in ids:
             task = the_task(state, id)

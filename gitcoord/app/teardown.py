@@ -1,5 +1,7 @@
 """Taking gitcoord out of a repository: nothing that somebody holds, nothing that could not be brought back."""
 
+from __future__ import annotations
+
 from gitcoord.app.hooks import removal, uninstall
 from gitcoord.app.ledger import load, read_snapshot
 from gitcoord.app.look import listing
@@ -30,11 +32,11 @@ _TRIES = 5
 class Found(NamedTuple):
     """What there is to take away: the ledger's head, every ref of gitcoord's with where it points."""
 
-    head: "Oid | None"
-    refs: "dict[str, Oid]"
+    head: Oid | None
+    refs: dict[str, Oid]
 
 
-def survey(ctx: "Context", actor: "Actor | None", *, force: bool) -> Found:
+def survey(ctx: Context, actor: Actor | None, *, force: bool) -> Found:
     """What would go. Refused where somebody holds a live claim, unless a person insists."""
     # The head first: if the claims read next belong to a later one, the swap that expects this head fails.
     head = ctx.store.resolve([LEDGER])[0]
@@ -53,7 +55,7 @@ def survey(ctx: "Context", actor: "Actor | None", *, force: bool) -> Found:
     return Found(head, {ref: oid for ref, oid in refs.items() if ref != LEDGER})
 
 
-def _require_nobody(ctx: "Context") -> None:
+def _require_nobody(ctx: Context) -> None:
     claims: list[dict[str, object]] = listing(ctx, None, silent=True)["claims"]  # type: ignore[assignment]
     live = tuple({key: claim[key] for key in claim if key != "silent"} for claim in claims if not claim["silent"])
     if live:
@@ -67,7 +69,7 @@ def _require_nobody(ctx: "Context") -> None:
         )
 
 
-def _require_person(ctx: "Context", actor: "Actor | None") -> None:
+def _require_person(ctx: Context, actor: Actor | None) -> None:
     approvers: object = []
     try:
         snapshot, view = read_snapshot(ctx, trusting=True), ctx.view()
@@ -87,7 +89,7 @@ def _require_person(ctx: "Context", actor: "Actor | None") -> None:
         )
 
 
-def tear_down(ctx: "Context", actor: "Actor | None", stamp: str, *, force: bool) -> "dict[str, object]":
+def tear_down(ctx: Context, actor: Actor | None, stamp: str, *, force: bool) -> dict[str, object]:
     """Keep the ledger at refs/gitcoord-archive/<stamp>; remove refs, settings, hooks and scratch. Goes on where it stopped."""
     was_there = bool(ctx.settings.get("gitcoord.root"))
     for _ in range(_TRIES):
@@ -117,7 +119,7 @@ def tear_down(ctx: "Context", actor: "Actor | None", stamp: str, *, force: bool)
     }
 
 
-def _operations(ctx: "Context", found: Found, stamp: str) -> "tuple[list[Operation], str]":
+def _operations(ctx: Context, found: Found, stamp: str) -> tuple[list[Operation], str]:
     """The archive comes first: whatever a crash leaves, the ledger is still named."""
     head = found.head or found.refs.get(TIP)
     archives = ctx.store.list_refs(ARCHIVE)
@@ -146,14 +148,14 @@ def bring_back(archive: str) -> list[str]:
     return [*moves, "git coord setup", "git coord fsck --repair"]
 
 
-def own_settings(ctx: "Context") -> list[str]:
+def own_settings(ctx: Context) -> list[str]:
     """The local settings that `init` and `install-hooks` wrote. Others, like gitcoord.agent, are the user's."""
     _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
     there = {key for key, _ in parse_settings(out)}
     return [key for key in _WRITTEN if key.lower() in there]
 
 
-def _forget_settings(ctx: "Context") -> None:
+def _forget_settings(ctx: Context) -> None:
     if ctx.remote:
         pattern = "^[+]refs/(heads/gitcoord|gitcoord/|claims/)"
         words = ["--local", "--unset-all", f"remote.{ctx.remote}.fetch", pattern]

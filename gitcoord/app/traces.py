@@ -1,5 +1,7 @@
 """What is left of a ledger whose refs are gone: events that claim refs name, and those that lie in the object store."""
 
+from __future__ import annotations
+
 from gitcoord.app.fsck import is_ancestor
 from gitcoord.app.ledger import Commit
 from gitcoord.errors import CouldNotJudge, StoreError
@@ -16,17 +18,17 @@ if TYPE_CHECKING:
 _BATCH = 500
 
 
-def commit_at(ctx: "Context", oid: "Oid | None") -> "Commit | None":
+def commit_at(ctx: Context, oid: Oid | None) -> Commit | None:
     return next(events_among(ctx, [oid]), None) if oid is not None else None
 
 
-def newest_claim(ctx: "Context") -> "Commit | None":
+def newest_claim(ctx: Context) -> Commit | None:
     """The newest grant that a claim ref still names: unlike a stray object, it was in the ledger."""
     grants = list(events_among(ctx, sorted(set(ctx.store.list_refs(CLAIMS).values()))))
     return max(grants, key=lambda commit: commit.event.seq, default=None)
 
 
-def all_events(ctx: "Context") -> "Iterator[Commit]":
+def all_events(ctx: Context) -> Iterator[Commit]:
     """Every event that git still has, also of writers who lost their race."""
     argv = ["git", "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
     _, out, _ = run(argv, ctx.repo.env)
@@ -35,11 +37,11 @@ def all_events(ctx: "Context") -> "Iterator[Commit]":
         yield from events_among(ctx, oids[start : start + _BATCH])
 
 
-def highest_seq(ctx: "Context") -> int:
+def highest_seq(ctx: Context) -> int:
     return max((commit.event.seq for commit in all_events(ctx)), default=0)
 
 
-def newest_event(ctx: "Context") -> "Commit | None":
+def newest_event(ctx: Context) -> Commit | None:
     """The event with the highest Seq that descends from the recorded root."""
     root = ctx.settings.get("gitcoord.root")
     for commit in sorted(all_events(ctx), key=lambda commit: commit.event.seq, reverse=True):
@@ -48,7 +50,7 @@ def newest_event(ctx: "Context") -> "Commit | None":
     return None
 
 
-def events_among(ctx: "Context", oids: "list[Oid]") -> "Iterator[Commit]":
+def events_among(ctx: Context, oids: list[Oid]) -> Iterator[Commit]:
     """Those of the commits that can be read and are events."""
     try:
         objects = ctx.store.read(oids)

@@ -4,6 +4,8 @@ Order of refs in the swap: the ledger first, `refs/gitcoord/tip` last. A crash i
 the new one with claim refs behind it, which the next writer mends before its own event.
 """
 
+from __future__ import annotations
+
 from gitcoord.app.heal import heal
 from gitcoord.app.ledger import Commit, read_snapshot, settle
 from gitcoord.app.refusals import count_refusal, pending_refusals
@@ -32,8 +34,8 @@ _GC_EVERY = 128
 
 
 def transact(
-    ctx: "Context", decide: "Rule", command: "Any", *, ahead: "tuple[What, ...]" = (), copied: bool = False
-) -> "dict[str, object]":
+    ctx: Context, decide: Rule, command: Any, *, ahead: tuple[What, ...] = (), copied: bool = False
+) -> dict[str, object]:
     """Make a command happen, and give what it has to tell.
 
     Refused: a rule said no. Contention: the race was lost too often. StoreError: nothing happened. OutcomeUnknown: the
@@ -53,9 +55,7 @@ def transact(
     return result
 
 
-def _transact(
-    ctx: "Context", decide: "Rule", command: "Any", ahead: "tuple[What, ...]", *, copied: bool
-) -> "dict[str, object]":
+def _transact(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool) -> dict[str, object]:
     actor = command.actor.agent
     with ctx.queue() as queue:
         command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
@@ -94,11 +94,11 @@ class Obstacle(NamedTuple):
     """Why a swap did not happen: a lost race, or something in the way of these operations."""
 
     lost_race: bool
-    operations: "list[Operation]"
+    operations: list[Operation]
     message: str
 
 
-def _commit(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decision) -> "Obstacle | None":
+def _commit(ctx: Context, snapshot: Snapshot, view: View, decision: Decision) -> Obstacle | None:
     """Write, swap, read back. None if it happened."""
     head, operations = prepare(ctx, snapshot, view, decision)
     ctx.host.shield(True)
@@ -117,7 +117,7 @@ def _commit(ctx: "Context", snapshot: "Snapshot", view: "View", decision: Decisi
     return None
 
 
-def _take_back(ctx: "Context", operations: "list[Operation]") -> None:
+def _take_back(ctx: Context, operations: list[Operation]) -> None:
     """Our git moved refs after its lock had been taken away: the ledger is another's, so the rest must follow it.
 
     Best effort: what cannot be taken back is named by fsck, and nothing is decided by these refs.
@@ -140,7 +140,7 @@ def _take_back(ctx: "Context", operations: "list[Operation]") -> None:
             continue
 
 
-def _in_ledger(ctx: "Context", head: Oid, decision: Decision) -> bool:
+def _in_ledger(ctx: Context, head: Oid, decision: Decision) -> bool:
     """Is our last commit in the ledger, whole? A heartbeat alone needs no ledger entry."""
     if not decision.events:
         return True
@@ -156,7 +156,7 @@ def _in_ledger(ctx: "Context", head: Oid, decision: Decision) -> bool:
     return False
 
 
-def _why(ctx: "Context", operations: "list[Operation]", failure: SwapFailed) -> Obstacle:
+def _why(ctx: Context, operations: list[Operation], failure: SwapFailed) -> Obstacle:
     """After a failed swap: did somebody move one of the refs? Only reading tells; git's words do not."""
     now = ctx.store.resolve([operation.ref for operation in operations])
     moved = any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now))
@@ -169,7 +169,7 @@ def _why(ctx: "Context", operations: "list[Operation]", failure: SwapFailed) -> 
     return obstacle
 
 
-def _final(ctx: "Context", obstacle: Obstacle) -> StoreError:
+def _final(ctx: Context, obstacle: Obstacle) -> StoreError:
     """What to say when trying again did not help."""
     try:
         ctx.store.recover(obstacle.operations)

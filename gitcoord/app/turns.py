@@ -1,5 +1,7 @@
 """Machines that push to one remote take turns: who waits for whom, and for how long (docs/adr/0025)."""
 
+from __future__ import annotations
+
 from gitcoord.app.remote_look import look_once
 from gitcoord.names import LEDGER, SESSIONS
 from gitcoord.record import NamedTuple
@@ -25,7 +27,7 @@ class _Turn(NamedTuple):
     head: str = "-"  # the ledger when this clone last landed
 
 
-def _turn(ctx: "Context") -> _Turn:
+def _turn(ctx: Context) -> _Turn:
     boot, _, rest = read_file(ctx.scratch("turn")).decode("ascii", "replace").partition("\n")
     words = rest.split()
     if boot != ctx.host.boot or len(words) != len(_Turn()) or not all(word.isdecimal() for word in words[:-1]):
@@ -34,11 +36,11 @@ def _turn(ctx: "Context") -> _Turn:
     return _Turn(lost, others, won, until, streak, words[-1])
 
 
-def _keep(ctx: "Context", turn: _Turn) -> None:
+def _keep(ctx: Context, turn: _Turn) -> None:
     write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{' '.join(map(str, turn))}".encode())
 
 
-def let_others_go(ctx: "Context") -> bool:
+def let_others_go(ctx: Context) -> bool:
     """Wait for this machine's turn, and then look: while others push all the time, what is decided before is lost.
 
     All requests of the machine wait for the same moment, so one look serves them, and they ride together. False: no wait.
@@ -59,7 +61,7 @@ def let_others_go(ctx: "Context") -> bool:
     return True
 
 
-def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
+def note_turn(ctx: Context, kind: str, took: int, head: str = "-") -> None:
     """Having lost so often tells how many others push: each of them gets a turn when this machine has landed.
 
     Whoever has landed would win again and again, knowing first what is there; and whoever is slow would never be heard of, so
@@ -85,11 +87,11 @@ def note_turn(ctx: "Context", kind: str, took: int, head: str = "-") -> None:
             _keep(ctx, now)
 
 
-def _strangers(ctx: "Context") -> "set[str]":
+def _strangers(ctx: Context) -> set[str]:
     """Agents that were ever seen and never acted in this clone. Without any, nobody counts who wins."""
     return {*list_files(ctx.scratch("seen"))} - {*list_files(ctx.scratch("beats"))}
 
 
-def _are_about(ctx: "Context", agents: "set[str]") -> bool:
+def _are_about(ctx: Context, agents: set[str]) -> bool:
     """Has one of them a session?"""
     return any(ref.removeprefix(SESSIONS) in agents for ref in ctx.store.list_refs(SESSIONS))

@@ -1,5 +1,7 @@
 """Operations of git that take several commands: while one is under way, nobody else commits in that work tree."""
 
+from __future__ import annotations
+
 from gitcoord.errors import Refusal
 from gitcoord.names import printable
 from gitcoord.store.files import fingerprint, is_directory
@@ -25,7 +27,7 @@ def under_way(git_dir: str) -> str:
     return "cherry-pick or revert" if is_directory(f"{git_dir}/sequencer") else ""
 
 
-def refuse_under_way(git_dir: str, owner: str = "") -> "Refusal | None":
+def refuse_under_way(git_dir: str, owner: str = "") -> Refusal | None:
     operation = under_way(git_dir)
     if not operation:
         return None

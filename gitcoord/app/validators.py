@@ -5,6 +5,8 @@ whose `stops` is true stop anything. A validator that could not judge says so; n
 are the business of `validators_changes.py`.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import Malformed, dumps, loads
 from gitcoord.core.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result
 from gitcoord.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
 COUNTED = ("spiral", "budget")
 
 
-def chain(source: "Source") -> "list[Validator]":
+def chain(source: Source) -> list[Validator]:
     """Those that are turned on, the shipped ones first."""
     found = source.policy(()).validators
     return sorted(found, key=lambda validator: validator.name not in SHIPPED)
 
 
-def _run(validators: "Iterable[Validator]", ask: "Asked") -> "list[Result]":
+def _run(validators: Iterable[Validator], ask: Asked) -> list[Result]:
     """What each has to say. One that fails has not judged; the others go on."""
     results: list[Result] = []
     for validator in validators:
@@ -50,14 +52,14 @@ def _run(validators: "Iterable[Validator]", ask: "Asked") -> "list[Result]":
     return results
 
 
-def _some(result: "Result | None") -> "list[Result]":
+def _some(result: Result | None) -> list[Result]:
     return [] if result is None else [result]
 
 
 # --- around a tool --------------------------------------------------------------------------------------------------
 
 
-def before_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEvent") -> "list[Result]":
+def before_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> list[Result]:
     """Before an agent's tool acts. `event.writes` and `event.reads` name every file, also those that a shell command names."""
     validators = chain(source)
     if not validators:
@@ -74,15 +76,13 @@ def before_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEv
     return [result for validator in validators for result in results[validator]]
 
 
-def _on_tool(
-    ctx: "Context", source: "Source", validator: "Validator", actor: "Actor", event: "ToolEvent"
-) -> "Iterable[Result]":
+def _on_tool(ctx: Context, source: Source, validator: Validator, actor: Actor, event: ToolEvent) -> Iterable[Result]:
     if validator.name == "injection":
         return _read(ctx, source, validator, event)
     return _own_on_tool(ctx, validator, actor, event)
 
 
-def after_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEvent") -> "list[Result]":
+def after_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> list[Result]:
     """After it: whether it failed and what it spent is counted. Nothing can be stopped any more."""
     if any(validator.name in COUNTED for validator in chain(source)):
         from gitcoord.core.validators.tally import ended
@@ -91,7 +91,7 @@ def after_tool(ctx: "Context", source: "Source", actor: "Actor", event: "ToolEve
     return []
 
 
-def _read(ctx: "Context", source: "Source", validator: "Validator", event: "ToolEvent") -> "list[Result]":
+def _read(ctx: Context, source: Source, validator: Validator, event: ToolEvent) -> list[Result]:
     """The files that are about to be read; of a large one its beginning."""
     from gitcoord.core.validators.injection import LONGEST, judge
 
@@ -105,7 +105,7 @@ def _read(ctx: "Context", source: "Source", validator: "Validator", event: "Tool
     return results
 
 
-def _is_excepted(ctx: "Context", source: "Source", validator: "Validator", place: str) -> bool:
+def _is_excepted(ctx: Context, source: Source, validator: Validator, place: str) -> bool:
     """Does the section name this file, of this work tree, as harmless?"""
     from gitcoord.app.patterns import matching
 
@@ -115,7 +115,7 @@ def _is_excepted(ctx: "Context", source: "Source", validator: "Validator", place
     return bool(matching(ctx, source, [patterns], [place[len(top) :]])[0])
 
 
-def _own_on_tool(ctx: "Context", validator: "Validator", actor: "Actor", event: "ToolEvent") -> "list[Result]":
+def _own_on_tool(ctx: Context, validator: Validator, actor: Actor, event: ToolEvent) -> list[Result]:
     if validator.name in SHIPPED:
         return []
     from gitcoord.app.validators_own import ask_command
@@ -133,8 +133,8 @@ def _own_on_tool(ctx: "Context", validator: "Validator", actor: "Actor", event: 
 
 
 def _counted(
-    ctx: "Context", validators: "list[Validator]", actor: "Actor", event: "ToolEvent", *, stopped: bool
-) -> "dict[Validator, list[Result]]":
+    ctx: Context, validators: list[Validator], actor: Actor, event: ToolEvent, *, stopped: bool
+) -> dict[Validator, list[Result]]:
     """Judged and counted in one go, so that of two calls at once neither slips through. What is stopped does not count."""
     from gitcoord.core.validators.budget import judge as judge_budget
     from gitcoord.core.validators.spiral import judge as judge_spiral
@@ -142,12 +142,12 @@ def _counted(
 
     results: dict[Validator, list[Result]] = {}
 
-    def change(tally: "Tally") -> "Tally":
+    def change(tally: Tally) -> Tally:
         if is_counted(tally, event):  # it was allowed when it was asked about first
             results.update({validator: [] for validator in validators})
             return tally
 
-        def ask(validator: "Validator") -> "Iterable[Result]":
+        def ask(validator: Validator) -> Iterable[Result]:
             if validator.name == "spiral":
                 return _some(judge_spiral(validator, tally, event))
             return judge_budget(validator, tally, event, ctx.host.wall())
@@ -160,7 +160,7 @@ def _counted(
     return results
 
 
-def _tallied(ctx: "Context", actor: "Actor", event: "ToolEvent", change: "Callable[[Tally], Tally]") -> None:
+def _tallied(ctx: Context, actor: Actor, event: ToolEvent, change: Callable[[Tally], Tally]) -> None:
     """Change what is remembered of this agent and conversation. One process at a time: a tool may do several things at once."""
     from gitcoord.core.validators.tally import parse, record_of
 
@@ -184,7 +184,7 @@ def _tallied(ctx: "Context", actor: "Actor", event: "ToolEvent", change: "Callab
 # --- texts and the end ----------------------------------------------------------------------------------------------
 
 
-def heed(ctx: "Context", actor: "Actor", moment: str, texts: "Record") -> "list[str]":
+def heed(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[str]:
     """Before something is written down for others to read, each text under what it is called. As `require` does."""
     from gitcoord.core.validators.injection import judge
 
@@ -202,11 +202,11 @@ def _about(label: str, result: Result) -> Result:
     return result._replace(message=f"{printable(label)}: {result.message}") if label and result.message else result
 
 
-def at_stop(ctx: "Context", source: "Source", actor: "Actor") -> "list[Result]":
+def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:
     """Before an agent ends its work."""
     validators = chain(source)
 
-    def ask(validator: "Validator") -> "Iterable[Result]":
+    def ask(validator: Validator) -> Iterable[Result]:
         if validator.name == "handoff":
             from gitcoord.core.validators.handoff import judge
 
@@ -220,7 +220,7 @@ def at_stop(ctx: "Context", source: "Source", actor: "Actor") -> "list[Result]":
     return _run(validators, ask)
 
 
-def _left(ctx: "Context", actor: "Actor") -> "tuple[list[str], list[str], list[str]]":
+def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
     """What the agent has that is in no handoff: paths, those with uncommitted work, tasks."""
     from gitcoord.app.ledger import read_snapshot, settle
     from gitcoord.core.claims import all_claims
@@ -233,7 +233,7 @@ def _left(ctx: "Context", actor: "Actor") -> "tuple[list[str], list[str], list[s
     except NotInitialised:
         return [], [], []
 
-    def rule(state: "State", view: "View") -> "tuple[list[str], list[str], list[str]]":
+    def rule(state: State, view: View) -> tuple[list[str], list[str], list[str]]:
         claims = all_claims(state, actor.agent)
         waiting = handed_over(state, actor.agent) if claims else set()
         held = [c["path"] for c in claims if c["space"] == "path" and ("path", c["path"]) not in waiting]
@@ -247,7 +247,7 @@ def _left(ctx: "Context", actor: "Actor") -> "tuple[list[str], list[str], list[s
 # --- for whoever does not judge further -----------------------------------------------------------------------------
 
 
-def project_source(ctx: "Context") -> "Source":
+def project_source(ctx: Context) -> Source:
     """The policy that counts: the sync branch's."""
     from gitcoord.app.ledger import read_snapshot
     from gitcoord.app.policy import Source
@@ -258,7 +258,7 @@ def project_source(ctx: "Context") -> "Source":
     return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
 
 
-def require(ctx: "Context", actor: "Actor", moment: str, results: "list[Result]") -> "list[str]":
+def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> list[str]:
     """Refused where a validator says no, CouldNotJudge where one could not judge; else what it warns of.
 
     What is only noted, or warned of, is left on record.
@@ -282,7 +282,7 @@ def told(result: Result) -> str:
     return f"{where}{unknown}{result.message} [{result.validator}]"
 
 
-def _record(ctx: "Context", actor: "Actor", moment: str, results: "list[Result]") -> None:
+def _record(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> None:
     from gitcoord.app.validators_own import as_verdicts
 
     noted = as_verdicts(results, actor.agent)

@@ -1,5 +1,7 @@
 """Validators of changes and deploys: what a commit, a push or a deploy would bring, handed to those that are turned on."""
 
+from __future__ import annotations
+
 from gitcoord.app.deploy import git, last_good
 from gitcoord.app.history import net_changes
 from gitcoord.app.patterns import matching
@@ -31,25 +33,25 @@ class Span(NamedTuple):
     moment: str
     base: str
     head: str
-    changes: "tuple[Change, ...]"
+    changes: tuple[Change, ...]
     staged: bytes = b""  # the index that git names, where it is not the usual one
 
 
 class Asked(NamedTuple):
     """Who asks, by which policy, and whose commands are trusted: `trusted` is the policy of where work lands."""
 
-    source: "Source"
-    policy: "Policy"
-    actor: "Actor"
-    trusted: "Callable[[], Policy] | None"
+    source: Source
+    policy: Policy
+    actor: Actor
+    trusted: Callable[[], Policy] | None
 
 
-def span_between(ctx: "Context", moment: str, base: str, head: str) -> Span:
+def span_between(ctx: Context, moment: str, base: str, head: str) -> Span:
     old = base or git(ctx, "hash-object", "-t", "tree", "/dev/null")[1].decode().strip()
     return Span(moment, base, head, tuple(net_changes(ctx, old, head)))
 
 
-def on_push(ctx: "Context", asked: Asked, landed: "list[str]", new: str, *, direct: bool) -> "list[Verdict]":
+def on_push(ctx: Context, asked: Asked, landed: list[str], new: str, *, direct: bool) -> list[Verdict]:
     """All that a push, or a range of commits, brings. A branch is judged from where it left what landed, so that each of its
     pushes has the whole of it; `direct`: it goes to where work lands, from the one commit that is there ('': none yet)."""
     if direct:
@@ -60,7 +62,7 @@ def on_push(ctx: "Context", asked: Asked, landed: "list[str]", new: str, *, dire
     return on_changes(ctx, asked, span_between(ctx, PUSH, out.decode().split("\n")[0], new))
 
 
-def on_changes(ctx: "Context", asked: Asked, span: Span) -> "list[Verdict]":
+def on_changes(ctx: Context, asked: Asked, span: Span) -> list[Verdict]:
     """What the validators of changes say, as verdicts."""
     wanted = [v for v in asked.policy.validators if v.name in ("changelog", "decision") and span.moment in v.moments]
     own = _own(asked, span.moment)
@@ -75,7 +77,7 @@ def on_changes(ctx: "Context", asked: Asked, span: Span) -> "list[Verdict]":
     return as_verdicts(results, asked.actor.agent, span.head)
 
 
-def _own(asked: Asked, moment: str) -> "list[Validator]":
+def _own(asked: Asked, moment: str) -> list[Validator]:
     """The project's own commands, as the policy of where work lands has them, and this machine's."""
     own = [v for v in asked.policy.validators if v.name not in SHIPPED]
     if not own or asked.trusted is None:
@@ -83,7 +85,7 @@ def _own(asked: Asked, moment: str) -> "list[Validator]":
     return [v for v in asked.trusted().validators if v.name not in SHIPPED and moment in v.moments]
 
 
-def _guarded(validator: "Validator", ask: "Callable[[Validator], list[Result]]") -> "list[Result]":
+def _guarded(validator: Validator, ask: Callable[[Validator], list[Result]]) -> list[Result]:
     try:
         return ask(validator)
     except TimedOut:
@@ -92,7 +94,7 @@ def _guarded(validator: "Validator", ask: "Callable[[Validator], list[Result]]")
         return [validator.said(UNKNOWN, printable(str(error)))]
 
 
-def _judge(ctx: "Context", asked: Asked, span: Span, validator: "Validator", these: "list[str]") -> "list[Result]":
+def _judge(ctx: Context, asked: Asked, span: Span, validator: Validator, these: list[str]) -> list[Result]:
     if validator.name == "decision":
         from gitcoord.core.validators.decision import judge
 
@@ -111,7 +113,7 @@ def _judge(ctx: "Context", asked: Asked, span: Span, validator: "Validator", the
     return [ask_command(ctx, validator, span.moment, asked.actor, told, span.staged)]
 
 
-def _content(ctx: "Context", name: str) -> bytes:
+def _content(ctx: Context, name: str) -> bytes:
     (found,) = ctx.near.read([name])
     if found is None and ":" not in name:
         raise CouldNotJudge(f"{name[:12]} cannot be read", hints=("git fetch, if it is elsewhere",))
@@ -121,7 +123,7 @@ def _content(ctx: "Context", name: str) -> bytes:
 # --- deploys --------------------------------------------------------------------------------------------------------
 
 
-def on_deploy(ctx: "Context", asked: Asked, target: str, commit: str, last: str) -> "list[Result]":
+def on_deploy(ctx: Context, asked: Asked, target: str, commit: str, last: str) -> list[Result]:
     """Before a commit goes out: the files that changed since the last deploy that went well ('': all there are)."""
     wanted = [v for v in asked.policy.validators if v.name == "placeholders"]
     own = _own(asked, DEPLOY)
@@ -139,9 +141,7 @@ def on_deploy(ctx: "Context", asked: Asked, target: str, commit: str, last: str)
     return results
 
 
-def on_deploy_push(
-    ctx: "Context", asked: Asked, snapshot: "Snapshot", targets: "list[str]", commit: str
-) -> "list[Verdict]":
+def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list[str], commit: str) -> list[Verdict]:
     """The same for a push that deploys."""
     found: list[Verdict] = []
     for target in targets:
@@ -152,8 +152,8 @@ def on_deploy_push(
 
 
 def _deployed(
-    ctx: "Context", asked: Asked, validator: "Validator", files: "list[tuple[str, str]]", deploy: "tuple[str, str, str]"
-) -> "list[Result]":
+    ctx: Context, asked: Asked, validator: Validator, files: list[tuple[str, str]], deploy: tuple[str, str, str]
+) -> list[Result]:
     if validator.name == "placeholders":
         from gitcoord.core.validators.placeholders import judge
 
@@ -164,7 +164,7 @@ def _deployed(
     return [ask_command(ctx, validator, DEPLOY, asked.actor, {**told, "more": max(0, len(paths) - _SHOWN)})]
 
 
-def _read(ctx: "Context", files: "list[tuple[str, str]]") -> "Iterable[tuple[str, bytes]]":
+def _read(ctx: Context, files: list[tuple[str, str]]) -> Iterable[tuple[str, bytes]]:
     for start in range(0, len(files), _AT_ONCE):
         part = files[start : start + _AT_ONCE]
         for (path, blob), found in zip(part, ctx.near.read([blob for _, blob in part])):

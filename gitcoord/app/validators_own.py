@@ -1,5 +1,7 @@
 """Asking the project's own validators, which are commands; and validators' results in the form of a gate's verdicts."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import dumps
 from gitcoord.core.judge import Verdict
 from gitcoord.core.policy import ENFORCE
@@ -18,9 +20,7 @@ if TYPE_CHECKING:
     from gitcoord.core.validators import Result, Validator
 
 
-def ask_command(
-    ctx: "Context", validator: "Validator", on: str, actor: "Actor", more: "Record", index: bytes = b""
-) -> "Result":
+def ask_command(ctx: Context, validator: Validator, on: str, actor: Actor, more: Record, index: bytes = b"") -> Result:
     """Run it in the work tree's top. The command is the policy's that counts, never that of the change being judged."""
     env = {**ctx.repo.env, b"GITCOORD_AGENT": actor.agent.encode()}
     if index:
@@ -30,7 +30,7 @@ def ask_command(
     return judge(validator, *run_shell(validator.get("command"), place, env, data, validator.seconds))
 
 
-def as_verdicts(results: "Iterable[Result]", agent: str, commit: str = "") -> "list[Verdict]":
+def as_verdicts(results: Iterable[Result], agent: str, commit: str = "") -> list[Verdict]:
     """What has something to say, with the weight that it has."""
     found = []
     for result in results:

@@ -1,5 +1,7 @@
 """Following the ledger: each event once and in order, from any point, going on where it was left."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import REPAIR, Commit, read_snapshot
 from gitcoord.core.codec import Malformed
 from gitcoord.errors import CouldNotJudge, UsageError
@@ -29,11 +31,11 @@ class Place(NamedTuple):
 class Follower:
     """Gives what was appended since the place it is at. The ledger only grows: anything else is an error."""
 
-    def __init__(self, ctx: "Context", place: Place) -> None:
+    def __init__(self, ctx: Context, place: Place) -> None:
         self._ctx = ctx
         self.place = place
 
-    def new(self) -> "Iterator[tuple[Commit, Event]]":
+    def new(self) -> Iterator[tuple[Commit, Event]]:
         """The events after `place`, oldest first; `place` moves with each. CouldNotJudge where the ledger was rewound."""
         head = self._ctx.store.resolve([LEDGER])[0]
         if head is None:
@@ -46,7 +48,7 @@ class Follower:
             for oid, found in zip(batch, self._ctx.store.read(batch)):
                 yield self._step(Commit(found, oid))
 
-    def _between(self, head: Oid) -> "list[Oid]":
+    def _between(self, head: Oid) -> list[Oid]:
         if self.place.oid:
             if Commit(self._ctx.store.read([head])[0], LEDGER).parents == [self.place.oid]:
                 return [head]  # the usual case, without another process
@@ -62,7 +64,7 @@ class Follower:
             raise rewound(self.place)
         return oids
 
-    def _step(self, commit: Commit) -> "tuple[Commit, Event]":
+    def _step(self, commit: Commit) -> tuple[Commit, Event]:
         """Each builds on the one before: a ledger that was replaced by another one does not."""
         if commit.parents != ([self.place.oid] if self.place.oid else []):
             raise rewound(self.place)
@@ -83,13 +85,13 @@ def rewound(place: Place) -> CouldNotJudge:
     )
 
 
-def place_now(ctx: "Context") -> Place:
+def place_now(ctx: Context) -> Place:
     """After the last event. NotInitialised, or CouldNotJudge, where the ledger cannot be followed."""
     snapshot = read_snapshot(ctx)
     return Place(snapshot.head, snapshot.event.seq)
 
 
-def place_before(ctx: "Context", seq: int) -> Place:
+def place_before(ctx: Context, seq: int) -> Place:
     """Before the first event of this number or a higher one."""
     now = place_now(ctx)
     if seq > now.seq + 1:
@@ -108,14 +110,14 @@ def place_before(ctx: "Context", seq: int) -> Place:
     return Place(oids[low - 1], _seq(ctx, oids[low - 1])) if low else Place("", 0)
 
 
-def _seq(ctx: "Context", oid: Oid) -> int:
+def _seq(ctx: Context, oid: Oid) -> int:
     return Commit(ctx.store.read([oid])[0], oid).event.seq
 
 
 # --- the cursor of a named follower -------------------------------------------------------------------------------
 
 
-def load_cursor(ctx: "Context", name: str) -> "Place | None":
+def load_cursor(ctx: Context, name: str) -> Place | None:
     words = read_file(f"{ctx.repo.scratch}/watch/{name}").decode("ascii", "replace").split()
     if not words:
         return None
@@ -132,5 +134,5 @@ def load_cursor(ctx: "Context", name: str) -> "Place | None":
     return Place("" if words[0] == "-" else words[0], int(words[1]))
 
 
-def save_cursor(ctx: "Context", name: str, place: Place) -> None:
+def save_cursor(ctx: Context, name: str, place: Place) -> None:
     write_file(ctx.scratch(f"watch/{name}"), f"{place.oid or '-'} {place.seq}\n".encode())

@@ -1,5 +1,7 @@
 """Why is it as it is: the story of one path, from the ledger."""
 
+from __future__ import annotations
+
 from gitcoord.app.history import GIT
 from gitcoord.app.ledger import read_snapshot
 from gitcoord.app.log import commits
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _ASKED = 100
 
 
-def why(ctx: "Context", actor: "Actor | None", item: "Item", limit: int) -> "dict[str, object]":
+def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, object]:
     """What happened to it, the last so many things of it, oldest first; and who holds it now."""
     path = shown(item.name, item.space)
     try:
@@ -49,19 +51,19 @@ def why(ctx: "Context", actor: "Actor | None", item: "Item", limit: int) -> "dic
 class Deploys:
     """Which released work on the path went out with which deploy: each release is told once for each target."""
 
-    def __init__(self, ctx: "Context") -> None:
+    def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._released: dict[str, str] = {}  # commit -> who
         self._out: set[tuple[str, str]] = set()
         self._left = _ASKED
 
-    def note(self, event: "Event", about: About) -> None:
+    def note(self, event: Event, about: About) -> None:
         if event.kind == "release":
             for entry in event.body["released"]:
                 if entry["commit"] and any(about.name("path", file) for file, _, _ in entry["files"]):
                     self._released[entry["commit"]] = event.agent
 
-    def lines(self, event: "Event") -> "list[str]":
+    def lines(self, event: Event) -> list[str]:
         if event.kind != "deploy" or event.body["code"]:
             return []
         target, commit = event.body["target"], event.body["commit"]

@@ -1,5 +1,7 @@
 """Facts about the work that is given back: from where it is judged, what it changed, what has landed, what is only here."""
 
+from __future__ import annotations
+
 from gitcoord.app.facts import Covering
 from gitcoord.core.claims import format_record
 from gitcoord.errors import CouldNotJudge
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 GIT = ["git", "--no-replace-objects"]
 
 
-def read_work_fact(ctx: "Context", snapshot: "Snapshot", kind: str, rest: "list[str]") -> object:
+def read_work_fact(ctx: Context, snapshot: Snapshot, kind: str, rest: list[str]) -> object:
     if kind == "since":
         return dict.fromkeys(rest[2:], _since(ctx, snapshot, rest[0], rest[1]))
     if kind == "changed":
@@ -28,9 +30,7 @@ def read_work_fact(ctx: "Context", snapshot: "Snapshot", kind: str, rest: "list[
     return _landed(ctx, snapshot, rest[0], rest[1:])
 
 
-def _changed(
-    ctx: "Context", snapshot: "Snapshot", base: str, commit: str, paths: "list[str]"
-) -> "dict[str, list[list[str]]]":
+def _changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: list[str]) -> dict[str, list[list[str]]]:
     """Below each path, the files that differ between `base` (the merge base after a rebase) and `commit`."""
     covering = Covering(snapshot, paths)
     argv = [*GIT, "diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev"]
@@ -52,7 +52,7 @@ def _changed(
     return {path: [files[name] for name in covering.files(path, files)] for path in paths}
 
 
-def _since(ctx: "Context", snapshot: "Snapshot", base: str, commit: str) -> str:
+def _since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
     """The commit from which `commit` is judged for a claim that was made on `base`: one that it contains.
 
     Where the base was rewritten, that is what both have in common. Where it is not here, the trunk must tell: from where the
@@ -68,7 +68,7 @@ def _since(ctx: "Context", snapshot: "Snapshot", base: str, commit: str) -> str:
     return left if left != commit else ""
 
 
-def usual_remote(ctx: "Context", snapshot: "Snapshot") -> str:
+def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
     """Where the sync branch is shared: its own remote, else origin, else the only one; '' where there is none."""
     code, out, _ = run([*GIT, "config", "-z", "--get-regexp", r"^(remote\..*\.url|branch\..*\.remote)$"], ctx.repo.env)
     pairs = [entry.partition("\n") for entry in out.decode("utf-8", "surrogateescape").split("\0")] if not code else []
@@ -80,7 +80,7 @@ def usual_remote(ctx: "Context", snapshot: "Snapshot") -> str:
     return next(iter(remotes)) if len(remotes) == 1 else ""
 
 
-def trunk_tips(ctx: "Context", snapshot: "Snapshot") -> list[str]:
+def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
     """Where the trunk stands, here and where it is shared as far as this clone knows."""
     name = format_record(snapshot.state)["sync"]
     remote = usual_remote(ctx, snapshot)
@@ -88,7 +88,7 @@ def trunk_tips(ctx: "Context", snapshot: "Snapshot") -> list[str]:
     return list(dict.fromkeys(oid for oid in map(ctx.store.target, refs) if oid))
 
 
-def _left_trunk(ctx: "Context", snapshot: "Snapshot", commit: str) -> str:
+def _left_trunk(ctx: Context, snapshot: Snapshot, commit: str) -> str:
     """The last commit of the trunk that `commit` builds on: itself once it has landed; '' where there is none."""
     if ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}") == commit:
         return commit  # the usual case, without a process
@@ -102,8 +102,8 @@ def _left_trunk(ctx: "Context", snapshot: "Snapshot", commit: str) -> str:
 
 
 def _unlanded(
-    ctx: "Context", snapshot: "Snapshot", commit: str, paths: "list[str]"
-) -> "dict[str, tuple[str, list[list[str]]]]":
+    ctx: Context, snapshot: Snapshot, commit: str, paths: list[str]
+) -> dict[str, tuple[str, list[list[str]]]]:
     """Below each path, what `commit` has that the trunk does not, and since which commit."""
     base = _left_trunk(ctx, snapshot, commit)
     if not base or base == commit:
@@ -111,7 +111,7 @@ def _unlanded(
     return {path: (base, files) for path, files in _changed(ctx, snapshot, base, commit, paths).items() if files}
 
 
-def _within(ctx: "Context", places: "list[str]", commits: "list[str]") -> list[str]:
+def _within(ctx: Context, places: list[str], commits: list[str]) -> list[str]:
     """Those of the commits that all of these places contain. What git does not have is in none of them."""
     named = [commit for commit in commits if is_oid(commit)]
     there = [commit for commit, oid in zip(named, ctx.store.resolve(named)) if oid is not None]
@@ -126,7 +126,7 @@ def _within(ctx: "Context", places: "list[str]", commits: "list[str]") -> list[s
     return [commit for commit in there if commit not in outside]
 
 
-def _parse_raw(data: bytes) -> "list[list[str]]":
+def _parse_raw(data: bytes) -> list[list[str]]:
     """[path, new mode, new blob] of each changed file; '' for the blob of a deleted one."""
     words = data.decode("utf-8", "surrogateescape").split("\0")
     files = []
@@ -136,7 +136,7 @@ def _parse_raw(data: bytes) -> "list[list[str]]":
     return files
 
 
-def _lacking(ctx: "Context", commits: "list[str]") -> list[str]:
+def _lacking(ctx: Context, commits: list[str]) -> list[str]:
     """Those of the commits that, as far as this clone knows, the remote that decides does not have."""
     argv = [*GIT, "rev-list", *commits, "--not", f"--remotes={ctx.remote}"]
     code, out, complaint = run(argv, ctx.repo.env)
@@ -146,7 +146,7 @@ def _lacking(ctx: "Context", commits: "list[str]") -> list[str]:
     return [commit for commit in commits if commit in outside]
 
 
-def _landed(ctx: "Context", snapshot: "Snapshot", work: str, commits: "list[str]") -> list[str]:
+def _landed(ctx: Context, snapshot: Snapshot, work: str, commits: list[str]) -> list[str]:
     """Those of the commits that landed where the sync branch is shared, and that `work` contains too.
 
     What git does not have has not landed as far as we know; what was not pushed yet is still to be judged there.

@@ -1,5 +1,7 @@
 """Work trees for parallel branches: which there are, whose, how far; and a new one, whole or not at all."""
 
+from __future__ import annotations
+
 from gitcoord.app.ledger import read_snapshot
 from gitcoord.app.look import check, listing
 from gitcoord.app.trees import noted_claims
@@ -36,14 +38,14 @@ class Tree(NamedTuple):
     ref: str  # '' if detached
     main: bool
     bare: bool
-    locked: "str | None"  # why, '' where nobody said
+    locked: str | None  # why, '' where nobody said
     name: str
     agent: str
     by: str
     made: str
 
 
-def git_in(ctx: "Context", path: str, *words: str, data: bytes = b"", env: "dict[bytes, bytes] | None" = None) -> bytes:
+def git_in(ctx: Context, path: str, *words: str, data: bytes = b"", env: dict[bytes, bytes] | None = None) -> bytes:
     """git's answer in that work tree."""
     code, out, complaint = ask_in(ctx, path, *words, data=data, env=env)
     if code:
@@ -52,13 +54,13 @@ def git_in(ctx: "Context", path: str, *words: str, data: bytes = b"", env: "dict
 
 
 def ask_in(
-    ctx: "Context", path: str, *words: str, data: bytes = b"", env: "dict[bytes, bytes] | None" = None
-) -> "tuple[int, bytes, str]":
+    ctx: Context, path: str, *words: str, data: bytes = b"", env: dict[bytes, bytes] | None = None
+) -> tuple[int, bytes, str]:
     clean = {key: value for key, value in ctx.repo.env.items() if key not in _ELSEWHERE}
     return run(["git", "-C", path, *words], {**clean, **(env or {})}, data)
 
 
-def all_trees(ctx: "Context") -> "list[Tree]":
+def all_trees(ctx: Context) -> list[Tree]:
     """Every work tree, the main one first."""
     code, out, complaint = run(["git", "worktree", "list", "--porcelain", "-z"], ctx.repo.env)
     if code:
@@ -71,7 +73,7 @@ def all_trees(ctx: "Context") -> "list[Tree]":
     return trees
 
 
-def _tree(ctx: "Context", rows: "dict[str, str]", *, main: bool) -> Tree:
+def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> Tree:
     path, bare = rows["worktree"], "bare" in rows
     git_dir = ctx.repo.common_dir if main else ""
     if not main and is_directory(path):
@@ -86,14 +88,14 @@ def _tree(ctx: "Context", rows: "dict[str, str]", *, main: bool) -> Tree:
     return Tree(path, git_dir, head, rows.get("branch", ""), main, bare, rows.get("locked"), *words)
 
 
-def sync_branch(ctx: "Context") -> str:
+def sync_branch(ctx: Context) -> str:
     return str(format_record(read_snapshot(ctx).state)["sync"])
 
 
 # --- listing ------------------------------------------------------------------------------------------------------
 
 
-def overview(ctx: "Context", actor: "Actor | None") -> "dict[str, object]":
+def overview(ctx: Context, actor: Actor | None) -> dict[str, object]:
     """Each work tree with its owner, tasks, state and claims."""
     found = listing(ctx, actor, silent=True)
     if not found["initialised"]:
@@ -109,18 +111,18 @@ def overview(ctx: "Context", actor: "Actor | None") -> "dict[str, object]":
     return {"initialised": True, "sync": sync, "worktrees": rows}
 
 
-def _key(claim: "dict[str, object]") -> "tuple[int, str]":
+def _key(claim: dict[str, object]) -> tuple[int, str]:
     return int(str(claim["token"])), str(claim["agent"])
 
 
-def made_in(ctx: "Context", tree: Tree) -> "list[dict[str, object]]":
+def made_in(ctx: Context, tree: Tree) -> list[dict[str, object]]:
     """The claims that were made in a linked work tree and are still there."""
     own = noted_claims(tree.git_dir)
     claims: list[dict[str, object]] = listing(ctx, None, silent=True)["claims"]  # type: ignore[assignment]
     return [claim for claim in claims if _key(claim) in own]
 
 
-def _shown(ctx: "Context", tree: Tree, claims: "list[dict[str, object]]", sync: str) -> "dict[str, object]":
+def _shown(ctx: Context, tree: Tree, claims: list[dict[str, object]], sync: str) -> dict[str, object]:
     there = bool(tree.git_dir) and not tree.bare
     agents = sorted({str(claim["agent"]) for claim in claims})
     ahead, behind = _distance(ctx, tree.head, sync)
@@ -141,7 +143,7 @@ def _shown(ctx: "Context", tree: Tree, claims: "list[dict[str, object]]", sync: 
     }
 
 
-def _distance(ctx: "Context", head: str, sync: str) -> "tuple[int | None, int | None]":
+def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | None]:
     """How many commits ahead of the sync branch and behind it; None where that cannot be told."""
     if not head:
         return None, None
@@ -153,7 +155,7 @@ def _distance(ctx: "Context", head: str, sync: str) -> "tuple[int | None, int | 
     return int(ahead), int(behind)
 
 
-def uncommitted(ctx: "Context", tree: Tree, env: "dict[bytes, bytes] | None" = None) -> list[str]:
+def uncommitted(ctx: Context, tree: Tree, env: dict[bytes, bytes] | None = None) -> list[str]:
     """The files that are changed or new and not ignored."""
     words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none")
     out = git_in(ctx, tree.path, *words, env=env).decode("utf-8", "surrogateescape")
@@ -173,7 +175,7 @@ class Add(NamedTuple):
     start: str = ""
 
 
-def add(ctx: "Context", command: Add, claim: "Claim | None") -> "dict[str, object]":
+def add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
     """Work tree, branch, identity and claims in one go; where one of them cannot be had, none of them is left."""
     verdict = check(ctx, Actor(command.agent), ())
     if not verdict["initialised"]:
@@ -184,7 +186,7 @@ def add(ctx: "Context", command: Add, claim: "Claim | None") -> "dict[str, objec
         return _add(ctx, command, claim)
 
 
-def _add(ctx: "Context", command: Add, claim: "Claim | None") -> "dict[str, object]":
+def _add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
     start = _start(ctx, command.start)
     trees = all_trees(ctx)
     path = _place(ctx, trees[0].path, command.name)
@@ -199,7 +201,7 @@ def _add(ctx: "Context", command: Add, claim: "Claim | None") -> "dict[str, obje
     return {"name": command.name, "branch": command.branch, "agent": command.agent, "start": start, **result}
 
 
-def _start(ctx: "Context", word: str) -> str:
+def _start(ctx: Context, word: str) -> str:
     wanted = [word] if word else [f"refs/heads/{sync_branch(ctx)}", "HEAD"]
     for name in wanted:
         argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"]
@@ -211,7 +213,7 @@ def _start(ctx: "Context", word: str) -> str:
     raise UsageError("there is no commit yet to start from", hints=("make the first commit",))
 
 
-def _place(ctx: "Context", main: str, name: str) -> str:
+def _place(ctx: Context, main: str, name: str) -> str:
     code, out, _ = run(["git", "config", "--type=path", "gitcoord.worktrees"], ctx.repo.env)
     below = out.decode("utf-8", "surrogateescape").rstrip("\n")
     above, _, base = main.rpartition("/")
@@ -221,7 +223,7 @@ def _place(ctx: "Context", main: str, name: str) -> str:
     return f"{above}/{base}-{name}" if base.strip(".") and base[0] != "." else f"{above}/{name}"
 
 
-def _require_new(ctx: "Context", command: Add, path: str, trees: "list[Tree]") -> None:
+def _require_new(ctx: Context, command: Add, path: str, trees: list[Tree]) -> None:
     hints = ("which there are: git coord worktree list",)
     if any(tree.name == command.name for tree in trees):
         raise Refused(Refusal("exists", f"there is a work tree '{command.name}' already", hints=hints))
@@ -243,14 +245,14 @@ def _require_new(ctx: "Context", command: Add, path: str, trees: "list[Tree]") -
         )
 
 
-def _make_branch(ctx: "Context", branch: str, start: str) -> None:
+def _make_branch(ctx: Context, branch: str, start: str) -> None:
     argv = ["git", "update-ref", "-m", f"branch: Created from {start}", f"refs/heads/{branch}", start, "0" * len(start)]
     code, _, complaint = ctx.run_git(argv)
     if code:
         raise StoreError(f"git could not make the branch {quote(branch)}: {complaint}", hints=("nothing was changed",))
 
 
-def _make_tree(ctx: "Context", command: Add, path: str, claim: "Claim | None") -> "dict[str, object]":
+def _make_tree(ctx: Context, command: Add, path: str, claim: Claim | None) -> dict[str, object]:
     if not create_directory(path):
         raise Refused(Refusal("exists", f"{printable(path)} is there already", hints=("take another name",)))
     try:
@@ -270,7 +272,7 @@ def _make_tree(ctx: "Context", command: Add, path: str, claim: "Claim | None") -
         raise
 
 
-def _use_own_settings(ctx: "Context") -> None:
+def _use_own_settings(ctx: Context) -> None:
     """Turn on settings for each work tree. What must not be shared then moves to the main one's own, as git asks."""
     common = f"{ctx.repo.common_dir}/config"
     code, out, _ = run(["git", "config", "--file", common, "--type=bool", "extensions.worktreeConfig"], ctx.repo.env)

@@ -1,5 +1,7 @@
 """Asking for paths and resources: the command Take, and what is decided on it."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import (
     DEFAULT_TTL,
     INTENT,
@@ -48,7 +50,7 @@ class Take(NamedTuple):
     units: int = 1
     nonce: str = ""
     keep: bool = False
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
 
 
@@ -69,7 +71,7 @@ def check_ttl(ttl: int) -> None:
         raise UsageError("the ttl is out of range", hints=("from 1s to 7d",))
 
 
-def _memo(command: Take) -> "Record":
+def _memo(command: Take) -> Record:
     """What a repeat under the same nonce must say again."""
     return {
         "verb": "take", "items": [list(item) for item in command.items], "mode": command.mode, "ttl": command.ttl,
@@ -77,7 +79,7 @@ def _memo(command: Take) -> "Record":
     }  # fmt: skip
 
 
-def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Take, view: View) -> Decision | Refusal:
     """Grant all items, or refuse naming every holder. What the silent hold is expired on the way."""
     _check(command)
     refusal = halted(state)
@@ -104,9 +106,7 @@ def decide(state: "State", command: Take, view: "View") -> "Decision | Refusal":
     return _grant(chain, command, view, list(silent.values()), admitted)
 
 
-def _grant(
-    chain: Chain, command: Take, view: "View", silent: "list[Judged]", admitted: Admission
-) -> "Decision | Refusal":
+def _grant(chain: Chain, command: Take, view: View, silent: list[Judged], admitted: Admission) -> Decision | Refusal:
     """One event with one token for the whole request; none, but a heartbeat, where it changes nothing."""
     agent = command.actor.agent
     owns = {item: own_claim(chain.state, item, agent) for item in command.items}
@@ -131,7 +131,7 @@ def _grant(
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
-def _body(command: Take, session: int, rows: "list[tuple[Item, Record | None]]", view: "View") -> "Record":
+def _body(command: Take, session: int, rows: list[tuple[Item, Record | None]], view: View) -> Record:
     owns = [own for _, own in rows]
     return {
         "session": session,
@@ -147,12 +147,12 @@ def _body(command: Take, session: int, rows: "list[tuple[Item, Record | None]]",
     }
 
 
-def capacity_of(items: "list[Item]", view: "View") -> "Record":
+def capacity_of(items: list[Item], view: View) -> Record:
     """The evidence for resources: how many units there were."""
     return {item.name: view.resource(item.name).capacity for item in items if item.space == "resource"}
 
 
-def _give_up_writing(chain: Chain, command: Take, view: "View", owns: "list[Record]") -> "Refusal | None":
+def _give_up_writing(chain: Chain, command: Take, view: View, owns: list[Record]) -> Refusal | None:
     """Going down from write is a release of the work, on record, before the weaker claim."""
     written = [own for own in owns if own["mode"] == WRITE] if command.mode != WRITE else []
     if not written:
@@ -166,7 +166,7 @@ def _give_up_writing(chain: Chain, command: Take, view: "View", owns: "list[Reco
     return refusal
 
 
-def _same(own: "Record | None", command: Take, admitted: Admission) -> bool:
+def _same(own: Record | None, command: Take, admitted: Admission) -> bool:
     """Would granting again change nothing?"""
     return (
         own is not None
@@ -180,18 +180,18 @@ def _same(own: "Record | None", command: Take, admitted: Admission) -> bool:
     )
 
 
-def _base(own: "Record | None", command: Take) -> str:
+def _base(own: Record | None, command: Take) -> str:
     """Work is judged from where the write claim began, also after its ttl or reason changed."""
     return str(own["base"]) if own is not None and own["mode"] == WRITE == command.mode else command.base
 
 
-def _kept(owns: "list[Record | None]", field: str) -> str:
+def _kept(owns: list[Record | None], field: str) -> str:
     """A re-take that does not say a text keeps the one it had, where that is one and the same."""
     texts = {own[field] if own is not None else "" for own in owns}
     return str(texts.pop()) if len(texts) == 1 else ""
 
 
-def _ttl(own: "Record | None", item: Item, command: Take, view: "View") -> int:
+def _ttl(own: Record | None, item: Item, command: Take, view: View) -> int:
     if command.ttl:
         return command.ttl
     if own is not None:
@@ -200,12 +200,12 @@ def _ttl(own: "Record | None", item: Item, command: Take, view: "View") -> int:
     return declared or DEFAULT_TTL
 
 
-def granted(claims: "list[Record]", *, renewed: bool = False) -> "dict[str, object]":
+def granted(claims: list[Record], *, renewed: bool = False) -> dict[str, object]:
     shown_claims = [describe(claim, claim["ttl"]) for claim in claims]
     return {"token": max(claim["token"] for claim in claims), "claims": shown_claims, "renewed": renewed}
 
 
-def _access(command: Take, view: "View") -> "Refusal | None":
+def _access(command: Take, view: View) -> Refusal | None:
     for item in command.items:
         if item.space != "resource" and command.units != 1:
             raise UsageError("--units is for resources (@name), not for paths")
@@ -215,7 +215,7 @@ def _access(command: Take, view: "View") -> "Refusal | None":
     return None
 
 
-def access_to(actor: Actor, item: Item, mode: str, units: int, view: "View") -> "Refusal | None":
+def access_to(actor: Actor, item: Item, mode: str, units: int, view: View) -> Refusal | None:
     """The refusal where the settings do not let this agent hold this resource so."""
     if item.space != "resource":
         return None
@@ -233,7 +233,7 @@ def access_to(actor: Actor, item: Item, mode: str, units: int, view: "View") -> 
     return None
 
 
-def _out_of_role(state: "State", command: Take, view: "View") -> "Refusal | None":
+def _out_of_role(state: State, command: Take, view: View) -> Refusal | None:
     """Only who may write there may keep others from it: the gates would let no change of it through."""
     paths = tuple(item.name for item in command.items if item.space == "path")
     if command.mode != WRITE or not paths or view.fact("restrictions") is None:
@@ -243,7 +243,7 @@ def _out_of_role(state: "State", command: Take, view: "View") -> "Refusal | None
     return may_not_claim(state, command.actor, view, paths)
 
 
-def _repeat(state: "State", command: Take, view: "View") -> "Decision | Refusal | None":
+def _repeat(state: State, command: Take, view: View) -> Decision | Refusal | None:
     """The first outcome of this nonce, and whether it still stands."""
     agent = command.actor.agent
     first = remembered(state, agent, command.nonce, _memo(command))
@@ -263,7 +263,7 @@ def _repeat(state: "State", command: Take, view: "View") -> "Decision | Refusal 
     return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
 
 
-def _held(state: "State", command: Take, binding: "list[Judged]") -> Refusal:
+def _held(state: State, command: Take, binding: list[Judged]) -> Refusal:
     """The refusal, with every holder. It never says how to take a live claim away."""
     held = [describe(claim, verdict.expires_in) for claim, verdict in binding]
     names = ", ".join(sorted({claim["agent"] for claim, _ in binding}))
@@ -273,7 +273,7 @@ def _held(state: "State", command: Take, binding: "list[Judged]") -> Refusal:
     return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, binding[0][0]))
 
 
-def _two_intents(state: "State", command: Take, first: "Record") -> "tuple[str, ...]":
+def _two_intents(state: State, command: Take, first: Record) -> tuple[str, ...]:
     """Where both sides hold an intent and one wants to write, nothing is taken from either: the younger gives way."""
     mine = own_claim(state, item_of(first), command.actor.agent)
     if mine is None or command.mode != WRITE or mine["mode"] != INTENT or first["mode"] != INTENT:

@@ -1,5 +1,7 @@
 """Claims: modes, overlap and who stands in whose way."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import Malformed, check
 from gitcoord.core.sessions import silence
 from gitcoord.errors import UsageError
@@ -41,7 +43,7 @@ def compatible(held: str, asked: str) -> bool:
     return held != WRITE and asked != WRITE
 
 
-def check_claim(record: "Record", where: str) -> "Record":
+def check_claim(record: Record, where: str) -> Record:
     """`record` if it is a claim, and the one that stands at this file of the tree."""
     check(record, _CLAIM, where)
     if not _belongs(record, where) or record["mode"] not in MODES or min(record["token"], record["units"]) < 1:
@@ -49,7 +51,7 @@ def check_claim(record: "Record", where: str) -> "Record":
     return record
 
 
-def _belongs(record: "Record", where: str) -> bool:
+def _belongs(record: Record, where: str) -> bool:
     """Is this the file in which the claim would be, with case folded or not?"""
     try:
         check_agent(record["agent"])
@@ -60,53 +62,53 @@ def _belongs(record: "Record", where: str) -> bool:
         return False  # a name that cannot be encoded, or should not be
 
 
-def item_of(record: "Record") -> Item:
+def item_of(record: Record) -> Item:
     return Item(record["space"], record["path"])
 
 
-def format_record(state: "State") -> "Record":
+def format_record(state: State) -> Record:
     record = state.get("format")
     if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
         raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
     return check(record, _FORMAT, "format")
 
 
-def folds_case(state: "State") -> bool:
+def folds_case(state: State) -> bool:
     return bool(format_record(state)["case"] == "fold")
 
 
-def key_of(state: "State", item: Item) -> str:
+def key_of(state: State, item: Item) -> str:
     """The conflict key of an item in this ledger."""
     return fold(item.name, case=folds_case(state))
 
 
-def file_of(state: "State", item: Item, agent: str) -> str:
+def file_of(state: State, item: Item, agent: str) -> str:
     return claim_file(item.space, key_of(state, item), agent)
 
 
-def own_claim(state: "State", item: Item, agent: str) -> "Record | None":
+def own_claim(state: State, item: Item, agent: str) -> Record | None:
     """This agent's claim on exactly this item."""
     key = file_of(state, item, agent)
     record = state.get(key)
     return None if record is None else check_claim(record, key)
 
 
-def want_own(state: "State", items: "Iterable[Item]", agent: str) -> None:
+def want_own(state: State, items: Iterable[Item], agent: str) -> None:
     """The agent's claims on all of these will be asked for: they are read together."""
     state.want(("file", file_of(state, item, agent)) for item in items)
 
 
-def parts_around(space: str, key: str) -> "list[Part]":
+def parts_around(space: str, key: str) -> list[Part]:
     """The parts of the state in which claims on this item, above it and below it are."""
     return [*(("leaves", claim_dir(space, above)) for above in ancestors(key)), ("below", claim_dir(space, key))]
 
 
-def want_around(state: "State", items: "Iterable[Item]") -> None:
+def want_around(state: State, items: Iterable[Item]) -> None:
     """The claims around all of these will be asked for: they are read together."""
     state.want(part for item in items for part in parts_around(item.space, key_of(state, item)))
 
 
-def overlapping(state: "State", item: Item) -> "list[Record]":
+def overlapping(state: State, item: Item) -> list[Record]:
     """Every claim on the item, on something above it or below it, in a fixed order."""
     found: dict[str, Record] = {}
     for kind, directory in parts_around(item.space, key_of(state, item)):
@@ -114,7 +116,7 @@ def overlapping(state: "State", item: Item) -> "list[Record]":
     return [check_claim(found[file], file) for file in sorted(found)]
 
 
-def all_claims(state: "State", agent: str = "") -> "list[Record]":
+def all_claims(state: State, agent: str = "") -> list[Record]:
     """Every claim there is, or every claim of one agent."""
     claims = [check_claim(record, file) for file, record in sorted(state.below("claims").items())]
     return [c for c in claims if c["agent"] == agent] if agent else claims
@@ -123,11 +125,11 @@ def all_claims(state: "State", agent: str = "") -> "list[Record]":
 class Standing(NamedTuple):
     """Claims in the way of a request: those that bind, and those whose holders fell silent."""
 
-    binding: "list[tuple[Record, Silence]]"
-    silent: "list[tuple[Record, Silence]]"
+    binding: list[tuple[Record, Silence]]
+    silent: list[tuple[Record, Silence]]
 
 
-def in_the_way(state: "State", view: "View", item: Item, agent: str, mode: str, units: int) -> Standing:
+def in_the_way(state: State, view: View, item: Item, agent: str, mode: str, units: int) -> Standing:
     """What others hold that this request may not stand beside."""
     others = [c for c in overlapping(state, item) if c["agent"] != agent]
     capacity = view.resource(item.name).capacity if item.space == "resource" else 1
@@ -147,11 +149,11 @@ def in_the_way(state: "State", view: "View", item: Item, agent: str, mode: str, 
     return standing
 
 
-def _judge(state: "State", view: "View", claim: "Record") -> "Silence":
+def _judge(state: State, view: View, claim: Record) -> Silence:
     return silence(state, view, claim["agent"], claim["session"], claim["ttl"])
 
 
-def describe(claim: "Record", expires_in: "int | None") -> "dict[str, object]":
+def describe(claim: Record, expires_in: int | None) -> dict[str, object]:
     """A claim as every `--json` shows it."""
     return {
         "path": shown(claim["path"], claim["space"]),
@@ -171,12 +173,12 @@ def describe(claim: "Record", expires_in: "int | None") -> "dict[str, object]":
     }
 
 
-def overlaps(state: "State", one: Item, other: Item) -> bool:
+def overlaps(state: State, one: Item, other: Item) -> bool:
     """Is one of two items of the same space the other, or above it?"""
     keys = key_of(state, one), key_of(state, other)
     return covers(*keys) or covers(*keys[::-1])
 
 
-def covers_item(state: "State", claim: "Record", item: Item) -> bool:
+def covers_item(state: State, claim: Record, item: Item) -> bool:
     """Does a claim cover all of the item?"""
     return covers(key_of(state, item_of(claim)), key_of(state, item))

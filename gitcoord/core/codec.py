@@ -4,6 +4,8 @@ Refused: duplicate keys, NaN and infinities, fractions, numbers beyond 15 digits
 megabyte (an event: 32), anything after the value, and (by `check`) unknown versions, unknown or missing keys and wrong types.
 """
 
+from __future__ import annotations
+
 from _json import encode_basestring_ascii, make_scanner
 
 from gitcoord.errors import CouldNotJudge
@@ -51,7 +53,7 @@ def dumps(value: object) -> str:
     raise TypeError(f"not for a record: {type(value).__name__}")
 
 
-def _pairs(pairs: "list[tuple[str, Any]]") -> "Record":
+def _pairs(pairs: list[tuple[str, Any]]) -> Record:
     record = dict(pairs)
     if len(record) != len(pairs):
         raise Malformed("a key stands twice in a record")
@@ -75,13 +77,13 @@ class _Settings:
     parse_float = staticmethod(_no_number)
     parse_int = staticmethod(_integer)
     parse_constant = staticmethod(_no_number)
-    memo: "dict[str, str]" = {}
+    memo: dict[str, str] = {}
 
 
 _scan = make_scanner(_Settings())  # type: ignore[arg-type]
 
 
-def loads(data: bytes, limit: int = MAX_BYTES) -> "Any":
+def loads(data: bytes, limit: int = MAX_BYTES) -> Any:
     """The value in `data`, or `Malformed`."""
     if len(data) > limit:
         raise Malformed("a record is too large")
@@ -100,7 +102,7 @@ def loads(data: bytes, limit: int = MAX_BYTES) -> "Any":
 _FENCE = "---\n"
 
 
-def encode_file(key: str, record: "Record") -> bytes:
+def encode_file(key: str, record: Record) -> bytes:
     """The bytes of a file of the ledger's tree: a record in one line, or Markdown where the name ends in '.md'.
 
     Markdown has the record's other keys in front, one a line, `key: <JSON>` between two lines of '---' (which YAML reads
@@ -116,7 +118,7 @@ def encode_file(key: str, record: "Record") -> bytes:
     return data
 
 
-def decode_file(key: str, data: bytes) -> "Record":
+def decode_file(key: str, data: bytes) -> Record:
     if not key.endswith(".md"):
         record: Record = loads(data)
         return record
@@ -147,8 +149,8 @@ def _depth(value: object, left: int) -> None:
 
 
 def check(
-    record: object, fields: "Mapping[str, Shape]", what: str, optional: "Mapping[str, Shape] | None" = None
-) -> "Record":
+    record: object, fields: Mapping[str, Shape], what: str, optional: Mapping[str, Shape] | None = None
+) -> Record:
     """`record` if it is of this version and has exactly these keys with values of these shapes."""
     if not isinstance(record, dict):
         raise Malformed(f"{what}: not a record")
@@ -166,7 +168,7 @@ def check(
     return record
 
 
-def has_shape(value: object, shape: "Shape") -> bool:
+def has_shape(value: object, shape: Shape) -> bool:
     """A shape is a type, [shape] for a list of any length, (shape, ...) for a list of just these, {key: shape}."""
     if isinstance(shape, type):
         return type(value) is shape

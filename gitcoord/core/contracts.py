@@ -3,6 +3,8 @@
 What a worker hands in is checked here and kept in the task as it was made; `docs/schema/` has the same as JSON schema.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.texts import one_line, prose
 from gitcoord.errors import UsageError
 from gitcoord.names import is_oid, printable, quote
@@ -12,13 +14,13 @@ if TYPE_CHECKING:
     from gitcoord.core.codec import Record
 
 MAX_ROWS = 200
-_COMPLETE: "dict[str, type]" = {"summary": str, "not_done": list}
-_COMPLETE_MORE: "dict[str, type]" = {"done": list, "commits": list, "files": list, "notes": str}
-_FAILED: "dict[str, type]" = {"reason": str}
-_FAILED_MORE: "dict[str, type]" = {"done": list, "notes": str}
+_COMPLETE: dict[str, type] = {"summary": str, "not_done": list}
+_COMPLETE_MORE: dict[str, type] = {"done": list, "commits": list, "files": list, "notes": str}
+_FAILED: dict[str, type] = {"reason": str}
+_FAILED_MORE: dict[str, type] = {"done": list, "notes": str}
 
 
-def complete_record(given: object) -> "Record":
+def complete_record(given: object) -> Record:
     """The record of finished work. It says what was not done; an empty list says that nothing is left."""
     record = _shaped(given, "complete", _COMPLETE, _COMPLETE_MORE)
     return {
@@ -33,7 +35,7 @@ def complete_record(given: object) -> "Record":
     }
 
 
-def failed_record(given: object) -> "Record":
+def failed_record(given: object) -> Record:
     record = _shaped(given, "failed", _FAILED, _FAILED_MORE)
     return {
         "type": "failed",
@@ -44,7 +46,7 @@ def failed_record(given: object) -> "Record":
     }
 
 
-def _shaped(given: object, name: str, needed: "dict[str, type]", more: "dict[str, type]") -> "Record":
+def _shaped(given: object, name: str, needed: dict[str, type], more: dict[str, type]) -> Record:
     if not isinstance(given, dict):
         raise UsageError(f"a '{name}' record is a JSON object", hints=(f"see: git coord task schema {name}",))
     record = {key: value for key, value in given.items() if key not in ("type", "v")}
@@ -64,7 +66,7 @@ def _shaped(given: object, name: str, needed: "dict[str, type]", more: "dict[str
     return record
 
 
-def _lines(rows: "list[object]", what: str) -> list[str]:
+def _lines(rows: list[object], what: str) -> list[str]:
     if len(rows) > MAX_ROWS:
         raise UsageError(f"'{what}' has more than {MAX_ROWS} lines")
     if not all(isinstance(row, str) for row in rows):
@@ -72,7 +74,7 @@ def _lines(rows: "list[object]", what: str) -> list[str]:
     return [one_line(str(row), f"'{what}'", 1000) for row in rows]
 
 
-def _commits(rows: "list[object]") -> list[str]:
+def _commits(rows: list[object]) -> list[str]:
     found = _lines(rows, "commits")
     for row in found:
         if not is_oid(row):

@@ -1,5 +1,7 @@
 """Deploy targets as the project's settings name them, and what it means that a commit is stale for one."""
 
+from __future__ import annotations
+
 from gitcoord.core.durations import parse_duration
 from gitcoord.errors import CouldNotJudge, Refusal, UsageError
 from gitcoord.names import check_word, printable, quote, shell_word
@@ -41,7 +43,7 @@ class Staleness(NamedTuple):
     rollback_total: int = 0
     conflict: bool = False  # would a merge conflict?
     conflicting: tuple[str, ...] = ()  # where, as far as git tells; not all of them
-    last: "Record | None" = None  # the last successful deploy of the target
+    last: Record | None = None  # the last successful deploy of the target
     contains_last: bool = True
 
     @property
@@ -61,7 +63,7 @@ def resource_of(target: str) -> str:
 # --- settings ------------------------------------------------------------------------------------------------------
 
 
-def targets(pairs: "Iterable[tuple[str, str]]") -> "dict[str, Target]":
+def targets(pairs: Iterable[tuple[str, str]]) -> dict[str, Target]:
     """The `[deploy "name"]` sections. What makes no sense is never guessed at."""
     found: dict[str, Target] = {}
     for key, value in pairs:
@@ -129,7 +131,7 @@ def _fits(pattern: str, ref: str) -> bool:
 # --- words ---------------------------------------------------------------------------------------------------------
 
 
-def refusal(found: Staleness) -> "Refusal | None":
+def refusal(found: Staleness) -> Refusal | None:
     """The "no" to a stale deploy; None where nothing stands against it."""
     if not found.stale:
         return None
@@ -145,7 +147,7 @@ def refusal(found: Staleness) -> "Refusal | None":
     return Refusal("stale", f"{commit} may not be deployed{to}: {'; '.join(reasons)}", hints=tuple(hints))
 
 
-def details(found: Staleness) -> "list[str]":
+def details(found: Staleness) -> list[str]:
     """Whose commits are missing, which files would go back, would a merge conflict: a line each."""
     lines = []
     if found.authors:
@@ -160,7 +162,7 @@ def details(found: Staleness) -> "list[str]":
     return lines
 
 
-def _listed(names: "tuple[str, ...]", total: int) -> str:
+def _listed(names: tuple[str, ...], total: int) -> str:
     more = f" and {total - len(names)} more" if total > len(names) else ""
     return ", ".join(map(printable, names)) + more
 
@@ -175,7 +177,7 @@ def behind_words(found: Staleness, branch: str = "") -> str:
     return f"behind {whom} by {_commits(found.behind)}"
 
 
-def told(found: Staleness) -> "dict[str, object]":
+def told(found: Staleness) -> dict[str, object]:
     """The same for `--json`."""
     return {
         "commit": found.commit,
@@ -190,6 +192,6 @@ def told(found: Staleness) -> "dict[str, object]":
     }
 
 
-def first(names: "Iterable[str]") -> "tuple[str, ...]":
+def first(names: Iterable[str]) -> tuple[str, ...]:
     """As many as are named."""
     return tuple(sorted(names)[:_SHOWN])

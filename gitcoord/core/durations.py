@@ -1,5 +1,7 @@
 """Durations as people write them: 90s, 30m, 2h, 1d, 1h30m; a bare number is seconds."""
 
+from __future__ import annotations
+
 from gitcoord.errors import UsageError
 from gitcoord.names import quote
 

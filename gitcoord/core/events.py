@@ -11,6 +11,8 @@ A command may need several events (expire, start, claim): they are one chain of 
 event's place in its chain, `nonce` is common to the chain.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import MAX_EVENT, VERSION, Malformed, check, dumps, loads
 from gitcoord.core.kinds import agent_fields, kind_module
 from gitcoord.core.nonces import keep_nonce
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     Recalled = list[tuple[Callable[[State, Any, Any], Any], Any]]
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
-_COMMON_OPTIONAL: "dict[str, Shape]" = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}
+_COMMON_OPTIONAL: dict[str, Shape] = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}
 _SUBJECT = 100
 
 
@@ -48,17 +50,17 @@ class Event(NamedTuple):
     at: int
     nonce: str
     part: int
-    body: "Record"
-    keep: "Record | None" = None  # the command, where a given nonce is to be remembered
-    refused: "tuple[Record, ...]" = ()  # what this agent was refused since its last event
+    body: Record
+    keep: Record | None = None  # the command, where a given nonce is to be remembered
+    refused: tuple[Record, ...] = ()  # what this agent was refused since its last event
 
 
 class Decision(NamedTuple):
     """A yes: the events to commit (none: nothing changes), the heartbeats that move with them, what to tell."""
 
-    events: "list[Event]"
-    beats: "list[Beat]"
-    result: "dict[str, object]"
+    events: list[Event]
+    beats: list[Beat]
+    result: dict[str, object]
 
 
 def encode_event(event: Event) -> bytes:
@@ -101,13 +103,13 @@ def decode_event(message: bytes) -> Event:
     return Event(**common, body=body, keep=record.get("keep"), refused=tuple(record.get("refused", ())))
 
 
-def _names_in(record: "Record") -> list[str]:
+def _names_in(record: Record) -> list[str]:
     """Every agent that an event names: they become file and ref names."""
     named = [record["agent"], *(record[key] for key in agent_fields(record["kind"]) if key in record)]
     return named + [claim["agent"] for claim in record.get("claims", ())]
 
 
-def effects(state: "State", event: Event) -> "Changes":
+def effects(state: State, event: Event) -> Changes:
     """What the event does to the tree, or `Illegal`."""
     if event.seq != state.seq + 1 and not (event.kind == "epoch" and event.seq > state.seq):
         raise Illegal(f"event {event.seq} cannot follow event {state.seq}")
@@ -125,7 +127,7 @@ def effects(state: "State", event: Event) -> "Changes":
     return changes
 
 
-def apply(state: "State", event: Event) -> "State":
+def apply(state: State, event: Event) -> State:
     """The state after the event."""
     new = state.patched(effects(state, event))
     new.seq = event.seq
@@ -135,7 +137,7 @@ def apply(state: "State", event: Event) -> "State":
 class Chain:
     """Builds the events of one command, each on the state that the one before it leaves."""
 
-    def __init__(self, state: "State", agent: str, at: int, nonce: str, refused: "tuple[Record, ...]" = ()) -> None:
+    def __init__(self, state: State, agent: str, at: int, nonce: str, refused: tuple[Record, ...] = ()) -> None:
         self.state = state
         self.agent = agent
         self.at = at
@@ -143,7 +145,7 @@ class Chain:
         self.refused = refused
         self.events: list[Event] = []
 
-    def add(self, kind: str, body: "Record", keep: "Record | None" = None) -> Event:
+    def add(self, kind: str, body: Record, keep: Record | None = None) -> Event:
         part = len(self.events)
         refused = self.refused if not part else ()
         event = Event(kind, self.state.seq + 1, self.agent, self.at, self.nonce, part, body, keep, refused)

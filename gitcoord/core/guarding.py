@@ -1,5 +1,7 @@
 """What the guard of agents' tools finds: the answers to single paths, and the one answer that they make together."""
 
+from __future__ import annotations
+
 from gitcoord.core.policy import DENY, is_attributes_file
 from gitcoord.core.toolevents import ALLOW, ASK
 from gitcoord.names import covers
@@ -44,22 +46,22 @@ class Finding(NamedTuple):
     rule: str = ""
     path: str = ""
     hints: tuple[str, ...] = ()
-    held: "tuple[dict[str, object], ...]" = ()
+    held: tuple[dict[str, object], ...] = ()
 
 
-def decided(findings: "Iterable[Finding]") -> str:
+def decided(findings: Iterable[Finding]) -> str:
     """The strictest of all."""
     answers = {finding.decision for finding in findings}
     return DENY if DENY in answers else ASK if ASK in answers else ALLOW
 
 
-def approved(state: "State", path: str) -> bool:
+def approved(state: State, path: str) -> bool:
     """Has a person approved a change of this path? With which content, the commit will tell."""
     records = state.below("approvals").values()
     return any(record["path"] == path and record["state"] == "approved" for record in records)
 
 
-def answer_to(verdict: "Verdict") -> str:
+def answer_to(verdict: Verdict) -> str:
     """What a person may still approve is asked for where the content decides; the guard's own settings are not touched."""
     if verdict.asks and (verdict.rule == "guard" or is_attributes_file(verdict.path)):
         return ASK
@@ -73,7 +75,7 @@ def is_setting(path: str) -> bool:
     )
 
 
-def settings_below(path: str) -> "list[str]":
+def settings_below(path: str) -> list[str]:
     """The files below a directory that could hold it: who takes the directory away takes them, too."""
     found = []
     for name in (*_SETTINGS, *_OWN):
@@ -83,7 +85,7 @@ def settings_below(path: str) -> "list[str]":
     return found
 
 
-def secret(guard: "Guard", home: str, path: str) -> str:
+def secret(guard: Guard, home: str, path: str) -> str:
     """DENY or ASK where an absolute path lies at or below one that the settings name; '' otherwise."""
     for answer, names in ((DENY, guard.deny_read), (ASK, guard.ask_read)):
         for name in names:

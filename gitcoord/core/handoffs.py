@@ -1,5 +1,7 @@
 """Handoffs: the document by which one agent passes its work to another, its six sections, and who may accept it."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION, Malformed, check
 from gitcoord.core.tasks import ACTIVE, BLOCKED
 from gitcoord.core.texts import prose
@@ -44,18 +46,18 @@ _EMPTY_WORDS = {
 }  # fmt: skip
 _NOTHING = {"none", "nothing", "no", "nil", "null"}
 
-_CLAIM: "Shape" = {
+_CLAIM: Shape = {
     "space": str, "path": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
     "base": str, "units": int,
 }  # fmt: skip
-FACTS: "dict[str, Shape]" = {
+FACTS: dict[str, Shape] = {
     "branch": str, "head": str, "commits": [(str, str)], "diffstat": [(str, int, int)], "dirty": [str], "unpushed": int,
 }  # fmt: skip
-_RECORD: "dict[str, Shape]" = {
+_RECORD: dict[str, Shape] = {
     "id": str, "from": str, "session": int, "to": str, "role": str, "task": str, **FACTS, "state": str, "by": str,
     "reason": str, "claims": [_CLAIM], "at": int, "closed": int, "text": str,
 }  # fmt: skip
-_WAITING: "dict[str, Shape]" = {
+_WAITING: dict[str, Shape] = {
     "id": str, "from": str, "to": str, "role": str, "task": str, "at": int, "next": str, "claims": [(str, str)],
 }  # fmt: skip
 MOST = 200  # commits, files or paths that a document lists
@@ -64,7 +66,7 @@ MOST = 200  # commits, files or paths that a document lists
 # --- sections ------------------------------------------------------------------------------------------------------
 
 
-def check_sections(said: "Mapping[str, str]") -> "dict[str, str]":
+def check_sections(said: Mapping[str, str]) -> dict[str, str]:
     """All six, sound; UsageError names the first that is missing, empty or a mere placeholder."""
     found = {}
     for section in SECTIONS:
@@ -92,12 +94,12 @@ def _check_section(section: Section, text: str) -> str:
     return text
 
 
-def document(sections: "Mapping[str, str]") -> str:
+def document(sections: Mapping[str, str]) -> str:
     """The sections as Markdown."""
     return "\n".join(f"## {section.title}\n\n{sections[section.key]}\n" for section in SECTIONS)
 
 
-def parse_document(text: str) -> "dict[str, str]":
+def parse_document(text: str) -> dict[str, str]:
     """The sections of such a Markdown text; what stands before the first heading, and comments, do not count."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -124,7 +126,7 @@ def uncommented(text: str) -> str:
     return "\n".join(kept)
 
 
-def template(said: "Mapping[str, str]", notes: "list[str]") -> str:
+def template(said: Mapping[str, str], notes: list[str]) -> str:
     """What an editor is opened on: each section with what it asks for, and notes about what gitcoord found."""
     told = [note.replace("-->", "-- >") for note in notes]
     head = ["<!-- What stands between such marks does not count. Empty sections hand nothing over.", *told, "-->", ""]
@@ -150,7 +152,7 @@ def check_id(id: str) -> str:
     return id
 
 
-def handoff_record(state: "State", id: str) -> "Record | None":
+def handoff_record(state: State, id: str) -> Record | None:
     file = handoff_file(check_id(id))
     record = state.get(file)
     if record is None:
@@ -160,24 +162,24 @@ def handoff_record(state: "State", id: str) -> "Record | None":
     return record
 
 
-def all_handoffs(state: "State") -> "list[Record]":
+def all_handoffs(state: State) -> list[Record]:
     """Every handoff there ever was, oldest first."""
     records = [check(record, _RECORD, file) for file, record in state.below("handoffs").items()]
     return sorted(records, key=lambda record: int(record["id"][1:]))
 
 
-def open_handoffs(state: "State") -> "list[Record]":
+def open_handoffs(state: State) -> list[Record]:
     """The index rows of those that wait, oldest first."""
     rows = [check(record, _WAITING, file) for file, record in state.leaves("waiting").items()]
     return sorted(rows, key=lambda row: int(row["id"][1:]))
 
 
-def handed_over(state: "State", agent: str) -> "set[tuple[str, str]]":
+def handed_over(state: State, agent: str) -> set[tuple[str, str]]:
     """The claims (space, path) of an agent that wait to be accepted."""
     return {(pair[0], pair[1]) for row in open_handoffs(state) if row["from"] == agent for pair in row["claims"]}
 
 
-def new_record(event_seq: int, agent: str, at: int, body: "Record") -> "Changes":
+def new_record(event_seq: int, agent: str, at: int, body: Record) -> Changes:
     """The files of a handoff that was just made."""
     id = f"h{event_seq}"
     told = {key: body[key] for key in ("session", "to", "role", "task", *FACTS)}
@@ -194,7 +196,7 @@ def new_record(event_seq: int, agent: str, at: int, body: "Record") -> "Changes"
     return {handoff_file(id): record, waiting_file(id): row}
 
 
-def closed_record(record: "Record", state: str, by: str, reason: str, at: int) -> "Changes":
+def closed_record(record: Record, state: str, by: str, reason: str, at: int) -> Changes:
     """The files of a handoff that waits no longer."""
     new = {**record, "state": state, "by": by, "reason": reason, "closed": at}
     return {handoff_file(record["id"]): new, waiting_file(record["id"]): None}
@@ -203,21 +205,21 @@ def closed_record(record: "Record", state: str, by: str, reason: str, at: int) -
 # --- who may -------------------------------------------------------------------------------------------------------
 
 
-def check_addressee(word: str) -> "tuple[str, str]":
+def check_addressee(word: str) -> tuple[str, str]:
     """(agent, role) of what was said: a name, '@role', or nothing."""
     if not word:
         return "", ""
     return ("", check_word(word[1:], "role")) if word[0] == "@" else (check_agent(word), "")
 
 
-def addressee(row: "Record") -> str:
+def addressee(row: Record) -> str:
     """For whom it is, in words."""
     if row["to"]:
         return str(row["to"])
     return f"anyone with the role '{printable(row['role'])}'" if row["role"] else "anyone"
 
 
-def is_for(state: "State", view: "View", row: "Record", agent: str, *, person: bool = False) -> bool:
+def is_for(state: State, view: View, row: Record, agent: str, *, person: bool = False) -> bool:
     """May this agent accept it? Never the one who handed over."""
     if row["from"] == agent:
         return False
@@ -233,7 +235,7 @@ def is_for(state: "State", view: "View", row: "Record", agent: str, *, person: b
     return bool(role_of(state, policy, agent, person=person) == row["role"])
 
 
-def not_addressed(state: "State", view: "View", row: "Record", actor: "Actor") -> "Refusal | None":
+def not_addressed(state: State, view: View, row: Record, actor: Actor) -> Refusal | None:
     if is_for(state, view, row, actor.agent, person=actor.person):
         return None
     if row["from"] == actor.agent:
@@ -243,13 +245,13 @@ def not_addressed(state: "State", view: "View", row: "Record", actor: "Actor") -
     return Refusal("not-addressed", f"{row['id']} is for {addressee(row)}, not for '{actor.agent}'")
 
 
-def may_pass(task: "Record", holder: str) -> bool:
+def may_pass(task: Record, holder: str) -> bool:
     """Can this task of the holder's go on with another? What waits for a person or a review, or is over, cannot; nor what
     is only kept for the holder, who never took it with what it needs."""
     return task["owner"] == holder and bool(task["session"]) and task["state"] in (ACTIVE, BLOCKED)
 
 
-def not_open(record: "Record") -> "Refusal | None":
+def not_open(record: Record) -> Refusal | None:
     if record["state"] == OPEN:
         return None
     why = f": {printable(record['reason'])}" if record["reason"] else ""

@@ -5,6 +5,8 @@ ledger through `state`, git through the facts of `view`, and the project's polic
 against it; what cannot be judged raises CouldNotJudge, which every gate treats as a no.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import WRITE, Item, check_claim, compatible, describe, folds_case, key_of
 from gitcoord.core.lineage import Lineages
 from gitcoord.core.policy import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
@@ -56,20 +58,20 @@ class Verdict(NamedTuple):
     mode: str = ""
     blob: str = ""
     hints: tuple[str, ...] = ()
-    held: "tuple[dict[str, object], ...]" = ()
+    held: tuple[dict[str, object], ...] = ()
     asks: bool = False  # a person may still approve it
     bases: tuple[str, ...] = ()  # the commits that the change builds on
 
 
 def judge(
-    state: "State", view: "View", policy: "Policy", actor: "Actor", steps: "list[Step]", readers: "Iterable[str]" = ()
+    state: State, view: View, policy: Policy, actor: Actor, steps: list[Step], readers: Iterable[str] = ()
 ) -> list[Verdict]:
     """What stands against these steps, oldest first, each path once a rule. `readers` push them: they know the rules."""
     return _Judge(state, view, policy, actor, steps).verdicts(readers)
 
 
 class _Judge:
-    def __init__(self, state: "State", view: "View", policy: "Policy", actor: "Actor", steps: "list[Step]") -> None:
+    def __init__(self, state: State, view: View, policy: Policy, actor: Actor, steps: list[Step]) -> None:
         self._state = state
         self._view = view
         self._policy = policy
@@ -83,7 +85,7 @@ class _Judge:
         self._free: dict[str, bool] = {}
         self._found: dict[tuple[str, str], Verdict] = {}
 
-    def verdicts(self, readers: "Iterable[str]") -> list[Verdict]:
+    def verdicts(self, readers: Iterable[str]) -> list[Verdict]:
         if not self._steps:
             return []
         self._living(self._actor.agent, self._steps[-1])
@@ -103,8 +105,8 @@ class _Judge:
         return list(self._found.values())
 
     def _add(
-        self, rule: str, path: str, agent: str, message: str, *, step: "Step | None" = None,
-        change: "Change | None" = None, stage: str = "", hints: "tuple[str, ...]" = (), held: "tuple[Record, ...]" = (),
+        self, rule: str, path: str, agent: str, message: str, *, step: Step | None = None,
+        change: Change | None = None, stage: str = "", hints: tuple[str, ...] = (), held: tuple[Record, ...] = (),
         asks: bool = False,
     ) -> None:  # fmt: skip
         if (rule, path) not in self._found:
@@ -121,7 +123,7 @@ class _Judge:
         if refusal is not None:
             self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
 
-    def _read(self, rules: str, readers: "Iterable[str]") -> None:
+    def _read(self, rules: str, readers: Iterable[str]) -> None:
         from gitcoord.core.kinds.ack import has_read  # only where the policy asks for it
 
         for agent in readers:
@@ -162,7 +164,7 @@ class _Judge:
                 ),
             )  # fmt: skip
 
-    def _standing(self, agent: str, path: str) -> "tuple[bool, list[dict[str, object]]]":
+    def _standing(self, agent: str, path: str) -> tuple[bool, list[dict[str, object]]]:
         """Does the agent, or whoever pushes, hold it, and which live claims of others that conflict with a change cover it?
 
         Whoever accepted a handoff pushes commits that name the one who handed over.
@@ -178,7 +180,7 @@ class _Judge:
                     others.append(describe(claim, verdict.expires_in))
         return holds, others
 
-    def _unheld(self, agent: str, step: Step, change: Change, others: "list[dict[str, object]]") -> None:
+    def _unheld(self, agent: str, step: Step, change: Change, others: list[dict[str, object]]) -> None:
         path = change.path
         if others:
             holder = others[0]
@@ -247,7 +249,7 @@ class _Judge:
             rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
         )
 
-    def _is_used_up(self, step: Step, change: Change, record: "Record") -> bool:
+    def _is_used_up(self, step: Step, change: Change, record: Record) -> bool:
         """Since it was asked for, the history that the change builds on has had the content, and left it again."""
         return any(self._view.fact("left again", at, *change, *record["bases"]) for at in step.parents)
 
@@ -255,7 +257,7 @@ class _Judge:
 class _Claims:
     """The claims that cover a path. For many paths all claims are read at once."""
 
-    def __init__(self, state: "State", keys: "dict[str, str]") -> None:
+    def __init__(self, state: State, keys: dict[str, str]) -> None:
         self._state = state
         self._keys = keys
         self._at: dict[str, list[Record]] | None = None
@@ -266,7 +268,7 @@ class _Claims:
                 claim = check_claim(record, file)
                 self._at.setdefault(key_of(state, Item("path", claim["path"])), []).append(claim)
 
-    def over(self, path: str) -> "list[Record]":
+    def over(self, path: str) -> list[Record]:
         key = self._keys[path]
         if self._at is None:
             found = (self._state.leaves(claim_dir("path", above)) for above in (*ancestors(key), key))
@@ -277,7 +279,7 @@ class _Claims:
         return [*self._above[directory], *self._at.get(key, ())]
 
 
-def _holding(claim: "dict[str, object]") -> str:
+def _holding(claim: dict[str, object]) -> str:
     return f"{claim['agent']} holds it" + (f" ({claim['mode']})" if claim["mode"] != WRITE else "")
 
 

@@ -7,6 +7,8 @@ later release that was built upon it. What is itself released work (the released
 them) brings its record along. And a merge among the steps that are judged, above the change, may bring it in afterwards.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, key_of
 from gitcoord.core.released import lineage_dir
 
@@ -22,7 +24,7 @@ _FEW_COMMITS = 4
 
 
 class Lineages:
-    def __init__(self, state: "State", view: "View", steps: "list[Step]", keys: "dict[str, str]") -> None:
+    def __init__(self, state: State, view: View, steps: list[Step], keys: dict[str, str]) -> None:
         self._state = state
         self._view = view
         self._steps = steps
@@ -44,7 +46,7 @@ class Lineages:
         self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): is old part of new?
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
-    def source(self, step: "Step", change: "Change") -> "Record | None":
+    def source(self, step: Step, change: Change) -> Record | None:
         """The release that this change lands, if it lands one: the newest whose content it leaves."""
         key = step.oid, change.path
         if key not in self._sources:
@@ -52,7 +54,7 @@ class Lineages:
             self._sources[key] = next((record for record in records if self._lands(step, change, record)), None)
         return self._sources[key]
 
-    def _lands(self, step: "Step", change: "Change", record: "Record") -> bool:
+    def _lands(self, step: Step, change: Change, record: Record) -> bool:
         left = [change.mode, change.blob]
         work = self._work(record, change.path)
         if self._is_part(step, record):
@@ -72,7 +74,7 @@ class Lineages:
             for parent in step.parents
         )
 
-    def _outside(self, step: "Step", record: "Record", commits: list[str]) -> list[str]:
+    def _outside(self, step: Step, record: Record, commits: list[str]) -> list[str]:
         """Those of a record's commits that no parent of the step contains; the record's own is known to be among these.
 
         What is there already is not landed by the step: it would be a way back. After a rebase or a merge the work of others
@@ -86,13 +88,13 @@ class Lineages:
             inside.update(commit for commit, is_in in found.items() if is_in)
         return [commit for commit in commits if commit not in inside]
 
-    def _work(self, record: "Record", path: str) -> "list[list[str]]":
+    def _work(self, record: Record, path: str) -> list[list[str]]:
         """What was released: [commit, mode, blob] of each commit between base and release that touches the path."""
         found = self._view.fact("work", record["base"], record["commit"], path)
         assert isinstance(found, list)
         return [[record["commit"], record["mode"], record["blob"]], *found]
 
-    def lacking(self, step: "Step", change: "Change", source: "Record | None") -> "Record | None":
+    def lacking(self, step: Step, change: Change, source: Record | None) -> Record | None:
         """The released work on this path that is not contained where the change starts.
 
         Released work needs to contain only what was released before it: the later work is asked when it lands.
@@ -111,7 +113,7 @@ class Lineages:
                 return record
         return None
 
-    def _joined(self, step: "Step", path: str, record: "Record") -> bool:
+    def _joined(self, step: Step, path: str, record: Record) -> bool:
         """Does a later step merge this one with something that contains the record's work?
 
         It counts if git made the merge alone at that path, or if what it leaves there is work of its own, for which a claim
@@ -130,7 +132,7 @@ class Lineages:
                 return True
         return False
 
-    def _is_part(self, step: "Step", record: "Record") -> bool:
+    def _is_part(self, step: Step, record: Record) -> bool:
         """One of the commits that were released."""
         return bool(step.oid) and self._contains(record["commit"], step.oid)
 
@@ -153,13 +155,13 @@ class Lineages:
             assert isinstance(found, dict)
             self._ancestry.update({(commit, old): is_in for commit, is_in in found.items()})
 
-    def _landed(self, at: str, record: "Record") -> bool:
+    def _landed(self, at: str, record: Record) -> bool:
         path, commit = record["path"], record["commit"]
         if self._contains(at, commit):
             return True
         return bool(self._view.fact("had", commit, at, path, record["mode"], record["blob"]))
 
-    def _contained(self, at: str, record: "Record") -> bool:
+    def _contained(self, at: str, record: Record) -> bool:
         if self._landed(at, record):
             return True
         there = self._view.fact("at", at, record["path"])
@@ -170,7 +172,7 @@ class Lineages:
         upon = [r for r in records if r["seq"] > record["seq"] and self._contains(r["commit"], record["commit"])]
         return any(self._landed(at, later) for later in upon)
 
-    def _first_touching(self, steps: "list[Step]", path: str) -> set[str]:
+    def _first_touching(self, steps: list[Step], path: str) -> set[str]:
         """The steps that build on no other one that was asked for all of what was released there. Steps come parents first.
 
         Released work was asked only for what was released before it, so whatever builds on it is asked anew.
@@ -187,6 +189,6 @@ class Lineages:
         return first
 
 
-def _at(step: "Step", path: str) -> "Change | None":
+def _at(step: Step, path: str) -> Change | None:
     """What a step changes at a path."""
     return next((change for change in step.changes if change.path == path), None)

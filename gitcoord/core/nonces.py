@@ -1,5 +1,7 @@
 """Nonces that a caller gave: remembered for a week, so that a repeat gives the first outcome and no second event."""
 
+from __future__ import annotations
+
 from time import gmtime
 
 from gitcoord.core.codec import VERSION, check
@@ -26,7 +28,7 @@ def _file(date: str, agent: str, nonce: str) -> str:
     return f"nonces/{date}/{agent}/{encode(nonce)}"
 
 
-def keep_nonce(state: "State", event: "Event", changes: "Changes") -> None:
+def keep_nonce(state: State, event: Event, changes: Changes) -> None:
     """Remember this event's nonce and forget those that are a week old."""
     oldest = day(event.at - KEEP_DAYS * 86400)
     for date in state.names("nonces"):
@@ -36,7 +38,7 @@ def keep_nonce(state: "State", event: "Event", changes: "Changes") -> None:
     changes[_file(day(event.at), event.agent, event.nonce)] = record
 
 
-def remembered(state: "State", agent: str, nonce: str, command: "Record") -> "Record | Refusal | None":
+def remembered(state: State, agent: str, nonce: str, command: Record) -> Record | Refusal | None:
     """What was done under this nonce: None if nothing, a refusal if it was another command."""
     for date in state.names("nonces"):
         record = state.get(_file(date, agent, nonce))

@@ -4,6 +4,8 @@ A record begins before the effect and ends after it. Whoever comes in between, o
 end, runs nothing: whether the effect happened is not known, and only a person may say that it may be tried again.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION, Malformed, check
 from gitcoord.core.durations import format_duration
 from gitcoord.core.sessions import OPEN, SESSION_TTL, agent_record, silence
@@ -39,24 +41,24 @@ def once_file(key: str) -> str:
     return "once/" + encode(key).replace("/", "%2F")
 
 
-def once_record(state: "State", key: str) -> "Record | None":
+def once_record(state: State, key: str) -> Record | None:
     file = once_file(key)
     record = state.get(file)
     return None if record is None else checked(record, file)
 
 
-def all_effects(state: "State") -> "list[Record]":
+def all_effects(state: State) -> list[Record]:
     return [checked(record, file) for file, record in sorted(state.below("once").items())]
 
 
-def checked(record: "Record", file: str) -> "Record":
+def checked(record: Record, file: str) -> Record:
     check(record, _RECORD, file)
     if record["state"] not in (RUNNING, DONE) or once_file(record["key"]) != file:
         raise Malformed(f"{file} holds an effect that does not belong there")
     return record
 
 
-def begun(event: "Event") -> "Record":
+def begun(event: Event) -> Record:
     body = event.body
     return {
         "v": VERSION, "key": body["key"], "state": RUNNING, "agent": event.agent, "session": body["session"],
@@ -64,7 +66,7 @@ def begun(event: "Event") -> "Record":
     }  # fmt: skip
 
 
-def runs(state: "State", view: "View", record: "Record") -> bool:
+def runs(state: State, view: View, record: Record) -> bool:
     """Is whoever runs it still at it, as far as can be seen? This machine knows its own processes; else heartbeats tell."""
     known = view.fact("runner", record["nonce"])
     if known:
@@ -75,7 +77,7 @@ def runs(state: "State", view: "View", record: "Record") -> bool:
     return not silence(state, view, record["agent"], record["session"], SESSION_TTL).silent
 
 
-def standing(state: "State", view: "View", record: "Record") -> "Refusal | None":
+def standing(state: State, view: View, record: Record) -> Refusal | None:
     """Why it is not run now; None where it was done, and the outcome is known."""
     if record["state"] == DONE:
         return None

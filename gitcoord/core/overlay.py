@@ -5,6 +5,8 @@ true`, validators (which run beside those of the policy), and `[path "<pattern>"
 the attributes of the same names. `secret = true` keeps a validator's or a path's rule out of what is told.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.policy import BLOCK, CHECKPOINT, ENFORCE, RULES, STAGES, WARN
 from gitcoord.core.validators import known_setting, sections
 from gitcoord.errors import CouldNotJudge
@@ -39,12 +41,12 @@ class PathRule(NamedTuple):
 
 
 class Overlay(NamedTuple):
-    pairs: "Pairs"
-    checks: "tuple[Validator, ...]" = ()
+    pairs: Pairs
+    checks: tuple[Validator, ...] = ()
     paths: tuple[PathRule, ...] = ()
 
 
-def parse_overlay(pairs: "Pairs") -> Overlay:
+def parse_overlay(pairs: Pairs) -> Overlay:
     """CouldNotJudge for values that mean nothing: a private rule is no more guessed at than a public one."""
     rules: dict[str, dict[str, str]] = {}
     for key, value in pairs:
@@ -58,7 +60,7 @@ def parse_overlay(pairs: "Pairs") -> Overlay:
     return Overlay(pairs, tuple(sections(pairs, private=True)), tuple(paths))
 
 
-def _path_rules(pattern: str, settings: "dict[str, str]") -> "list[PathRule]":
+def _path_rules(pattern: str, settings: dict[str, str]) -> list[PathRule]:
     secret = settings.get("secret", "false").lower() not in ("false", "no", "off", "0")
     found = []
     for setting, values in _PATH.items():
@@ -79,7 +81,7 @@ def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
     )
 
 
-def tightened(policy: "Policy", overlay: Overlay) -> "Policy":
+def tightened(policy: Policy, overlay: Overlay) -> Policy:
     """The policy with what the overlay adds. Whatever would loosen it counts for nothing."""
     own = {validator.name for validator in policy.validators}
     added = []
@@ -107,7 +109,7 @@ def _is_stricter(stage: str, than: str) -> bool:
     return STAGES.index(stage) > STAGES.index(than)
 
 
-def stricter(words: "Words", added: "Words") -> "Words":
+def stricter(words: Words, added: Words) -> Words:
     """The attributes of a path with those that the overlay adds: of each, the stricter answer."""
     found = dict(words)
     for attribute, value in added.items():
@@ -124,7 +126,7 @@ def stricter(words: "Words", added: "Words") -> "Words":
     return found
 
 
-def problems(policy: "Policy", overlay: Overlay) -> "list[str]":
+def problems(policy: Policy, overlay: Overlay) -> list[str]:
     """What in the overlay counts for nothing: it would loosen, or nobody knows it. `policy` is without the overlay."""
     own = {validator.name for validator in policy.validators}
     private = {validator.name for validator in overlay.checks}

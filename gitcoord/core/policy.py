@@ -5,6 +5,8 @@ The first is `Attributes()`, the second a verdict of `core/judge.py`, the third 
 make no sense: they are never guessed at.
 """
 
+from __future__ import annotations
+
 from gitcoord.errors import CouldNotJudge, UsageError
 from gitcoord.names import CONFIG, check_agent, check_path, fold, printable
 from gitcoord.record import NamedTuple
@@ -90,21 +92,21 @@ class Role(NamedTuple):
 
 
 class Policy(NamedTuple):
-    stages: "dict[str, str]"
-    records: "dict[str, str]"
-    roles: "dict[str, Role]"
-    agents: "dict[str, str]"
+    stages: dict[str, str]
+    records: dict[str, str]
+    roles: dict[str, Role]
+    agents: dict[str, str]
     approvers: tuple[str, ...]
     default_role: str
     attribution: bool
     root: str
-    attributes: "dict[str, Attributes]"  # of the paths that were asked for
+    attributes: dict[str, Attributes]  # of the paths that were asked for
     present: bool = False  # the project has a policy at all, so that there is something to guard
     ack: bool = False  # a push needs the pusher's word that it has read the rules
     rules: str = ""  # the rules' blob; '' where there are none
     writers: bool = False  # some attributes say who writes
     guard: Guard = Guard()
-    validators: "tuple[Validator, ...]" = ()
+    validators: tuple[Validator, ...] = ()
 
     def stage(self, rule: str) -> str:
         return self.stages.get(rule, ENFORCE)
@@ -120,7 +122,7 @@ class Policy(NamedTuple):
         return self.attributes[path]
 
 
-def parse_policy(pairs: "Iterable[tuple[str, str]]") -> Policy:
+def parse_policy(pairs: Iterable[tuple[str, str]]) -> Policy:
     """The settings; attributes come separately, by `with_attributes`."""
     policy = Policy({}, {}, {}, {}, (), "", False, "", {})
     later: list[tuple[str, str]] = []
@@ -134,7 +136,7 @@ def parse_policy(pairs: "Iterable[tuple[str, str]]") -> Policy:
     return _validated(policy, later) if any(key.startswith("validator.") for key, _ in later) else policy
 
 
-def _validated(policy: Policy, pairs: "list[tuple[str, str]]") -> Policy:
+def _validated(policy: Policy, pairs: list[tuple[str, str]]) -> Policy:
     """With the validators that are turned on; the stage of the project's own is set under their names."""
     from gitcoord.core.validators import sections  # most policies have none
 
@@ -238,7 +240,7 @@ def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
     )
 
 
-def attributes_of(values: "dict[str, str]") -> Attributes:
+def attributes_of(values: dict[str, str]) -> Attributes:
     """From `git check-attr`'s words; a value that is not known is the strictest one."""
     guard = values.get("gitcoord-guard", "unspecified")
     if guard in ("unspecified", "unset", "false"):
@@ -276,7 +278,7 @@ def _fold_pattern(line: str) -> str:
     return fold(line[:end], case=True) + line[end:]
 
 
-def unknown_settings(pairs: "Iterable[tuple[str, str]]") -> list[str]:
+def unknown_settings(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Keys that gitcoord does not know: most likely misspelt."""
     keys = [key for key, _ in pairs]
     checks = {key.partition(".")[2].rpartition(".")[0] for key in keys if key.startswith("validator.")}

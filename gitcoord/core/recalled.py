@@ -1,5 +1,7 @@
 """Which commands could stand behind a grant that is in the ledger: what a server asks, to make its events again."""
 
+from __future__ import annotations
+
 from gitcoord.core.asking import Take, decide
 from gitcoord.core.claims import WRITE, Item, own_claim, want_own
 from gitcoord.core.kinds import start
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State
 
 
-def recall(state: "State", events: "list[Event]", actor: "Actor") -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     """The commands that could have made a chain which ends in a grant. What was not said cannot be told from what was."""
     first, last = events[0], events[-1]
     body, said = last.body, last.keep or last.body
@@ -34,12 +36,12 @@ def recall(state: "State", events: "list[Event]", actor: "Actor") -> "Recalled":
     return found + start.recall(state, events, actor)
 
 
-def _said(record: "Record", key: str, default: "Any") -> "Any":
+def _said(record: Record, key: str, default: Any) -> Any:
     value = record.get(key, default)
     return value if type(value) is type(default) else default
 
 
-def _stood(state: "State", items: tuple[Item, ...], body: "Record", agent: str) -> str:
+def _stood(state: State, items: tuple[Item, ...], body: Record, agent: str) -> str:
     """The commit on which the claimant stood, told by an item that did not keep the base of an earlier claim."""
     want_own(state, items, agent)
     for item, base in zip(items, body["bases"]):

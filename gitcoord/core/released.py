@@ -5,6 +5,8 @@ commit that the work does contain: whoever has the work can then compare. That c
 server compares the same two commits.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, key_of
 from gitcoord.names import encode_path
 
@@ -16,16 +18,16 @@ if TYPE_CHECKING:
     Rows = list[list[str]]  # [path, mode, blob] of each file
 
 
-def lineage_dir(state: "State", path: str) -> str:
+def lineage_dir(state: State, path: str) -> str:
     encoded = encode_path(key_of(state, Item("path", path)))
     return f"lineage/{encoded}" if encoded else "lineage"
 
 
-def lineage_file(state: "State", path: str, seq: int) -> str:
+def lineage_file(state: State, path: str, seq: int) -> str:
     return f"{lineage_dir(state, path)}/@{seq}"
 
 
-def changed(state: "State", view: "View", work: str, claims: "list[Record]") -> "dict[str, tuple[str, Rows]]":
+def changed(state: State, view: View, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
     """By claimed path, where there are any: since which commit the files below it were changed by `work`, and which."""
     bases: dict[str, list[str]] = {}
     for claim in claims:
@@ -46,9 +48,7 @@ def changed(state: "State", view: "View", work: str, claims: "list[Record]") -> 
     return found
 
 
-def _without_others(
-    state: "State", view: "View", start: str, work: str, differing: "dict[str, Rows]"
-) -> "dict[str, Rows]":
+def _without_others(state: State, view: View, start: str, work: str, differing: dict[str, Rows]) -> dict[str, Rows]:
     """The files, but for those in which `work` has exactly the last released work, brought in since `start`: no change."""
     state.want(("below", lineage_dir(state, path)) for path in differing)
     records: dict[str, list[Record]] = {}
@@ -73,7 +73,7 @@ def _without_others(
     return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
 
 
-def earlier(state: "State", view: "View", work: str, claims: "list[Record]") -> "dict[str, tuple[str, Rows]]":
+def earlier(state: State, view: View, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
     """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
     if not claims or not work:
         return {}
@@ -88,18 +88,18 @@ def earlier(state: "State", view: "View", work: str, claims: "list[Record]") -> 
     return found
 
 
-def is_recorded(state: "State", row: list[str]) -> bool:
+def is_recorded(state: State, row: list[str]) -> bool:
     """Did a release that is still on record leave exactly this at the path?"""
     return any(_is_same(record, row) for record in state.leaves(lineage_dir(state, row[0])).values())
 
 
-def _is_same(record: "Record", row: list[str]) -> bool:
+def _is_same(record: Record, row: list[str]) -> bool:
     return [record["mode"], record["blob"]] == row[1:]
 
 
 def landed(
-    state: "State", view: "View", found: "dict[str, tuple[str, Rows]]", carries: "dict[str, str]"
-) -> "dict[str, list[list[object]]]":
+    state: State, view: View, found: dict[str, tuple[str, Rows]], carries: dict[str, str]
+) -> dict[str, list[list[object]]]:
     """By claimed path, earlier lineage of its changed files that the sync branch, and the work that carries them, contain by
     now: no longer needed. git is asked once for each such work, however many paths it carries."""
     state.want(("below", lineage_dir(state, path)) for path in found)

@@ -1,5 +1,7 @@
 """Keeping what one holds: the command Renew, and what is decided on it."""
 
+from __future__ import annotations
+
 from gitcoord.core.asking import capacity_of, check_ttl, granted
 from gitcoord.core.claims import Item, all_claims, item_of, own_claim
 from gitcoord.core.events import Chain, Decision
@@ -22,10 +24,10 @@ class Renew(NamedTuple):
     items: tuple[Item, ...] = ()
     ttl: int = 0
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide_renew(state: "State", command: Renew, view: "View") -> "Decision | Refusal":
+def decide_renew(state: State, command: Renew, view: View) -> Decision | Refusal:
     """A heartbeat goes through also while halted; a new ttl does not."""
     check_ttl(command.ttl)
     agent = command.actor.agent

@@ -10,6 +10,8 @@ is judged: the client's repository may have what the server's never had. What is
 work contains that commit, which files changed since, and what has landed, is answered by the server.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.events import Decision, apply
 from gitcoord.core.kinds import kind_module
 from gitcoord.core.released import is_recorded, lineage_dir, lineage_file
@@ -45,7 +47,7 @@ class Hindsight(View):
         self._gone = ""
         self._state: State | None = None
 
-    def turn_to(self, state: "State", events: "list[Event]") -> None:
+    def turn_to(self, state: State, events: list[Event]) -> None:
         """From now on the questions are about this chain."""
         agent = events[0].agent
         self._state = state
@@ -60,7 +62,7 @@ class Hindsight(View):
         record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
         self._gone = record["instance"] if record is not None else ""
 
-    def told(self, path: str) -> "list[list[str]]":
+    def told(self, path: str) -> list[list[str]]:
         """The files that the chain's release names below a claimed path."""
         return list(self._entries[path]["files"]) if path in self._entries else []
 
@@ -114,7 +116,7 @@ class Hindsight(View):
         told = str(entry["base"])
         return told if told in ("", base) or super().fact("within", work, told) else work
 
-    def _changed(self, *what: str) -> "dict[str, list[list[str]]]":
+    def _changed(self, *what: str) -> dict[str, list[list[str]]]:
         """What git says changed. A client may leave out what another release has on record already."""
         found = super().fact(*what)
         assert isinstance(found, dict) and self._state is not None
@@ -125,7 +127,7 @@ class Hindsight(View):
             for path, files in found.items()
         }
 
-    def _unlanded(self, work: str, paths: "list[str]") -> "dict[str, tuple[str, list[list[str]]]]":
+    def _unlanded(self, work: str, paths: list[str]) -> dict[str, tuple[str, list[list[str]]]]:
         """Work from before its claim, where the event names some: what git says changed since the commit that it names."""
         starts: dict[str, list[str]] = {}
         for path in paths:
@@ -137,7 +139,7 @@ class Hindsight(View):
         return {path: found[path] for path in paths if path in found}
 
 
-def chains(events: "list[Event]") -> "list[list[Event]] | Refusal":
+def chains(events: list[Event]) -> list[list[Event]] | Refusal:
     """The events by command."""
     found: list[list[Event]] = []
     for event in events:
@@ -151,9 +153,7 @@ def chains(events: "list[Event]") -> "list[list[Event]] | Refusal":
     return found
 
 
-def retrace(
-    state: "State", events: "list[Event]", actor: "Actor", view: Hindsight
-) -> "tuple[State, list[Beat]] | Refusal":
+def retrace(state: State, events: list[Event], actor: Actor, view: Hindsight) -> tuple[State, list[Beat]] | Refusal:
     """The state after one command's events, and the heartbeats that must move with them; or why it may not be.
 
     `actor` is who pushes, as far as the server knows: the name, and whether a person stands behind it.
@@ -174,7 +174,7 @@ def retrace(
     return no
 
 
-def _decide(state: "State", decide: "object", command: "object", view: View) -> "Decision | Refusal":
+def _decide(state: State, decide: object, command: object, view: View) -> Decision | Refusal:
     try:
         answer = decide(state, command, view)  # type: ignore[operator]
     except UsageError as error:
@@ -188,7 +188,7 @@ def _first(no: Refusal, answer: Refusal) -> Refusal:
     return answer if no.code == "illegal-event" or (no.code == "differs" and answer.code != "differs") else no
 
 
-def _essence(event: "Event") -> tuple[object, ...]:
+def _essence(event: Event) -> tuple[object, ...]:
     body = event.body
     judged = _JUDGED.get(event.kind)
     if judged:
@@ -196,7 +196,7 @@ def _essence(event: "Event") -> tuple[object, ...]:
     return (event.kind, event.seq, event.agent, event.nonce, event.part, body, event.keep, event.refused)
 
 
-def _differs(events: "list[Event]", made: "list[Event]") -> Refusal:
+def _differs(events: list[Event], made: list[Event]) -> Refusal:
     for given, own in zip(events, made):
         if _essence(given) != _essence(own):
             wrong = [key for key in given.body if given.kind == own.kind and given.body[key] != own.body[key]]
@@ -210,7 +210,7 @@ def _differs(events: "list[Event]", made: "list[Event]") -> Refusal:
     return Refusal("differs", f"the rules make {len(made)} event(s) of this on the server, not {len(events)}")
 
 
-def _after(state: "State", events: "list[Event]") -> "State":
+def _after(state: State, events: list[Event]) -> State:
     for event in events:
         state = apply(state, event)
     return state

@@ -1,5 +1,7 @@
 """Roles: what an agent is here to do, and so where it may write; and who may approve."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, key_of
 from gitcoord.core.policy import ENFORCE, Attributes, Policy, Role
 from gitcoord.errors import Refusal
@@ -13,13 +15,13 @@ if TYPE_CHECKING:
     from gitcoord.core.state import State, View
 
 
-def may_approve(actor: "Actor", approvers: "Iterable[str]") -> bool:
+def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:
     """A person at a terminal, and one of those whom the settings list, where they list any."""
     named = list(approvers)
     return actor.person and (not named or actor.agent in named)
 
 
-def not_an_approver(actor: "Actor", view: "View", deed: str, hint: str) -> "Refusal | None":
+def not_an_approver(actor: Actor, view: View, deed: str, hint: str) -> Refusal | None:
     """The refusal of what only a person may do, and only one of those whom the settings list, where they list any."""
     approvers = view.fact("approvers")
     assert isinstance(approvers, list)
@@ -29,7 +31,7 @@ def not_an_approver(actor: "Actor", view: "View", deed: str, hint: str) -> "Refu
     return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=(hint,))
 
 
-def not_an_overseer(state: "State", actor: "Actor", view: "View", deed: str) -> "Refusal | None":
+def not_an_overseer(state: State, actor: Actor, view: View, deed: str) -> Refusal | None:
     """The refusal of what those who are watched over may not do; an agent may where the settings let its role."""
     policy = view.fact("policy")
     assert isinstance(policy, Policy)
@@ -41,7 +43,7 @@ def not_an_overseer(state: "State", actor: "Actor", view: "View", deed: str) -> 
     return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=("ask one of them",))
 
 
-def out_of_role(state: "State", policy: "Policy", actor: "Actor", agent: str, path: str) -> str:
+def out_of_role(state: State, policy: Policy, actor: Actor, agent: str, path: str) -> str:
     """Why this agent's role does not write there; '' where it may."""
     if may_approve(actor, policy.approvers):
         return ""
@@ -62,7 +64,7 @@ def out_of_role(state: "State", policy: "Policy", actor: "Actor", agent: str, pa
     return ""
 
 
-def may_not_claim(state: "State", actor: "Actor", view: "View", paths: "tuple[str, ...]") -> "Refusal | None":
+def may_not_claim(state: State, actor: Actor, view: View, paths: tuple[str, ...]) -> Refusal | None:
     """The refusal of a write claim on what this agent's role does not write, or on what it covers."""
     policy = view.fact("restrictions")
     assert isinstance(policy, Policy)
@@ -93,13 +95,13 @@ def _not_claimed(agent: str, path: str, name: str, message: str) -> Refusal:
     )
 
 
-def is_free(state: "State", policy: "Policy", actor: "Actor", agent: str) -> bool:
+def is_free(state: State, policy: Policy, actor: Actor, agent: str) -> bool:
     """Does this agent's role write wherever no path says otherwise?"""
     role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
     return not policy.roles.get(role, Role()).readonly
 
 
-def role_of(state: "State", policy: "Policy", agent: str, *, person: bool = False) -> str:
+def role_of(state: State, policy: Policy, agent: str, *, person: bool = False) -> str:
     """By the ledger, for a subagent its parent's; else by the settings; people have none unless they are given one."""
     name = agent
     while name:

@@ -1,5 +1,7 @@
 """Rules that every command shares: halt, sessions, what an event must find open."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, all_claims, own_claim, want_around
 from gitcoord.core.codec import check
 from gitcoord.core.events import Chain, Illegal
@@ -16,12 +18,12 @@ if TYPE_CHECKING:
 _HALT = {"by": str, "reason": str, "seq": int, "at": int}
 
 
-def halt_record(state: "State") -> "Record | None":
+def halt_record(state: State) -> Record | None:
     record = state.get("halt")
     return None if record is None else check(record, _HALT, "halt")
 
 
-def halted(state: "State") -> "Refusal | None":
+def halted(state: State) -> Refusal | None:
     record = halt_record(state)
     if record is None:
         return None
@@ -33,7 +35,7 @@ def halted(state: "State") -> "Refusal | None":
     )
 
 
-def open_session(chain: Chain, actor: Actor, view: "View", admitted: Admission) -> None:
+def open_session(chain: Chain, actor: Actor, view: View, admitted: Admission) -> None:
     """Add the events that open the session, where it must be: the end of a silent one before it, its claims with it."""
     if not admitted.opens:
         return
@@ -52,7 +54,7 @@ def open_session(chain: Chain, actor: Actor, view: "View", admitted: Admission) 
     _resume(chain, view, actor.agent, admitted.session, kept)
 
 
-def _resume(chain: Chain, view: "View", agent: str, session: int, kept: "list[list[str]]") -> None:
+def _resume(chain: Chain, view: View, agent: str, session: int, kept: list[list[str]]) -> None:
     """Claims that the last session left because of uncommitted work go on, each as a grant of the new session."""
     want_around(chain.state, [Item(*pair) for pair in kept])
     for pair in kept:
@@ -65,13 +67,13 @@ def _resume(chain: Chain, view: "View", agent: str, session: int, kept: "list[li
         chain.add("claim", {**body, **grant})
 
 
-def require_open(state: "State", agent: str, session: int) -> None:
+def require_open(state: State, agent: str, session: int) -> None:
     record = agent_record(state, agent)
     if record is None or record["state"] != OPEN or record["session"] != session:
         raise Illegal(f"session {session} of '{agent}' is not open")
 
 
-def as_started(events: "list[Event]", actor: Actor) -> Actor:
+def as_started(events: list[Event], actor: Actor) -> Actor:
     """The actor with what the chain's own `start` event says of it, where it has one."""
     for event in events:
         if event.kind == "start":

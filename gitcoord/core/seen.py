@@ -5,6 +5,8 @@ they come from the record itself, which one process at a time holds. Nothing her
 lost, the next writers are not told to read again, and the claims still bind.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION, Malformed, check
 from gitcoord.record import NamedTuple
 
@@ -36,11 +38,11 @@ class Trouble(NamedTuple):
     pending: bool = False
 
 
-def empty() -> "Record":
+def empty() -> Record:
     return {"v": VERSION, "n": 0, "rows": {}}
 
 
-def checked(record: object) -> "Record":
+def checked(record: object) -> Record:
     """The record, or an empty one in place of anything that is none."""
     try:
         found = check(record, _SEEN, "seen")
@@ -51,7 +53,7 @@ def checked(record: object) -> "Record":
     return found
 
 
-def same(row: "Record | Look", look: Look) -> bool:
+def same(row: Record | Look, look: Look) -> bool:
     """Does the file look as it did? Content decides where both know it: a file may be written anew with the same."""
     mark, hash = (row.mark, row.hash) if isinstance(row, Look) else (row["mark"], row["hash"])
     if hash and look.hash:
@@ -59,14 +61,14 @@ def same(row: "Record | Look", look: Look) -> bool:
     return bool(mark == look.mark)
 
 
-def note_read(record: "Record", agent: str, look: Look, now: int) -> None:
+def note_read(record: Record, agent: str, look: Look, now: int) -> None:
     """It looks at the file. One that reads what it wrote has come to the end of writing."""
     row = record["rows"].get(agent)
     landed = row is not None and row["begun"] and not same(row, look)
     _note(record, agent, look, now, wrote=bool(landed), begun=row["begun"] if row is not None and not landed else 0)
 
 
-def _note(record: "Record", agent: str, look: Look, now: int, *, wrote: bool = False, begun: int = 0) -> None:
+def _note(record: Record, agent: str, look: Look, now: int, *, wrote: bool = False, begun: int = 0) -> None:
     rows = record["rows"]
     record["n"] += 1
     before = rows[agent]["wrote"] if agent in rows else 0
@@ -78,7 +80,7 @@ def _note(record: "Record", agent: str, look: Look, now: int, *, wrote: bool = F
         del rows[min(rows, key=lambda name: rows[name]["n"])]
 
 
-def begin_write(record: "Record", agent: str, look: Look, now: int) -> "Trouble | None":
+def begin_write(record: Record, agent: str, look: Look, now: int) -> Trouble | None:
     """Whose work this write would undo; where nobody's, it is noted that the write is under way.
 
     It is told once: whoever insists without reading again has been warned. As long as another's write is under way it is told
@@ -99,18 +101,18 @@ def begin_write(record: "Record", agent: str, look: Look, now: int) -> "Trouble 
     return trouble
 
 
-def _is_under_way(row: "Record", now: int) -> bool:
+def _is_under_way(row: Record, now: int) -> bool:
     """It was allowed, and its tool has not told that it is over."""
     return bool(row["begun"]) and 0 <= now - row["begun"] < PENDING
 
 
-def _is_settled(row: "Record", look: Look, now: int) -> bool:
+def _is_settled(row: Record, look: Look, now: int) -> bool:
     """A file that was just changed may be half written: whoever reads it then has seen nothing that may be written back."""
     changed = int(look.mark.partition(":")[0]) // 1_000_000_000 if look.mark else row["begun"]
     return now - changed > SETTLED
 
 
-def _undone(mine: "Record", others: "dict[str, Record]", now: int) -> "Trouble | None":
+def _undone(mine: Record, others: dict[str, Record], now: int) -> Trouble | None:
     """Who wrote after this agent had looked, or was about to when it did.
 
     Where nobody is found, it was the agent itself, its formatter or a person: that traps nobody.
@@ -121,7 +123,7 @@ def _undone(mine: "Record", others: "dict[str, Record]", now: int) -> "Trouble |
     return None
 
 
-def end_write(record: "Record", agent: str, look: Look, now: int, *, failed: bool) -> None:
+def end_write(record: Record, agent: str, look: Look, now: int, *, failed: bool) -> None:
     """The write is over. What another did in between is not this agent's knowledge, and stays to be told."""
     mine = record["rows"].get(agent)
     if mine is not None and any(row["wrote"] > mine["n"] for name, row in record["rows"].items() if name != agent):

@@ -6,6 +6,8 @@
     width = 4
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import MAX_DIGITS
 from gitcoord.core.kinds.number import LAST
 from gitcoord.errors import CouldNotJudge
@@ -30,7 +32,7 @@ class Sequence(NamedTuple):
         return str(number).rjust(self.width, "0")
 
 
-def sequences(pairs: "Iterable[tuple[str, str]]") -> "dict[str, Sequence]":
+def sequences(pairs: Iterable[tuple[str, str]]) -> dict[str, Sequence]:
     """The `[sequence "name"]` sections. What makes no sense is never guessed at: CouldNotJudge."""
     found: dict[str, Sequence] = {}
     for key, value in pairs:

@@ -4,6 +4,8 @@ An agent's session has a number that only grows. One heartbeat on the agent's ow
 Silence permits an expiry, it does not decide one; and no host trusts another's clock alone.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION, Malformed, check, dumps, loads
 from gitcoord.errors import Refusal
 from gitcoord.names import is_oid, shown
@@ -24,7 +26,7 @@ SILENT_BY = ("killed", "session over", "same clock", "older than any skew", "wat
 
 _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
 _BEAT_OPTIONAL = {"judged": int, "killed": int}
-_AGENT: "dict[str, Shape]" = {
+_AGENT: dict[str, Shape] = {
     "agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int,
     "lost": [{"space": str, "path": str, "token": int, "by": str, "seq": int, "cause": str}], "kept": [(str, str)],
 }  # fmt: skip
@@ -64,7 +66,7 @@ class Seen(NamedTuple):
     mono: int
 
 
-def sound_evidence(row: "Record") -> bool:
+def sound_evidence(row: Record) -> bool:
     """Does an event name a heartbeat, or that there was none, and a rule by which one is silent?"""
     return (not row["beat"] or is_oid(row["beat"])) and row["rule"] in SILENT_BY
 
@@ -75,14 +77,14 @@ class Silence(NamedTuple):
 
     silent: bool
     rule: str
-    expires_in: "int | None"
+    expires_in: int | None
 
 
 def agent_file(agent: str) -> str:
     return f"agents/{agent}"
 
 
-def agent_record(state: "State", agent: str) -> "Record | None":
+def agent_record(state: State, agent: str) -> Record | None:
     record = state.get(agent_file(agent))
     if record is None:
         return None
@@ -91,13 +93,13 @@ def agent_record(state: "State", agent: str) -> "Record | None":
     return record
 
 
-def agent_records(state: "State") -> "list[Record]":
+def agent_records(state: State) -> list[Record]:
     """All agents that the ledger knows, by name."""
     names = [key.removeprefix("agents/") for key in sorted(state.below("agents"))]
     return [record for name in names if (record := agent_record(state, name)) is not None]
 
 
-def lost_rows(record: "Record") -> "list[Record]":
+def lost_rows(record: Record) -> list[Record]:
     """What an agent lost since its last event, as `--json` shows it."""
     return [
         {"path": shown(e["path"], e["space"]), "kind": e["space"], **{k: e[k] for k in ("token", "by", "seq", "cause")}}
@@ -105,7 +107,7 @@ def lost_rows(record: "Record") -> "list[Record]":
     ]
 
 
-def new_agent(agent: str, session: int, instance: str, parent: str, since: int) -> "Record":
+def new_agent(agent: str, session: int, instance: str, parent: str, since: int) -> Record:
     return {
         "v": VERSION, "agent": agent, "session": session, "state": OPEN, "instance": instance,
         "parent": parent, "since": since, "lost": [], "kept": [],
@@ -127,7 +129,7 @@ def decode_beat(oid: str, data: bytes) -> Beat:
     return Beat(oid=oid, **fields)
 
 
-def next_beat(old: "Beat | None", agent: str, session: int, view: "View", ttl: int = 0) -> "Beat | None":
+def next_beat(old: Beat | None, agent: str, session: int, view: View, ttl: int = 0) -> Beat | None:
     """The beat to write now, or None where the last one still covers this slot."""
     same = old is not None and old.session == session and not old.killed
     slot = old.slot if same and old is not None else SLOT_MS
@@ -139,7 +141,7 @@ def next_beat(old: "Beat | None", agent: str, session: int, view: "View", ttl: i
     return Beat("", agent, view.boot, session, start, view.wall, slot)
 
 
-def silence(state: "State", view: "View", agent: str, session: int, ttl: int) -> Silence:
+def silence(state: State, view: View, agent: str, session: int, ttl: int) -> Silence:
     """May a claim of this session with this ttl be called silent by the one who looks?"""
     beat = view.beat(agent)
     ttl_ms = ttl * 1000
@@ -162,23 +164,23 @@ def silence(state: "State", view: "View", agent: str, session: int, ttl: int) ->
     return Silence(left < 0, "watched", max(0, left // 1000))
 
 
-def want_signs(view: "View", agents: "list[str]") -> None:
+def want_signs(view: View, agents: list[str]) -> None:
     """Whether all of these are silent will be asked: what is known of them is read together."""
     view.want_beats(agents)
     view.want_seen([agent for agent in agents if (beat := view.beat(agent)) is None or beat.boot != view.boot])
 
 
-def alive(state: "State", view: "View", record: "Record") -> bool:
+def alive(state: State, view: View, record: Record) -> bool:
     """Is this open session still heard of?"""
     return not silence(state, view, record["agent"], record["session"], SESSION_TTL).silent
 
 
-def is_torn_kill(record: "Record", beat: "Beat | None") -> bool:
+def is_torn_kill(record: Record, beat: Beat | None) -> bool:
     """A tombstone on a session that the ledger still has as open: the other half of that kill was lost."""
     return record["state"] == OPEN and beat is not None and bool(beat.killed) and beat.session == record["session"]
 
 
-def dead(state: "State", view: "View", agent: str) -> "Refusal | None":
+def dead(state: State, view: View, agent: str) -> Refusal | None:
     """The refusal for an agent that was killed, by the ledger or by a tombstone that the ledger does not know yet."""
     record = agent_record(state, agent)
     if record is None:
@@ -193,7 +195,7 @@ def dead(state: "State", view: "View", agent: str) -> "Refusal | None":
     return None
 
 
-def dead_above(state: "State", view: "View", actor: Actor) -> "Refusal | None":
+def dead_above(state: State, view: View, actor: Actor) -> Refusal | None:
     """The refusal for a subagent below one that was killed: it is the same tool at work, and its own name opens again at once."""
     name = actor.parent
     while name:
@@ -204,7 +206,7 @@ def dead_above(state: "State", view: "View", actor: Actor) -> "Refusal | None":
     return None
 
 
-def admit_or_none(state: "State", actor: Actor, view: "View") -> "Refusal | None":
+def admit_or_none(state: State, actor: Actor, view: View) -> Refusal | None:
     """Only the refusal of `admit`."""
     answer = admit(state, actor, view)
     return answer if isinstance(answer, Refusal) else None
@@ -217,7 +219,7 @@ class Admission(NamedTuple):
     session: int
 
 
-def admit(state: "State", actor: Actor, view: "View") -> "Admission | Refusal":
+def admit(state: State, actor: Actor, view: View) -> Admission | Refusal:
     """The session for this actor, or why this process may not act under this name."""
     refusal = dead(state, view, actor.agent)
     if refusal is not None:

@@ -5,6 +5,8 @@ caller reads it and calls again. So the rules never touch git, and a part that w
 The same holds for `View`: what was seen outside the ledger.
 """
 
+from __future__ import annotations
+
 from gitcoord.names import covers
 from gitcoord.record import NamedTuple
 
@@ -38,9 +40,7 @@ class State:
 
     __slots__ = ("_base", "_children", "_known", "_removed", "complete", "files", "names_of", "seq")
 
-    def __init__(
-        self, files: "dict[str, Record | None] | None" = None, *, seq: int = 0, complete: bool = False
-    ) -> None:
+    def __init__(self, files: dict[str, Record | None] | None = None, *, seq: int = 0, complete: bool = False) -> None:
         self.seq = seq  # of the event that made this state
         self.complete = complete
         self.files: dict[str, Record | None] = {}
@@ -54,7 +54,7 @@ class State:
 
     # --- for readers
 
-    def load_file(self, key: str, record: "Record | None") -> None:
+    def load_file(self, key: str, record: Record | None) -> None:
         self.files[key] = record
         if record is not None:
             self._enter(key)
@@ -71,12 +71,12 @@ class State:
             else:
                 siblings.add(name)
 
-    def load_leaves(self, directory: str, records: "dict[str, Record]") -> None:
+    def load_leaves(self, directory: str, records: dict[str, Record]) -> None:
         for key, record in records.items():
             self.load_file(key, record)
         self._known.add(directory + "/@")
 
-    def load_below(self, directory: str, records: "dict[str, Record]") -> None:
+    def load_below(self, directory: str, records: dict[str, Record]) -> None:
         for key, record in records.items():
             self.load_file(key, record)
         self._known.add(directory + "/")
@@ -86,7 +86,7 @@ class State:
 
     # --- for rules
 
-    def get(self, key: str) -> "Record | None":
+    def get(self, key: str) -> Record | None:
         """The record in this file, None where there is none."""
         if key in self.files:
             return self.files[key]
@@ -96,7 +96,7 @@ class State:
             return None
         raise NotLoaded("file", key)
 
-    def want(self, parts: "Iterable[Part]") -> None:
+    def want(self, parts: Iterable[Part]) -> None:
         """All of these parts, ("file" or "leaves" or "below", path), will be asked for: they are read together.
 
         A rule that is about many paths says so first; else it is started again for each of them.
@@ -113,7 +113,7 @@ class State:
             return inside.startswith(self._removed) or self._base._is_read(kind, path)
         return self.complete or self._is_known(inside) or (kind == "leaves" and path + "/@" in self._known)
 
-    def leaves(self, directory: str) -> "dict[str, Record]":
+    def leaves(self, directory: str) -> dict[str, Record]:
         """The `@...` files that lie directly in this directory."""
         if self._base is not None:
             found = {} if f"{directory}/".startswith(self._removed) else self._base.leaves(directory)
@@ -124,7 +124,7 @@ class State:
         keys = [f"{directory}/{name}" for name in self._children.get(directory, ()) if name[0] == "@"]
         return {key: record for key in keys if (record := self.files.get(key)) is not None}
 
-    def below(self, directory: str) -> "dict[str, Record]":
+    def below(self, directory: str) -> dict[str, Record]:
         """All files below this directory."""
         if self._base is not None:
             found = {} if f"{directory}/".startswith(self._removed) else self._base.below(directory)
@@ -133,14 +133,14 @@ class State:
             raise NotLoaded("below", directory)
         return {key: record for key in self._inside(directory) if (record := self.files.get(key)) is not None}
 
-    def _inside(self, directory: str) -> "list[str]":
+    def _inside(self, directory: str) -> list[str]:
         """What lies below this directory, as far as this very state has it: files, and directories on the way."""
         children, found = self._index(), [directory]
         for here in found:
             found += [f"{here}/{name}" for name in children.get(here, ())]
         return found[1:]
 
-    def _index(self) -> "dict[str, set[str]]":
+    def _index(self) -> dict[str, set[str]]:
         """The names in each directory; for a patch made when it is first asked for, with what it takes away."""
         if self._base is not None and not self._children:
             for key in self.files:
@@ -163,7 +163,7 @@ class State:
             raise NotLoaded("names", directory)
         return sorted(self._children.get(directory, ()))
 
-    def _over(self, found: "dict[str, Record]", keys: "list[str]") -> "dict[str, Record]":
+    def _over(self, found: dict[str, Record], keys: list[str]) -> dict[str, Record]:
         """What the state below says, with those of this one's changes on top that are among these."""
         if self._removed:
             found = {key: record for key, record in found.items() if not key.startswith(self._removed)}
@@ -183,7 +183,7 @@ class State:
             end = key.find("/", end + 1)
         return False
 
-    def patched(self, changes: "Changes") -> "State":
+    def patched(self, changes: Changes) -> State:
         """The state after these changes, on top of this one, which stays as it is.
 
         A patch on a smaller one, or one that is not much larger, becomes one with it. So of a chain of a thousand events
@@ -203,7 +203,7 @@ class State:
 
     # --- for replay
 
-    def patch(self, changes: "Changes") -> None:
+    def patch(self, changes: Changes) -> None:
         """The same in place; only on a complete state."""
         for key, record in changes.items():
             if key.endswith("/"):
@@ -250,25 +250,25 @@ class View:
         self.resources: dict[str, Policy] | None = None
         self.facts: dict[tuple[str, ...], object] = {}
 
-    def beat(self, agent: str) -> "Beat | None":
+    def beat(self, agent: str) -> Beat | None:
         """The agent's last heartbeat; None where its ref is missing or unreadable."""
         if agent not in self.beats:
             raise NotLoaded("beat", agent)
         return self.beats[agent]
 
-    def want_beats(self, agents: "list[str]") -> None:
+    def want_beats(self, agents: list[str]) -> None:
         """All of these will be asked for: they are read together."""
         missing = [agent for agent in dict.fromkeys(agents) if agent not in self.beats]
         if missing:
             raise NotLoaded("beats", *missing)
 
-    def first_seen(self, agent: str) -> "Seen | None":
+    def first_seen(self, agent: str) -> Seen | None:
         """Since when this host has seen the agent's heartbeat unchanged."""
         if agent not in self.seen:
             raise NotLoaded("seen", agent)
         return self.seen[agent]
 
-    def want_seen(self, agents: "list[str]") -> None:
+    def want_seen(self, agents: list[str]) -> None:
         missing = [agent for agent in dict.fromkeys(agents) if agent not in self.seen]
         if missing:
             raise NotLoaded("seen", *missing)
@@ -278,7 +278,7 @@ class View:
             raise NotLoaded("resources")
         return self.resources.get(name, Policy())
 
-    def declared(self, name: str) -> "dict[str, Policy]":
+    def declared(self, name: str) -> dict[str, Policy]:
         """The declared resources that a claim on this one would cover or be covered by."""
         if self.resources is None:
             raise NotLoaded("resources")

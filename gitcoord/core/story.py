@@ -1,5 +1,7 @@
 """What an event says about one path, in words. Kinds that have none of their own here are told by their subject."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import dumps
 from gitcoord.core.durations import format_duration
 from gitcoord.core.kinds import kind_module
@@ -21,13 +23,13 @@ _LONGEST = 120
 class About:
     """The path, or the resource, that the story is about: paths meet by conflict key, as in the ledger."""
 
-    def __init__(self, item: "Item", *, case: bool) -> None:
+    def __init__(self, item: Item, *, case: bool) -> None:
         self._space = item.space
         self._case = case
         self._key = fold(item.name, case=case)
         self.handoffs: set[str] = set()  # of it, as far as they were told
 
-    def marks(self) -> "list[str]":
+    def marks(self) -> list[str]:
         """Texts of which the message of every event that tells of it has at least one, in whatever case; empty: any may.
 
         Whoever gives a handoff back, or deploys, need not name the path. A name that is not ASCII can be written in more than
@@ -52,11 +54,11 @@ class About:
         """The same for a path as people see it: a resource has its '@'."""
         return self.name(RESOURCE, path[1:]) if path.startswith("@") else self.name(PATH, path)
 
-    def names(self, pairs: "Iterable[list[str]]") -> "list[str]":
+    def names(self, pairs: Iterable[list[str]]) -> list[str]:
         return [name for space, path in pairs if (name := self.name(space, path))]
 
 
-def refusals(event: "Event", about: About) -> "list[str]":
+def refusals(event: Event, about: About) -> list[str]:
     """What the event's agent was refused there before."""
     lines = []
     for row in event.refused:
@@ -69,7 +71,7 @@ def refusals(event: "Event", about: About) -> "list[str]":
     return lines
 
 
-def words(event: "Event", about: About) -> "list[str]":
+def words(event: Event, about: About) -> list[str]:
     """What the event itself did there; nothing where it is about something else."""
     tell = _TELLING.get(event.kind)
     if tell is not None:
@@ -77,15 +79,15 @@ def words(event: "Event", about: About) -> "list[str]":
     return [_subject(event)] if _mentions(event.body, about) else []
 
 
-def _subject(event: "Event") -> str:
+def _subject(event: Event) -> str:
     return printable(str(kind_module(event.kind).subject(event)))
 
 
-def _because(body: "Record") -> str:
+def _because(body: Record) -> str:
     return f": {printable(body['reason'])}" if body.get("reason") else ""
 
 
-def _mentions(body: "Record", about: About) -> bool:
+def _mentions(body: Record, about: About) -> bool:
     """Does an event of any other kind speak of it? Its paths are pairs, records, or names of paths."""
     for value in body.values():
         for entry in value if isinstance(value, list) else ():
@@ -101,12 +103,12 @@ def _mentions(body: "Record", about: About) -> bool:
     return any(about.shown_name(path) for path in named)
 
 
-def _list(names: "list[str]") -> str:
+def _list(names: list[str]) -> str:
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(names[:_MOST]) + more
 
 
-def _claim(event: "Event", body: "Record", about: About) -> "list[str]":
+def _claim(event: Event, body: Record, about: About) -> list[str]:
     names = about.names(body["items"])
     if not names:
         return []
@@ -116,7 +118,7 @@ def _claim(event: "Event", body: "Record", about: About) -> "list[str]":
     return [f"{event.agent} claimed {_list(names)}{mode}{task}{long}"]
 
 
-def _release(event: "Event", body: "Record", about: About) -> "list[str]":
+def _release(event: Event, body: Record, about: About) -> list[str]:
     lines = []
     for entry in body["released"]:
         name = about.name(entry["space"], entry["path"])
@@ -132,7 +134,7 @@ def _release(event: "Event", body: "Record", about: About) -> "list[str]":
     return lines
 
 
-def _expire(event: "Event", body: "Record", about: About) -> "list[str]":
+def _expire(event: Event, body: Record, about: About) -> list[str]:
     return [
         f"{claim['agent']} had been silent for more than {format_duration(claim['ttl'])} and lost {name}; {event.agent} asked"
         for claim in body["claims"]
@@ -140,17 +142,17 @@ def _expire(event: "Event", body: "Record", about: About) -> "list[str]":
     ]
 
 
-def _takeover(event: "Event", body: "Record", about: About) -> "list[str]":
+def _takeover(event: Event, body: Record, about: About) -> list[str]:
     name = about.name(body["space"], body["path"])
     return [f"{event.agent} took {name} away from {body['holder']}"] if name else []
 
 
-def _disown(event: "Event", body: "Record", about: About) -> "list[str]":
+def _disown(event: Event, body: Record, about: About) -> list[str]:
     name = about.name(PATH, body["path"])
     return [f"{event.agent} disowned the work that was released on {name}"] if name else []
 
 
-def _end(event: "Event", body: "Record", about: About) -> "list[str]":
+def _end(event: Event, body: Record, about: About) -> list[str]:
     """A session ended, or was killed."""
     freed, kept = about.names(body["freed"]), about.names(body.get("kept", ()))
     whose = f"the session of {body['target']}"
@@ -163,13 +165,13 @@ def _end(event: "Event", body: "Record", about: About) -> "list[str]":
     return lines + ([f"{how}: {_list(kept)} stays claimed until its ttl"] if kept else [])
 
 
-def _deploy(event: "Event", body: "Record", about: About) -> "list[str]":
+def _deploy(event: Event, body: Record, about: About) -> list[str]:
     if not about.name(RESOURCE, f"deploy/{body['target']}"):
         return []
     return [f"{event.agent} deployed {body['commit'][:12]} to {printable(body['target'])}: {body['outcome']}"]
 
 
-def _request(event: "Event", body: "Record", about: About) -> "list[str]":
+def _request(event: Event, body: Record, about: About) -> list[str]:
     found = [(row, name) for row in body["rows"] if (name := about.name(PATH, row["path"]))]
     return [
         f"{event.agent} asked a person to approve {name} as {row['blob'][:12] or 'deleted'} ({printable(row['rule'])})"
@@ -177,13 +179,13 @@ def _request(event: "Event", body: "Record", about: About) -> "list[str]":
     ]
 
 
-def _answer(event: "Event", body: "Record", about: About) -> "list[str]":
+def _answer(event: Event, body: Record, about: About) -> list[str]:
     name = about.name(PATH, body["path"])
     verb = "approved" if body["approved"] else "denied"
     return [f"{event.agent} {verb} {name} as {body['blob'][:12] or 'deleted'}"] if name else []
 
 
-def _notice(event: "Event", body: "Record", about: About) -> "list[str]":
+def _notice(event: Event, body: Record, about: About) -> list[str]:
     return [
         f"{row['agent']} changed {name} against the rule {printable(row['rule'])}, which let it through ({row['stage']})"
         for row in body["rows"]
@@ -191,7 +193,7 @@ def _notice(event: "Event", body: "Record", about: About) -> "list[str]":
     ]
 
 
-def _handoff(event: "Event", body: "Record", about: About) -> "list[str]":
+def _handoff(event: Event, body: Record, about: About) -> list[str]:
     names = about.names([entry["space"], entry["path"]] for entry in body["claims"])
     if not names:
         return []
@@ -200,25 +202,25 @@ def _handoff(event: "Event", body: "Record", about: About) -> "list[str]":
     return [f"{event.agent} offered {_list(names)} to {to} (h{event.seq})"]
 
 
-def _accept(event: "Event", body: "Record", about: About) -> "list[str]":
+def _accept(event: Event, body: Record, about: About) -> list[str]:
     names = about.names(body["items"])
     return [f"{event.agent} took {_list(names)} over from {body['holder']} ({body['handoff']})"] if names else []
 
 
-def _close(event: "Event", body: "Record", about: About) -> "list[str]":
+def _close(event: Event, body: Record, about: About) -> list[str]:
     """It names no path: the offer before it did."""
     known = body["handoff"] in about.handoffs
     return [f"{event.agent}: the handoff {body['handoff']} was {printable(body['state'])}"] if known else []
 
 
-def _journal(event: "Event", body: "Record", about: About) -> "list[str]":
+def _journal(event: Event, body: Record, about: About) -> list[str]:
     if not any(about.shown_name(path) for path in body["paths"]):
         return []
     first, more, _ = body["text"].partition("\n")
     return [f"{event.agent} wrote: {printable(first[:_LONGEST])}{'...' if more or len(first) > _LONGEST else ''}"]
 
 
-_TELLING: "dict[str, Callable[[Event, Record, About], list[str]]]" = {
+_TELLING: dict[str, Callable[[Event, Record, About], list[str]]] = {
     "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
     "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
     "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,

@@ -5,6 +5,8 @@ order, so that nobody has to read all tasks: `work/ready/` (open, nothing left t
 age), `work/waits/<id>/` (who waits for that task), `work/of/<agent>/` (who has what) and `work/keys/`.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION, Malformed, check
 from gitcoord.core.sessions import OPEN as SESSION_OPEN
 from gitcoord.core.sessions import Silence, agent_record, silence
@@ -27,13 +29,13 @@ OVER = (DONE, FAILED, ABANDONED)
 PRIORITIES = ("critical", "high", "normal", "low")
 MAX_NEEDS, MAX_PATHS = 200, 1000
 
-_TASK: "dict[str, Shape]" = {
+_TASK: dict[str, Shape] = {
     "id": str, "title": str, "text": str, "state": str, "owner": str, "session": int, "token": int, "ttl": int,
     "attempts": int, "limit": int, "priority": str, "needs": [str], "paths": [(str, str)], "line": str, "role": str,
     "next": str, "expected": int, "safe": bool, "review": bool, "handoff": str, "branch": str, "reason": str,
     "key": str, "by": str, "at": int, "changed": int, "result": dict,
 }  # fmt: skip
-_HELD: "dict[str, Shape]" = {
+_HELD: dict[str, Shape] = {
     "id": str, "state": str, "session": int, "ttl": int, "priority": str, "token": int, "handoff": str,
 }  # fmt: skip
 
@@ -62,7 +64,7 @@ def number_of(id: str) -> int:
     return int(id[1:])
 
 
-def task_record(state: "State", id: str) -> "Record | None":
+def task_record(state: State, id: str) -> Record | None:
     record = state.get(task_file(id))
     if record is None:
         return None
@@ -72,26 +74,26 @@ def task_record(state: "State", id: str) -> "Record | None":
     return record
 
 
-def the_task(state: "State", id: str) -> "Record | Refusal":
+def the_task(state: State, id: str) -> Record | Refusal:
     number_of(id)
     return task_record(state, id) or Refusal(
         "no-task", f"there is no task '{id}'", hints=("which there are: git coord task list",)
     )
 
 
-def all_tasks(state: "State") -> "list[Record]":
+def all_tasks(state: State) -> list[Record]:
     """Every task, oldest first."""
     ids = [key[len("tasks/") : -len(".md")] for key in state.below("tasks")]
     found = [record for id in ids if (record := task_record(state, id)) is not None]
     return sorted(found, key=lambda record: number_of(record["id"]))
 
 
-def held_by(state: "State", agent: str) -> "list[Held]":
+def held_by(state: State, agent: str) -> list[Held]:
     """What one agent has, oldest first."""
     return _held(agent, state.leaves(f"work/of/{agent}"))
 
 
-def all_held(state: "State") -> "list[Held]":
+def all_held(state: State) -> list[Held]:
     found = state.below("work/of")
     agents = {key.split("/")[2] for key in found}
     return [
@@ -101,7 +103,7 @@ def all_held(state: "State") -> "list[Held]":
     ]
 
 
-def _held(agent: str, records: "dict[str, Record]") -> "list[Held]":
+def _held(agent: str, records: dict[str, Record]) -> list[Held]:
     found = []
     for key, record in records.items():
         check(record, _HELD, key)
@@ -109,7 +111,7 @@ def _held(agent: str, records: "dict[str, Record]") -> "list[Held]":
     return sorted(found, key=lambda held: number_of(held.id))
 
 
-def tasks_of(state: "State", agent: str) -> "list[Record]":
+def tasks_of(state: State, agent: str) -> list[Record]:
     """The tasks that an agent has, whole."""
     return [record for held in held_by(state, agent) if (record := task_record(state, held.id)) is not None]
 
@@ -117,7 +119,7 @@ def tasks_of(state: "State", agent: str) -> "list[Record]":
 # --- what a change does to the tree -----------------------------------------------------------------------------------
 
 
-def changed(state: "State", before: "Record | None", after: "Record") -> "Changes":
+def changed(state: State, before: Record | None, after: Record) -> Changes:
     """The files that follow when a task becomes another, its index with it."""
     id = after["id"]
     old = _index(state, before) if before is not None else {}
@@ -130,7 +132,7 @@ def changed(state: "State", before: "Record | None", after: "Record") -> "Change
     return changes
 
 
-def _index(state: "State", task: "Record") -> "dict[str, Record]":
+def _index(state: State, task: Record) -> dict[str, Record]:
     id = task["id"]
     found: dict[str, Record] = {}
     if task["owner"]:
@@ -146,7 +148,7 @@ def _index(state: "State", task: "Record") -> "dict[str, Record]":
     return found
 
 
-def _waiters(state: "State", id: str) -> "Changes":
+def _waiters(state: State, id: str) -> Changes:
     """Those that waited for this task alone are ready now."""
     changes: Changes = {}
     for key in state.leaves(f"work/waits/{id}"):
@@ -157,17 +159,17 @@ def _waiters(state: "State", id: str) -> "Changes":
     return changes
 
 
-def unmet(state: "State", task: "Record") -> list[str]:
+def unmet(state: State, task: Record) -> list[str]:
     """What a task still waits for."""
     found = [(need, task_record(state, need)) for need in task["needs"]]
     return [need for need, record in found if record is None or record["state"] != DONE]
 
 
-def _ready_file(task: "Record") -> str:
+def _ready_file(task: Record) -> str:
     return f"work/ready/{PRIORITIES.index(task['priority'])}-{number_of(task['id']):015d}"
 
 
-def ready(state: "State") -> list[str]:
+def ready(state: State) -> list[str]:
     """The ids of what may be taken, most urgent and oldest first."""
     return ["t" + name.partition("-")[2].lstrip("0") for name in sorted(state.names("work/ready"))]
 
@@ -176,13 +178,13 @@ def key_file(key: str) -> str:
     return f"work/keys/{encode(check_word(key, 'key'))}"
 
 
-def by_key(state: "State", key: str) -> str:
+def by_key(state: State, key: str) -> str:
     """The id of the task that was added under this key; '' where none was."""
     record = state.get(key_file(key))
     return "" if record is None else str(check(record, {"id": str}, key_file(key))["id"])
 
 
-def closes_a_circle(state: "State", id: str, needs: "Iterable[str]") -> str:
+def closes_a_circle(state: State, id: str, needs: Iterable[str]) -> str:
     """The need through which a task would wait for itself; '' where none."""
     for first in needs:
         seen, todo = {id}, [first]
@@ -200,7 +202,7 @@ def closes_a_circle(state: "State", id: str, needs: "Iterable[str]") -> str:
 # --- owners -----------------------------------------------------------------------------------------------------------
 
 
-def pass_on(state: "State", task: "Record", event: "Event", session: int, ttl: int) -> "Changes":
+def pass_on(state: State, task: Record, event: Event, session: int, ttl: int) -> Changes:
     """The task goes to the one whose event this is; the old owner's token is void from then on."""
     after = {
         **task, "owner": event.agent, "session": session, "token": event.seq, "ttl": ttl, "state": ACTIVE, "handoff": "",
@@ -209,19 +211,19 @@ def pass_on(state: "State", task: "Record", event: "Event", session: int, ttl: i
     return changed(state, task, after)
 
 
-def set_handoff(state: "State", task: "Record", handoff: str) -> "Changes":
+def set_handoff(state: State, task: Record, handoff: str) -> Changes:
     """A handoff is open for the task ('' : none any more): as long as it is, silence gives it to nobody else."""
     return changed(state, task, {**task, "handoff": handoff})
 
 
-def given_back(task: "Record", at: int, *, reason: str = "") -> "Record":
+def given_back(task: Record, at: int, *, reason: str = "") -> Record:
     """The task without its owner, open for others."""
     return {
         **task, "state": OPEN, "owner": "", "session": 0, "token": 0, "handoff": "", "reason": reason, "changed": at,
     }  # fmt: skip
 
 
-def owner_is_lost(state: "State", view: "View", held: Held) -> "Silence | None":
+def owner_is_lost(state: State, view: View, held: Held) -> Silence | None:
     """The verdict on an owner whose work may go to the next asker; None while it is heard of, or hands it over."""
     if held.state != ACTIVE or held.handoff:
         return None
@@ -232,7 +234,7 @@ def owner_is_lost(state: "State", view: "View", held: Held) -> "Silence | None":
     return verdict if verdict.silent else None
 
 
-def not_the_owner(state: "State", task: "Record", agent: str) -> "Refusal | None":
+def not_the_owner(state: State, task: Record, agent: str) -> Refusal | None:
     """The refusal of what only the owner may do, in the session in which it has the task."""
     record = agent_record(state, agent) if agent else None
     if agent and task["owner"] == agent and task["state"] not in (*OVER, ASSIGNED):
@@ -251,7 +253,7 @@ def not_the_owner(state: "State", task: "Record", agent: str) -> "Refusal | None
     )
 
 
-def described(task: "Record") -> "dict[str, object]":
+def described(task: Record) -> dict[str, object]:
     """A task as every `--json` shows it."""
     from gitcoord.names import shown
 

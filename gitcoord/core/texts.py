@@ -5,6 +5,8 @@ characters that cannot be encoded) and what is too long to be read. Everything e
 line through `names.printable`.
 """
 
+from __future__ import annotations
+
 from gitcoord.errors import UsageError
 from gitcoord.names import quote
 

@@ -4,6 +4,8 @@
 tool understands; `app/guard.py` judges. Paths stay as the tool spells them: absolute, or relative to `cwd`.
 """
 
+from __future__ import annotations
+
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -29,9 +31,9 @@ class ToolEvent(NamedTuple):
     writes: tuple[str, ...] = ()  # files that it would write, make, move (both names) or delete
     reads: tuple[str, ...] = ()  # files that it would read
     command: str = ""  # a shell command; '' where it is none
-    failed: "bool | None" = False  # after: the action did not succeed; None: the event does not tell
+    failed: bool | None = False  # after: the action did not succeed; None: the event does not tell
     spent: int = 0  # tokens, where the tool tells
-    input: "Record" = {}  # the action's own arguments, for validators; never changed
+    input: Record = {}  # the action's own arguments, for validators; never changed
     name: str = ""  # the tool's own word for the event: its answer may have to repeat it
     again: bool = False  # stop: the agent was already sent back once; to ask for more could go on for ever
     id: str = ""  # the tool's own word for this very action: two hooks may ask about one

@@ -8,6 +8,8 @@
     cap = 3             of them, at most so many of this role
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import DEFAULT_TTL, MAX_TTL, Item
 from gitcoord.core.durations import parse_duration
 from gitcoord.core.policy import Policy as Settings
@@ -32,12 +34,12 @@ LAUNCHED = "run:"  # how the instance of an agent that `git coord run` keeps ali
 class Workers(NamedTuple):
     """What the settings say. `caps` has '' for all roles together."""
 
-    caps: "dict[str, int]"
+    caps: dict[str, int]
     heartbeat: int = HEARTBEAT
     attempts: int = 0
 
 
-def parse_workers(pairs: "Iterable[tuple[str, str]]") -> Workers:
+def parse_workers(pairs: Iterable[tuple[str, str]]) -> Workers:
     found = Workers({})
     for key, value in pairs:
         section, _, rest = key.partition(".")
@@ -69,7 +71,7 @@ def _duration(key: str, value: str) -> int:
     return seconds
 
 
-def cap_resources(workers: Workers) -> "dict[str, Policy]":
+def cap_resources(workers: Workers) -> dict[str, Policy]:
     """The caps as resources, which anybody may see and claim like any other."""
     try:
         return {
@@ -84,19 +86,19 @@ def _resource(role: str) -> str:
     return f"workers/role/{role}" if role else ALL
 
 
-def settings(view: "View") -> Workers:
+def settings(view: View) -> Workers:
     found = view.fact("workers")
     assert isinstance(found, Workers)
     return found
 
 
-def role(state: "State", view: "View", actor: "Actor") -> str:
+def role(state: State, view: View, actor: Actor) -> str:
     policy = view.fact("policy")
     assert isinstance(policy, Settings)
     return role_of(state, policy, actor.agent, person=actor.person)
 
 
-def caps_for(state: "State", view: "View", actor: "Actor") -> "tuple[Item, ...]":
+def caps_for(state: State, view: View, actor: Actor) -> tuple[Item, ...]:
     """The caps under which this agent's work falls."""
     caps = settings(view).caps
     if not caps:
@@ -105,16 +107,16 @@ def caps_for(state: "State", view: "View", actor: "Actor") -> "tuple[Item, ...]"
     return tuple(Item("resource", _resource(name)) for name in dict.fromkeys(("", own)) if name in caps)
 
 
-def silence_of(view: "View", actor: "Actor") -> int:
+def silence_of(view: View, actor: Actor) -> int:
     """How long this agent's task survives silence: short where a launcher beats for it, as long as a claim elsewhere."""
     return settings(view).heartbeat if is_launched(actor) else DEFAULT_TTL
 
 
-def is_launched(actor: "Actor") -> bool:
+def is_launched(actor: Actor) -> bool:
     """Does `git coord run` beat for it?"""
     return actor.instance.startswith(LAUNCHED)
 
 
-def is_cap(item: "Iterable[str]") -> bool:
+def is_cap(item: Iterable[str]) -> bool:
     space, name = item
     return space == "resource" and name.startswith("workers/")

@@ -4,6 +4,8 @@ A command of plain words needs no parser. `parse` answers with the plain syntax 
 else knows tree-sitter.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.core.shell.effects import UNKNOWN, Effect
@@ -26,7 +28,7 @@ _RESERVED = frozenset((
 ))  # fmt: skip
 
 
-def analyse(command: str, *, cwd: str, home: str) -> "tuple[Effect, ...]":
+def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
     """What the command writes, deletes, reads and gets around, in the order it is met; nothing for a harmless one.
 
     What cannot be parsed or followed is an effect of the kind 'unknown', beside whatever was found. Raises nothing but the
@@ -76,7 +78,7 @@ def parse(command: str) -> Node:
         return Node(BROKEN, name=str(error))
 
 
-def plain(command: str) -> "Node | None":
+def plain(command: str) -> Node | None:
     """A command of plain words, taken apart at the blanks; None where a word means something to the shell."""
     words = [word for word in command.split(" ") if word]
     if not words:
@@ -90,7 +92,7 @@ def plain(command: str) -> "Node | None":
 class Look:
     """The file system, for patterns and directories. Bounded, and never an error."""
 
-    def listing(self, path: str) -> "tuple[str, ...] | None":
+    def listing(self, path: str) -> tuple[str, ...] | None:
         found: list[str] = []
         try:
             with posix.scandir(path or ".") as entries:

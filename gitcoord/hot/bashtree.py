@@ -5,6 +5,8 @@ arguments); what follows a here-document's start in its line hangs below it; bet
 belong to the `$`. Words are therefore cut out of the text as they stand, and taken apart by `core/shell/words.py`.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.shell.syntax import (
     AND_OR,
     BROKEN,
@@ -63,7 +65,7 @@ def _spaced(data: bytes) -> bytes:
 class _Maker(Cutter):
     # --- statements --------------------------------------------------------------------------------------------------
 
-    def sequence(self, children: "list[Tree]") -> Node:
+    def sequence(self, children: list[Tree]) -> Node:
         """Statements one after the other; one before '&' is run in a shell of its own."""
         made: list[Node] = []
         for child in children:
@@ -73,7 +75,7 @@ class _Maker(Cutter):
                 made.append(self.statement(child))
         return Node(LIST, nodes=tuple(made))
 
-    def statement(self, node: "Tree") -> Node:
+    def statement(self, node: Tree) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Deep
@@ -82,13 +84,13 @@ class _Maker(Cutter):
         self.depth -= 1
         return made
 
-    def other(self, node: "Tree") -> Node:
+    def other(self, node: Tree) -> Node:
         """What is no statement by itself. Commands inside its words are run all the same."""
         if node.type in ("ERROR", "do_group", "program"):
             return self.sequence(node.children)
         return Node(TEST, self.raw(node), (self.word(node),))
 
-    def make_command(self, node: "Tree") -> Node:
+    def make_command(self, node: Tree) -> Node:
         words: list[Word] = []
         assigns: list[Assign] = []
         redirects: list[Redirect] = []
@@ -106,7 +108,7 @@ class _Maker(Cutter):
                 end = child.end_byte
         return Node(COMMAND, self.raw(node), tuple(words), tuple(assigns), tuple(redirects))
 
-    def join(self, words: "list[Word]", node: "Tree", end: int) -> None:
+    def join(self, words: list[Word], node: Tree, end: int) -> None:
         """One more word; it is the same one where no blank stands before it, also where it goes on in the next line."""
         more = self.word(node)
         if words and end >= 0 and not self.data[end : node.start_byte].replace(b"\\\n", b""):
@@ -114,16 +116,16 @@ class _Maker(Cutter):
             more = Word((*before.pieces, *more.pieces), before.raw + more.raw)
         words.append(more)
 
-    def make_variable_assignment(self, node: "Tree") -> Node:
+    def make_variable_assignment(self, node: Tree) -> Node:
         return Node(COMMAND, self.raw(node), assigns=(self.assignment(node),))
 
-    def make_variable_assignments(self, node: "Tree") -> Node:
+    def make_variable_assignments(self, node: Tree) -> Node:
         found = tuple(self.assignment(child) for child in node.children if child.type == "variable_assignment")
         return Node(COMMAND, self.raw(node), assigns=found)
 
     make_declaration_command = make_unset_command = make_command
 
-    def make_list(self, node: "Tree") -> Node:
+    def make_list(self, node: Tree) -> Node:
         """`a && b || c` hangs to the left; as one row here, however long."""
         nodes: list[Node] = []
         ops: list[str] = []
@@ -137,23 +139,23 @@ class _Maker(Cutter):
             return Node(LIST, nodes=tuple(reversed(nodes)))
         return Node(AND_OR, nodes=tuple(reversed(nodes)), ops=tuple(reversed(ops)))
 
-    def make_pipeline(self, node: "Tree") -> Node:
+    def make_pipeline(self, node: Tree) -> Node:
         return Node(
             PIPE, self.raw(node), nodes=tuple(self.statement(child) for child in node.children if child.is_named)
         )
 
-    def make_negated_command(self, node: "Tree") -> Node:
+    def make_negated_command(self, node: Tree) -> Node:
         return self.sequence(node.children)
 
-    def make_subshell(self, node: "Tree") -> Node:
+    def make_subshell(self, node: Tree) -> Node:
         return Node(SUBSHELL, self.raw(node), nodes=(self.sequence(node.children),))
 
-    def make_compound_statement(self, node: "Tree") -> Node:
+    def make_compound_statement(self, node: Tree) -> Node:
         if node.children and node.children[0].type == "((":
             return Node(TEST, self.raw(node), (self.word(node),))
         return Node(GROUP, self.raw(node), nodes=(self.sequence(node.children),))
 
-    def make_if_statement(self, node: "Tree") -> Node:
+    def make_if_statement(self, node: Tree) -> Node:
         nodes: list[Node] = []
         part: list[Tree] = []
         for child in node.children:
@@ -171,13 +173,13 @@ class _Maker(Cutter):
             nodes.append(self.sequence(part))
         return Node(IF, self.raw(node), nodes=tuple(nodes))
 
-    def make_while_statement(self, node: "Tree") -> Node:
+    def make_while_statement(self, node: Tree) -> Node:
         body = node.child_by_field_name("body")
         before = [child for child in node.children if body is None or child.start_byte < body.start_byte]
         inside = body.children if body is not None else []
         return Node(WHILE, self.raw(node), nodes=(self.sequence(before), self.sequence(inside)))
 
-    def make_c_style_for_statement(self, node: "Tree") -> Node:
+    def make_c_style_for_statement(self, node: Tree) -> Node:
         """Its head is arithmetic; what its variable holds cannot be told."""
         body = node.child_by_field_name("body")
         name = node.child_by_field_name("initializer")
@@ -188,7 +190,7 @@ class _Maker(Cutter):
         )
         return Node(WHILE, self.raw(node), nodes=(head, unset, inside))
 
-    def make_for_statement(self, node: "Tree") -> Node:
+    def make_for_statement(self, node: Tree) -> Node:
         name = node.child_by_field_name("variable")
         words = tuple(self.word(child) for child in node.children_by_field_name("value"))
         body = node.child_by_field_name("body")
@@ -196,7 +198,7 @@ class _Maker(Cutter):
         given = words if any(child.type == "in" for child in node.children) else (Word(('"$@"',), '"$@"'),)
         return Node(FOR, self.raw(node), given, nodes=(inside,), name=self.raw(name) if name else "")
 
-    def make_case_statement(self, node: "Tree") -> Node:
+    def make_case_statement(self, node: Tree) -> Node:
         value = node.child_by_field_name("value")
         bodies = []
         for item in node.children:
@@ -205,7 +207,7 @@ class _Maker(Cutter):
                 bodies.append(self.sequence([child for child in item.children if child not in patterns]))
         return Node(CASE, self.raw(node), (self.word(value),) if value else (), nodes=tuple(bodies))
 
-    def make_function_definition(self, node: "Tree") -> Node:
+    def make_function_definition(self, node: Tree) -> Node:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         inside = self.statement(body) if body is not None else Node(LIST)
         redirects: list[Redirect] = []
@@ -217,7 +219,7 @@ class _Maker(Cutter):
 
     # --- redirections ------------------------------------------------------------------------------------------------
 
-    def make_redirected_statement(self, node: "Tree") -> Node:
+    def make_redirected_statement(self, node: Tree) -> Node:
         body = node.child_by_field_name("body")
         made = self.statement(body) if body is not None else Node(COMMAND, self.raw(node))
         redirects: list[Redirect] = []
@@ -231,7 +233,7 @@ class _Maker(Cutter):
                 after += follows
         return self.continued(_attached(made, tuple(redirects), tuple(words)), after)
 
-    def continued(self, made: Node, after: "list[Tree]") -> Node:
+    def continued(self, made: Node, after: list[Tree]) -> Node:
         """What stands behind a here-document's start in the same line: a pipe, then && and ||."""
         op = ""
         for child in after:
@@ -247,7 +249,7 @@ class _Maker(Cutter):
                 made = Node(LIST, nodes=(made, self.statement(child)))
         return made
 
-    def redirect(self, node: "Tree") -> "tuple[list[Redirect], list[Word], list[Tree]]":
+    def redirect(self, node: Tree) -> tuple[list[Redirect], list[Word], list[Tree]]:
         """Redirections, words that are arguments, and statements that follow in the line."""
         if node.type == "heredoc_redirect":
             return self.here_document(node)
@@ -267,7 +269,7 @@ class _Maker(Cutter):
             return [], [], []
         return [Redirect(op, targets[0], f"{op} {targets[0].raw}")], targets[1:], []
 
-    def here_document(self, node: "Tree") -> "tuple[list[Redirect], list[Word], list[Tree]]":
+    def here_document(self, node: Tree) -> tuple[list[Redirect], list[Word], list[Tree]]:
         redirects: list[Redirect] = []
         words: list[Word] = []
         after: list[Tree] = []

@@ -1,5 +1,7 @@
 """Words cut out of a command's text, with the commands inside them; the half of `bashtree.py` that knows no statements."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.syntax import COMMAND, Assign, Node, Redirect, Sub, Word
 
 TYPE_CHECKING = False
@@ -21,7 +23,7 @@ class Cutter:
         self.depth = 0
         self.misread = False
 
-    def check(self, node: "Tree") -> None:
+    def check(self, node: Tree) -> None:
         """No plain word goes on into the next line: where one does, the grammar was mistaken without a word."""
         if node.type == "command_name" and node.child_count == 1:
             node = node.children[0]
@@ -29,10 +31,10 @@ class Cutter:
             text = self.data[node.start_byte : node.end_byte]
             self.misread = self.misread or b"\n" in text.replace(b"\\\n", b"")
 
-    def sequence(self, children: "list[Tree]") -> Node:
+    def sequence(self, children: list[Tree]) -> Node:
         raise NotImplementedError
 
-    def redirect(self, node: "Tree") -> "tuple[list[Redirect], list[Word], list[Tree]]":
+    def redirect(self, node: Tree) -> tuple[list[Redirect], list[Word], list[Tree]]:
         raise NotImplementedError
 
     def text(self, start: int, end: int) -> str:
@@ -43,10 +45,10 @@ class Cutter:
         except UnicodeDecodeError:
             return self.data[start:end].decode("utf-8", "replace")
 
-    def raw(self, node: "Tree") -> str:
+    def raw(self, node: Tree) -> str:
         return self.text(node.start_byte, node.end_byte).strip()
 
-    def assignment(self, node: "Tree") -> Assign:
+    def assignment(self, node: Tree) -> Assign:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         appends = any(child.type == "+=" for child in node.children)
         shown = self.raw(name) if name is not None else ""
@@ -61,7 +63,7 @@ class Cutter:
             return Assign(shown, self.word(value), items, appends, indexed)
         return Assign(shown, self.word(value) if value is not None else None, None, appends, indexed)
 
-    def word(self, node: "Tree", *, strip: bool = True) -> Word:
+    def word(self, node: Tree, *, strip: bool = True) -> Word:
         start, end = node.start_byte, node.end_byte
         if not node.child_count:
             text = self.text(start, end)
@@ -80,12 +82,12 @@ class Cutter:
             pieces.append(self.text(at, end))
         return Word(tuple(pieces), self.text(start, end))
 
-    def first(self, node: "Tree") -> int:
+    def first(self, node: Tree) -> int:
         """Where a node begins without the blanks that the grammar may put before it."""
         text = self.data[node.start_byte : node.end_byte]
         return node.start_byte + len(text) - len(text.lstrip())
 
-    def subs(self, node: "Tree") -> "list[Tree]":
+    def subs(self, node: Tree) -> list[Tree]:
         """The commands inside a word, the outermost ones only."""
         if node.type in _SUBS:
             return [node]
@@ -99,7 +101,7 @@ class Cutter:
                 stack += reversed(child.children)
         return found
 
-    def sub(self, node: "Tree") -> Sub:
+    def sub(self, node: Tree) -> Sub:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Deep

@@ -5,6 +5,8 @@ these use, and writes the programs of the commands, which load that file, beside
 it, they import the same modules from SITE.
 """
 
+from __future__ import annotations
+
 import ast
 import marshal
 from importlib.util import MAGIC_NUMBER

@@ -1,5 +1,7 @@
 """The verbs of `git claim` that change something: values in, one app function called, words out, an exit code back."""
 
+from __future__ import annotations
+
 from gitcoord.core.durations import format_duration
 from gitcoord.errors import Refused, UsageError
 from gitcoord.hot import paths
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.hot.verbs import Call
 
 
-def take(call: "Call", values: "Values", words: list[str]) -> int:
+def take(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.core.asking import Take
 
     nonce = str(values.get("nonce", ""))
@@ -59,7 +61,7 @@ def take(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _take(call: "Call", command: "Take", wait: int) -> "Row":
+def _take(call: Call, command: Take, wait: int) -> Row:
     if wait:
         from gitcoord.hot.wait import take_in_time
 
@@ -69,7 +71,7 @@ def _take(call: "Call", command: "Take", wait: int) -> "Row":
     return app_take(call.ctx, command)
 
 
-def _would(call: "Call", command: "Take") -> int:
+def _would(call: Call, command: Take) -> int:
     """Decide without doing."""
     from gitcoord.app.claims import would_take
 
@@ -79,7 +81,7 @@ def _would(call: "Call", command: "Take") -> int:
     return 0
 
 
-def release(call: "Call", values: "Values", words: list[str]) -> int:
+def release(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.claims import release as app_release
 
     if not words and not values.get("all"):
@@ -102,7 +104,7 @@ def release(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _commit(call: "Call", word: str) -> str:
+def _commit(call: Call, word: str) -> str:
     from gitcoord.store.process import run as run_process
 
     argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", word + "^{commit}"]
@@ -112,7 +114,7 @@ def _commit(call: "Call", word: str) -> str:
     return out.decode().strip()
 
 
-def renew(call: "Call", values: "Values", words: list[str]) -> int:
+def renew(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.claims import renew as app_renew
 
     result = app_renew(call.ctx, call.actor(), paths.items(call.ctx.repo, words), duration(values, "ttl"))
@@ -122,7 +124,7 @@ def renew(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def disown(call: "Call", values: "Values", words: list[str]) -> int:
+def disown(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.claims import disown as app_disown
 
     item = paths.one(call.ctx.repo, words[0])
@@ -134,7 +136,7 @@ def disown(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def takeover(call: "Call", values: "Values", words: list[str]) -> int:
+def takeover(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.claims import takeover as app_takeover
 
     item = paths.one(call.ctx.repo, words[0])
@@ -144,7 +146,7 @@ def takeover(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _lost(call: "Call", result: "Row") -> None:
+def _lost(call: Call, result: Row) -> None:
     """What the holder lost since its last event: it is told once."""
     why = {
         "expire": "you had been silent too long", "lapse": "you had been silent too long",

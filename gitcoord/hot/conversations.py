@@ -1,5 +1,7 @@
 """An agent tool's conversations and subagents: what is told when one begins, what is asked for when one ends."""
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import DENY, START, STOP, SUBAGENT_STOP, Answer
 from gitcoord.errors import GitcoordError
 from gitcoord.hot.identity import below, forget_tool, note_tool, of_event
@@ -17,13 +19,13 @@ _SHOWN = 8
 _TELLING = "codex"  # the environment of a subagent's shell tells whose it is
 
 
-def actor_of(ctx: "Context", env: "Environ", event: "ToolEvent") -> "Actor":
+def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
     """Who acts; a subagent under its own name, below its parent's."""
     actor = of_event(ctx, env, event.tool, event.conversation)
     return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
 
 
-def begins(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
+def begins(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """Its session is opened, the tool's process noted as this agent, and the agent told what `git coord start` tells."""
     from gitcoord.app.briefing import begin
     from gitcoord.hot.render import Screen
@@ -47,7 +49,7 @@ def begins(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     return Answer(context="\n".join([who, *lines]))
 
 
-def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
+def ends(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """A turn gives back what is committed, and is asked once for what is not; a conversation's end closes the session."""
     from gitcoord.app.endings import give_back, is_new
     from gitcoord.app.sessions import stop
@@ -71,12 +73,12 @@ def ends(ctx: "Context", env: "Environ", event: "ToolEvent") -> Answer:
     return Answer()
 
 
-def _names(paths: "tuple[str, ...]") -> str:
+def _names(paths: tuple[str, ...]) -> str:
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return printable(", ".join(paths[:_SHOWN])) + more
 
 
-def _undone(left: "Left") -> "list[tuple[str, tuple[str, ...]]]":
+def _undone(left: Left) -> list[tuple[str, tuple[str, ...]]]:
     found: list[tuple[str, tuple[str, ...]]] = []
     if left.dirty:
         hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
@@ -91,7 +93,7 @@ def _undone(left: "Left") -> "list[tuple[str, tuple[str, ...]]]":
     return found
 
 
-def _unsaid(ctx: "Context", actor: "Actor", conversation: str) -> "list[tuple[str, tuple[str, ...]]]":
+def _unsaid(ctx: Context, actor: Actor, conversation: str) -> list[tuple[str, tuple[str, ...]]]:
     """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
     from gitcoord.app.validators import at_stop, project_source, told
 

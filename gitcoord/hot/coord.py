@@ -1,5 +1,7 @@
 """The entry of `git coord`: the quick verbs at once, everything else through the full command line."""
 
+from __future__ import annotations
+
 import sys
 
 from gitcoord.hot.main import call_verb, full_python, leave
@@ -24,7 +26,7 @@ def main(argv: list[str]) -> int:
     return call_verb(name, COORD[name], values, words)
 
 
-def _whole(argv: list[str], bare: "dict[str, list[str]]") -> list[str]:
+def _whole(argv: list[str], bare: dict[str, list[str]]) -> list[str]:
     """A group's name alone, or with options only, stands for its everyday verb."""
     known = bare.get(" ".join(argv))
     if known is not None or len(argv) < 2 or argv[0] not in bare or argv[1][0:1] != "-" or argv[1] in ("-h", "--help"):

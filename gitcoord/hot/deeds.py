@@ -1,5 +1,7 @@
 """What a tool is about to do to files, and where those lie: named by the tool itself, or by the shell command that it runs."""
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.errors import CouldNotJudge, UsageError
@@ -23,15 +25,15 @@ _MOST_TREES = 8
 class Deeds(NamedTuple):
     """What the tool would do, each file once; and of a shell command what cannot be told, and ways around the guard."""
 
-    writes: "tuple[Place, ...]"
-    reads: "tuple[Place, ...]"
-    around: "tuple[Place, ...]" = ()  # at or below these something changes, it cannot be told what
+    writes: tuple[Place, ...]
+    reads: tuple[Place, ...]
+    around: tuple[Place, ...] = ()  # at or below these something changes, it cannot be told what
     bypasses: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    gone: "tuple[Place, ...]" = ()  # those of `writes` that are deleted, or lie elsewhere afterwards
+    gone: tuple[Place, ...] = ()  # those of `writes` that are deleted, or lie elsewhere afterwards
 
 
-def deeds_of(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Deeds:
+def deeds_of(stage: Stage, event: ToolEvent, home: Place | None) -> Deeds:
     """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
     cwd = posix.getcwd()
     if event.command and home is not None:
@@ -58,7 +60,7 @@ def deeds_of(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Deeds:
     return Deeds(*where, tuple(bypasses), tuple(unknown), left)
 
 
-def _said(stage: "Stage", event: "ToolEvent", home: "Place") -> str:
+def _said(stage: Stage, event: ToolEvent, home: Place) -> str:
     """The command without the agent's own name before it, and only in this form.
 
     Some tools' shells do not tell which subagent's they are. To say another's name, or that of the parent, is a way around.
@@ -69,7 +71,7 @@ def _said(stage: "Stage", event: "ToolEvent", home: "Place") -> str:
     return event.command[len(own) :] if event.command.startswith(f"{own}git ") else event.command
 
 
-def _named(stage: "Stage", event: "ToolEvent", words: "tuple[str, ...]", cwd: str) -> "list[str]":
+def _named(stage: Stage, event: ToolEvent, words: tuple[str, ...], cwd: str) -> list[str]:
     """The files that the tool itself names. Some take '~' for the home as a shell does: then both could be meant."""
     home = home_of(stage)
     found = [*words, *(home + word[1:] for word in words if home and word.startswith("~/"))]
@@ -78,11 +80,11 @@ def _named(stage: "Stage", event: "ToolEvent", words: "tuple[str, ...]", cwd: st
     return found
 
 
-def home_of(stage: "Stage") -> str:
+def home_of(stage: Stage) -> str:
     return stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
 
 
-def _effects(stage: "Stage", command: str, cwd: str) -> "tuple[Effect, ...]":
+def _effects(stage: Stage, command: str, cwd: str) -> tuple[Effect, ...]:
     """What the command would do. That gitcoord lacks its parser is no property of the command: then it could not judge."""
     _preload("shell")
     from gitcoord.hot.bash import analyse
@@ -98,7 +100,7 @@ def _effects(stage: "Stage", command: str, cwd: str) -> "tuple[Effect, ...]":
     return effects
 
 
-def _places(cwd: str, words: "list[str]") -> "tuple[Place, ...]":
+def _places(cwd: str, words: list[str]) -> tuple[Place, ...]:
     found: dict[Place, None] = {}
     for word in dict.fromkeys(words):
         try:
@@ -108,7 +110,7 @@ def _places(cwd: str, words: "list[str]") -> "tuple[Place, ...]":
     return tuple(found)
 
 
-def tops_of(deeds: Deeds, home: "Place | None") -> "list[str]":
+def tops_of(deeds: Deeds, home: Place | None) -> list[str]:
     """The work trees that are concerned and in which gitcoord is set up, the tool's own first."""
     tops = {home.top: None} if home is not None else {}
     known: dict[str, bool] = {}
@@ -123,14 +125,14 @@ def tops_of(deeds: Deeds, home: "Place | None") -> "list[str]":
     return list(tops)
 
 
-def checked(place: "Place") -> str:
+def checked(place: Place) -> str:
     try:
         return check_path(place.path)
     except UsageError as error:
         raise CouldNotJudge(error.message) from None
 
 
-def absolute(place: "Place") -> str:
+def absolute(place: Place) -> str:
     if not place.top:
         return place.path
     return place.top if place.path == ROOT else f"{place.top.rstrip('/')}/{place.path}"

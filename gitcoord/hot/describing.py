@@ -1,5 +1,7 @@
 """`git coord task add` and `update`: what is said of a task, by options or in a file."""
 
+from __future__ import annotations
+
 from gitcoord.app import tasks
 from gitcoord.errors import UsageError
 from gitcoord.hot import paths
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.hot.verbs import Call
 
 
-def add(call: "Call", values: "Values", words: list[str]) -> int:
+def add(call: Call, values: Values, words: list[str]) -> int:
     if bool(words) == ("from" in values):
         raise UsageError("one title, or --from a file", hints=("git coord task add 'Fix the login page'",))
     rows = _from_file(call, str(values["from"])) if "from" in values else (_new(call, values, " ".join(words)),)
@@ -29,7 +31,7 @@ def add(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _new(call: "Call", values: "Values", title: str) -> "New":
+def _new(call: Call, values: Values, title: str) -> New:
     from gitcoord.core.kinds.task import New
 
     content = _content(call, values)
@@ -38,7 +40,7 @@ def _new(call: "Call", values: "Values", title: str) -> "New":
     return New(**content, key=str(values.get("key", "")), owner=str(values.get("owner", "")))
 
 
-def _content(call: "Call", values: "Values") -> "Record":
+def _content(call: Call, values: Values) -> Record:
     """What the options say of a task, under the names of its fields."""
     found: Record = {}
     for option in ("title", "priority", "line", "role", "next", "branch"):
@@ -59,7 +61,7 @@ _KEYS = {"title": str, "body": str, "priority": str, "needs": list, "paths": lis
          "expected": str, "safe": bool, "review": bool, "attempts": int, "branch": str, "key": str, "owner": str}  # fmt: skip
 
 
-def _from_file(call: "Call", name: str) -> "tuple[New, ...]":
+def _from_file(call: Call, name: str) -> tuple[New, ...]:
     from gitcoord.core.durations import parse_duration
     from gitcoord.core.kinds.task import New
 
@@ -84,7 +86,7 @@ def _from_file(call: "Call", name: str) -> "tuple[New, ...]":
     return tuple(rows)
 
 
-def update(call: "Call", values: "Values", words: list[str]) -> int:
+def update(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.hot.tasks import revise
 
     content = {

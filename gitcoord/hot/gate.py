@@ -7,6 +7,8 @@ prepare-commit-msg             adds `Agent:` to an agent's commit   never fails
 post-commit                    a heartbeat                          never fails
 """
 
+from __future__ import annotations
+
 import posix
 from _signal import SIGALRM, alarm, signal
 
@@ -72,13 +74,13 @@ def _too_long(number: int, frame: object) -> None:
     raise TimedOut("it took too long", hints=("give it more time: git config gitcoord.gateSeconds 300",))
 
 
-def _closed(screen: "Screen", hook: str, message: str, hints: "tuple[str, ...]") -> int:
+def _closed(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
     screen.note(f"error: {_WHAT[hook]} could not be judged: {printable(message)}")
     screen.hint(*hints, _WAY_OUT[hook])
     return 1
 
 
-def _judge(ctx: "Context", screen: "Screen", hook: str, words: list[str], env: "Environ") -> int:
+def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ) -> int:
     from gitcoord.app.gate import Gate
     from gitcoord.hot.identity import resolve
 
@@ -99,7 +101,7 @@ def _judge(ctx: "Context", screen: "Screen", hook: str, words: list[str], env: "
     return tell(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
 
 
-def _beating(ctx: "Context", actor: "Actor") -> "Actor":
+def _beating(ctx: Context, actor: Actor) -> Actor:
     """A gate is a sign of life, before it judges."""
     from gitcoord.app.sessions import beat_quietly
 
@@ -107,7 +109,7 @@ def _beating(ctx: "Context", actor: "Actor") -> "Actor":
     return actor
 
 
-def _heads(ctx: "Context", env: "Environ") -> list[str]:
+def _heads(ctx: Context, env: Environ) -> list[str]:
     """HEAD, and what is being merged: noted in a file, or by `git merge` itself, which is not that far yet, in the environment."""
     from gitcoord.store.files import read_file
 
@@ -117,7 +119,7 @@ def _heads(ctx: "Context", env: "Environ") -> list[str]:
     return [head, *merging] if head else []
 
 
-def _moves(ctx: "Context", hook: str) -> "list[Move] | None":
+def _moves(ctx: Context, hook: str) -> list[Move] | None:
     """What git says on stdin; None for hooks that are about the index."""
     if hook in ("pre-commit", "pre-merge-commit"):
         return None
@@ -147,7 +149,7 @@ def _oid(text: str) -> str:
     return "" if not text.strip("0") else text
 
 
-def _is_packing(ctx: "Context", move: "Move") -> bool:
+def _is_packing(ctx: Context, move: Move) -> bool:
     """Does only the place change at which git keeps this ref? Writers may move it while git packs."""
     if move.new and not move.old and ctx.store.resolve([move.ref])[0] == move.new:
         return True
@@ -159,7 +161,7 @@ def _is_packing(ctx: "Context", move: "Move") -> bool:
 # --- telling --------------------------------------------------------------------------------------------------------
 
 
-def tell(ctx: "Context", screen: "Screen", hook: str, actor: "Actor", outcome: "Outcome") -> int:
+def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Outcome) -> int:
     """Say what stands against it, leave what is to be on record, give the exit code."""
     refused, noted = outcome.refused, outcome.noted
     for verdict in noted:
@@ -185,7 +187,7 @@ def tell(ctx: "Context", screen: "Screen", hook: str, actor: "Actor", outcome: "
     return 1
 
 
-def _hints(refused: "list[Verdict]") -> list[str]:
+def _hints(refused: list[Verdict]) -> list[str]:
     """The next useful commands; claims of several paths in one."""
     from gitcoord.core.judge import path_word
 
@@ -195,7 +197,7 @@ def _hints(refused: "list[Verdict]") -> list[str]:
     return [*hints, *list(dict.fromkeys(others))[:4]]
 
 
-def _line(verdict: "Verdict") -> str:
+def _line(verdict: Verdict) -> str:
     where = f"{printable(verdict.path)}: " if verdict.path else ""
     commit = f" (in {verdict.commit[:12]})" if verdict.commit and verdict.commit[:12] not in verdict.message else ""
     return f"{where}{verdict.message}{commit} [{verdict.rule}]"
@@ -204,7 +206,7 @@ def _line(verdict: "Verdict") -> str:
 # --- hooks that never fail ------------------------------------------------------------------------------------------
 
 
-def _courtesy(hook: str, words: list[str], env: "Environ") -> int:
+def _courtesy(hook: str, words: list[str], env: Environ) -> int:
     try:
         ctx = Opening(env, "gate").context()
         from gitcoord.hot.identity import resolve_or_none
@@ -219,7 +221,7 @@ def _courtesy(hook: str, words: list[str], env: "Environ") -> int:
     return 0
 
 
-def _sign(ctx: "Context", agent: str, message: str) -> None:
+def _sign(ctx: Context, agent: str, message: str) -> None:
     """Add the trailer that says whose commit it is, unless one is there."""
     from gitcoord.store.process import run
 

@@ -4,6 +4,8 @@ It runs before everything that an agent does, so a repository in which gitcoord 
 be judged is denied, unless `[guard] onError = warn`; its deadline is below those that tools have for their hooks.
 """
 
+from __future__ import annotations
+
 import posix
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 
@@ -39,7 +41,7 @@ _LARGEST = 16 << 20
 _ENDS = (STOP, SUBAGENT_STOP)
 
 
-def main(words: "list[str]") -> int:
+def main(words: list[str]) -> int:
     reply = reply_to(Stage(environ()), _stdin)
     for fd, data in ((1, reply.out), (2, reply.err)):
         rest = memoryview(data)
@@ -62,12 +64,12 @@ def _stdin() -> bytes:
 class Stage:
     """How far it got, for whoever has to tell of an error."""
 
-    def __init__(self, env: "Environ") -> None:
+    def __init__(self, env: Environ) -> None:
         self.env = env
         self.opened: dict[str, Context] = {}  # by work tree
         self.lenient = False  # the policy was read, and says that errors let pass
 
-    def open(self, top: str) -> "Context":
+    def open(self, top: str) -> Context:
         """The repository of a work tree, in which this process is from now on."""
         posix.chdir(top)
         if top not in self.opened:
@@ -81,7 +83,7 @@ class Stage:
         return self.opened[top]
 
 
-def reply_to(stage: Stage, source: "Callable[[], bytes]") -> Reply:
+def reply_to(stage: Stage, source: Callable[[], bytes]) -> Reply:
     """The answer to what `source` gives: in all circumstances one that the tool understands."""
     signal(SIGALRM, _too_long)
     _set_deadline(_SECONDS)
@@ -117,7 +119,7 @@ def _too_long(number: int, frame: object) -> None:
     )
 
 
-def _failure(stage: Stage, data: object, error: Exception) -> "tuple[str, bool]":
+def _failure(stage: Stage, data: object, error: Exception) -> tuple[str, bool]:
     """What to say of an error, and whether it lets pass: where gitcoord is not set up, and where the policy says so."""
     try:
         _set_deadline(_LAST_SECONDS)
@@ -148,7 +150,7 @@ def _told_cwd(data: object) -> str:
     return cwd if isinstance(cwd, str) else ""
 
 
-def _lets_errors_pass(stage: Stage, place: "Place") -> bool:
+def _lets_errors_pass(stage: Stage, place: Place) -> bool:
     """`[guard] onError` of the branch on which work lands, as far as the ledger tells which; else of HEAD."""
     from gitcoord.app.ledger import read_snapshot
     from gitcoord.app.policy import Source
@@ -162,7 +164,7 @@ def _lets_errors_pass(stage: Stage, place: "Place") -> bool:
     return not Source(ctx, commit).policy(()).guard.closed
 
 
-def _here(cwd: str) -> "Place":
+def _here(cwd: str) -> Place:
     """Where the tool works; where it does not tell, or tells what is not there, where this process is."""
     try:
         if cwd:
@@ -172,7 +174,7 @@ def _here(cwd: str) -> "Place":
     return locate(resolve(posix.getcwd(), last=True))
 
 
-def _answer(stage: Stage, event: "ToolEvent") -> Answer:
+def _answer(stage: Stage, event: ToolEvent) -> Answer:
     home = _here(event.cwd)
     watched = bool(home.common and home.top and is_set_up(home.common))
     if event.phase in (BEFORE, AFTER):

@@ -1,5 +1,7 @@
 """What an agent's tool does to files, before and after: each place judged in the repository in which it lies."""
 
+from __future__ import annotations
+
 from gitcoord.app.guard import Judging
 from gitcoord.app.seen import begin, end, note_read
 from gitcoord.core.guarding import Finding, decided, is_setting, secret, settings_below
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from gitcoord.store.places import Place
 
 
-def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
+def before(stage: Stage, event: ToolEvent, home: Place | None) -> Answer:
     """`home` is where the tool works, if gitcoord is set up there."""
     deeds = deeds_of(stage, event, home)
     tops = tops_of(deeds, home)
@@ -60,7 +62,7 @@ def before(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
     return _told(judged[0], event, findings)
 
 
-def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
+def after(stage: Stage, event: ToolEvent, home: Place | None) -> Answer:
     """What was written is noted as this agent's own doing."""
     if event.failed is None and event.transcript:
         from gitcoord.hot.rollout import told
@@ -81,7 +83,7 @@ def after(stage: "Stage", event: "ToolEvent", home: "Place | None") -> Answer:
 # --- what is no question of claims ------------------------------------------------------------------------------------
 
 
-def _inner(deeds: Deeds) -> "list[Finding]":
+def _inner(deeds: Deeds) -> list[Finding]:
     """git's own directories, and the settings that make the tool call the guard."""
     found = []
     for place in deeds.writes:
@@ -96,18 +98,18 @@ def _inner(deeds: Deeds) -> "list[Finding]":
     return found
 
 
-def _settings(path: str) -> "list[str]":
+def _settings(path: str) -> list[str]:
     return [path] if is_setting(path) else settings_below(path)
 
 
-def _lost(deeds: Deeds, home: "Place") -> "list[Finding]":
+def _lost(deeds: Deeds, home: Place) -> list[Finding]:
     """The repository itself, with all that others have in it."""
     taken = [path for path in map(absolute, deeds.gone) if path == "/" or covers(path, home.common)]
     hints = ("a person may take a repository away",)
     return [Finding(DENY, "the repository lies there, with everybody's work", "bypass", path, hints) for path in taken]
 
 
-def _outside(stage: "Stage", guard: "Guard", deeds: Deeds) -> "list[Finding]":
+def _outside(stage: Stage, guard: Guard, deeds: Deeds) -> list[Finding]:
     """Places that the settings keep to people: not read, and not written either."""
     if not guard.deny_read and not guard.ask_read:
         return []
@@ -123,7 +125,7 @@ def _outside(stage: "Stage", guard: "Guard", deeds: Deeds) -> "list[Finding]":
     return found
 
 
-def _shell(guard: "Guard", deeds: Deeds) -> "list[Finding]":
+def _shell(guard: Guard, deeds: Deeds) -> list[Finding]:
     found = [Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass") for what in deeds.bypasses]
     if deeds.unknown and guard.unknown != ALLOW:
         answer = ALLOW if guard.unknown == "warn" else guard.unknown
@@ -132,7 +134,7 @@ def _shell(guard: "Guard", deeds: Deeds) -> "list[Finding]":
     return found
 
 
-def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str) -> "list[Finding]":
+def _seen(ctx: Context, actor: Actor, deeds: Deeds, top: str) -> list[Finding]:
     """Last of all, since it notes what is about to happen: nothing else may speak against it any more."""
     for place in deeds.reads:
         if place.top == top and not is_directory(absolute(place)):
@@ -159,7 +161,7 @@ def _seen(ctx: "Context", actor: "Actor", deeds: Deeds, top: str) -> "list[Findi
 # --- validators -------------------------------------------------------------------------------------------------------
 
 
-def _validated(judging: Judging, event: "ToolEvent", deeds: Deeds) -> "list[Finding]":
+def _validated(judging: Judging, event: ToolEvent, deeds: Deeds) -> list[Finding]:
     """The project's validators see every file that a shell command names, too."""
     from gitcoord.app.validators import before_tool
     from gitcoord.core.validators import UNKNOWN, WARN
@@ -191,7 +193,7 @@ def _below(top: str, path: str) -> str:
         return ""
 
 
-def _counted(ctx: "Context", actor: "Actor", event: "ToolEvent") -> None:
+def _counted(ctx: Context, actor: Actor, event: ToolEvent) -> None:
     from gitcoord.app.validators import after_tool, project_source
 
     try:
@@ -200,7 +202,7 @@ def _counted(ctx: "Context", actor: "Actor", event: "ToolEvent") -> None:
         pass
 
 
-def _recorded(judged: "list[Judging]", event: "ToolEvent") -> None:
+def _recorded(judged: list[Judging], event: ToolEvent) -> None:
     """It goes through: what speaks against it and does not bind yet is left on record."""
     for judging in judged:
         if judging.noted:
@@ -212,7 +214,7 @@ def _recorded(judged: "list[Judging]", event: "ToolEvent") -> None:
 # --- telling ----------------------------------------------------------------------------------------------------------
 
 
-def _told(judging: Judging, event: "ToolEvent", findings: "list[Finding]") -> Answer:
+def _told(judging: Judging, event: ToolEvent, findings: list[Finding]) -> Answer:
     if not findings:
         return Answer()
     from gitcoord.hot.guardwords import words_of

@@ -1,5 +1,7 @@
 """The guard's findings in words: for the agent that is told, and the person beside it."""
 
+from __future__ import annotations
+
 from gitcoord.core.guarding import decided
 from gitcoord.core.judge import path_word
 from gitcoord.core.policy import RULES
@@ -21,7 +23,7 @@ _HEADS = {
 }
 
 
-def words_of(judging: "Judging", event: "ToolEvent", findings: "list[Finding]") -> str:
+def words_of(judging: Judging, event: ToolEvent, findings: list[Finding]) -> str:
     decision = decided(findings)
     found = [finding for finding in findings if finding.decision == decision]
     lines = [f"gitcoord: {printable(event.action or 'this')} {_HEADS[decision]}"]
@@ -42,7 +44,7 @@ def words_of(judging: "Judging", event: "ToolEvent", findings: "list[Finding]") 
     return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
 
 
-def _unnamed(judging: "Judging", found: "list[Finding]") -> "list[str]":
+def _unnamed(judging: Judging, found: list[Finding]) -> list[str]:
     """What helps a parent and its subagent that stand in each other's way, since their tool does not tell that they are such."""
     rows = [claim for finding in found for claim in finding.held if str(claim["agent"]).startswith(f"{_APART}-")]
     if not rows or not judging.actor.instance.startswith(f"{_APART}:"):
@@ -56,7 +58,7 @@ def _unnamed(judging: "Judging", found: "list[Finding]") -> "list[str]":
     ]
 
 
-def _holders(finding: "Finding") -> "list[str]":
+def _holders(finding: Finding) -> list[str]:
     if not finding.held:
         return []
     from gitcoord.hot.render import ago, expiry

@@ -1,5 +1,7 @@
 """The verbs of `git handoff`: values in, one app function called, words out, an exit code back."""
 
+from __future__ import annotations
+
 from gitcoord.app import handoff as app
 from gitcoord.core.handoffs import SECTIONS, addressee, check_addressee, parse_document, template
 from gitcoord.core.kinds.handoff import New
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-def new(call: "Call", values: "Values", words: list[str]) -> int:
+def new(call: Call, values: Values, words: list[str]) -> int:
     said = {s.key: str(values[s.key]) for s in SECTIONS if s.key in values}
     source = [*words, *([str(values["file"])] if "file" in values else [])]
     if len(source) > 1:
@@ -45,7 +47,7 @@ def new(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def read_document(text: str) -> "dict[str, str]":
+def read_document(text: str) -> dict[str, str]:
     """A document as it was written: Markdown with the six headings, or JSON with their keys (and `to`, `task`)."""
     if not text.lstrip().startswith("{"):
         return parse_document(text)
@@ -68,7 +70,7 @@ def read_document(text: str) -> "dict[str, str]":
     return {k: v if isinstance(v, str) else "\n".join(f"- {part}" for part in v) for k, v in record.items()}
 
 
-def _edited(call: "Call", command: New, said: "dict[str, str]") -> "dict[str, str]":
+def _edited(call: Call, command: New, said: dict[str, str]) -> dict[str, str]:
     """The sections as a person writes them, with what gitcoord found out beside them."""
     from gitcoord.hot.prose import edit
 
@@ -83,7 +85,7 @@ def _edited(call: "Call", command: New, said: "dict[str, str]") -> "dict[str, st
     return written
 
 
-def _say_offered(call: "Call", result: "Record") -> None:
+def _say_offered(call: Call, result: Record) -> None:
     call.screen.say(f"{call.screen.paint(result['id'], 'bold')} waits for {addressee(result)}")
     call.screen.say(*(f"  goes along: {printable(path)}" for path in result["claims"]))
     _warn(call, result, "commit them, or say in the document where they are")
@@ -93,7 +95,7 @@ def _say_offered(call: "Call", result: "Record") -> None:
     call.screen.hint(f"they take it over with: git handoff accept {result['id']}")
 
 
-def _warn(call: "Call", result: "Record", hint: str) -> None:
+def _warn(call: Call, result: Record, hint: str) -> None:
     dirty = result["dirty"]
     if dirty:
         more = f" and {len(dirty) - _NAMED} more" if len(dirty) > _NAMED else ""
@@ -101,7 +103,7 @@ def _warn(call: "Call", result: "Record", hint: str) -> None:
         call.screen.hint(hint)
 
 
-def list_(call: "Call", values: "Values", words: list[str]) -> int:
+def list_(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**app.listing(call.ctx, call.onlooker(), everything=bool(values.get("all"))), **age}
     call.screen.answer(result)
@@ -115,7 +117,7 @@ def list_(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def lines(call: "Call", rows: "list[Row]") -> list[str]:
+def lines(call: Call, rows: list[Row]) -> list[str]:
     """One line a handoff."""
     table = []
     for row in rows:
@@ -126,7 +128,7 @@ def lines(call: "Call", rows: "list[Row]") -> list[str]:
     return call.screen.table(table, ["bold", "cyan", "yellow", "dim", "", ""])
 
 
-def show(call: "Call", values: "Values", words: list[str]) -> int:
+def show(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result: Record = {**app.show(call.ctx, call.onlooker(), words[0]), **age}
     call.screen.answer(result)
@@ -136,7 +138,7 @@ def show(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _document(call: "Call", result: "Record") -> list[str]:
+def _document(call: Call, result: Record) -> list[str]:
     rows = [
         ("from", f"{result['from']}, {ago(result['at'])}"),
         ("for", addressee(result)),
@@ -168,7 +170,7 @@ def body(text: str) -> list[str]:
     return [f"  {printable(line.expandtabs(4))}".rstrip() for line in text.split("\n")]
 
 
-def accept(call: "Call", values: "Values", words: list[str]) -> int:
+def accept(call: Call, values: Values, words: list[str]) -> int:
     result: Record = app.accept(call.ctx, call.actor(), words[0])
     call.screen.answer(result)
     verb = "accepted before:" if result["repeated"] else "accepted"
@@ -182,15 +184,15 @@ def accept(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def decline(call: "Call", values: "Values", words: list[str]) -> int:
+def decline(call: Call, values: Values, words: list[str]) -> int:
     return _closed(call, app.decline(call.ctx, call.actor(), words[0], str(values["reason"])))
 
 
-def withdraw(call: "Call", values: "Values", words: list[str]) -> int:
+def withdraw(call: Call, values: Values, words: list[str]) -> int:
     return _closed(call, app.withdraw(call.ctx, call.actor(), words[0], str(values.get("reason", ""))))
 
 
-def _closed(call: "Call", result: "Row") -> int:
+def _closed(call: Call, result: Row) -> int:
     call.screen.answer(result)
     call.screen.say(f"{result['state']} {result['id']}" + ("" if result["changed"] else " (before)"))
     if result["returned"]:

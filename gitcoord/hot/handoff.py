@@ -1,5 +1,7 @@
 """The entry of `git handoff`, like that of `git coord`."""
 
+from __future__ import annotations
+
 import sys
 
 from gitcoord.hot.main import call_verb, full_python, leave

@@ -1,5 +1,7 @@
 """This machine: clocks, boot, chance, Ctrl-C. The one place where the everyday verbs read a clock."""
 
+from __future__ import annotations
+
 import posix
 import time
 from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, pthread_sigmask

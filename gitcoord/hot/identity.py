@@ -5,6 +5,8 @@ GITCOORD_AGENT; else the name noted for an ancestor process; else the agent tool
 one checkout never become one by accident.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.core.sessions import Actor
@@ -42,7 +44,7 @@ _HINTS = (
 )
 
 
-def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
+def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
     """The actor, or a UsageError that says how to name oneself."""
     actor = named(ctx, environ) or _conversation(environ)
     if actor is not None:
@@ -62,7 +64,7 @@ def resolve(ctx: "Context", environ: "Environ", *, terminal: bool) -> Actor:
     return Actor(agent_from_email(email), person=True)
 
 
-def resolve_or_none(ctx: "Context", environ: "Environ", *, terminal: bool) -> "Actor | None":
+def resolve_or_none(ctx: Context, environ: Environ, *, terminal: bool) -> Actor | None:
     """For commands that only look: nobody in particular may look too."""
     try:
         return resolve(ctx, environ, terminal=terminal)
@@ -70,11 +72,11 @@ def resolve_or_none(ctx: "Context", environ: "Environ", *, terminal: bool) -> "A
         return None
 
 
-def _text(environ: "Environ", name: bytes) -> str:
+def _text(environ: Environ, name: bytes) -> str:
     return environ.get(name, b"").decode("utf-8", "surrogateescape")
 
 
-def named(ctx: "Context", environ: "Environ") -> "Actor | None":
+def named(ctx: Context, environ: Environ) -> Actor | None:
     """Whoever the environment or an ancestor process names."""
     name = _text(environ, b"GITCOORD_AGENT")
     if name:
@@ -90,7 +92,7 @@ def named(ctx: "Context", environ: "Environ") -> "Actor | None":
     return _ancestor(ctx)
 
 
-def of_event(ctx: "Context", environ: "Environ", tool: str, conversation: str) -> Actor:
+def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Actor:
     """Whoever speaks through an agent tool: as `resolve`, with the conversation that the tool itself tells.
 
     Never a person. One process may host several conversations, so what was noted for it when one began counts less than what
@@ -128,11 +130,11 @@ def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
     return Actor(check_agent(f"{parent.agent}.{word}"), instance, parent=parent.agent)
 
 
-def in_tool(environ: "Environ") -> bool:
+def in_tool(environ: Environ) -> bool:
     return any(environ.get(marker) for _, markers, _ in _TOOLS for marker in markers)
 
 
-def _conversation(environ: "Environ") -> "Actor | None":
+def _conversation(environ: Environ) -> Actor | None:
     for tool, markers, ids in _TOOLS:
         if not any(environ.get(marker) for marker in markers) and tool != "codex":
             continue
@@ -143,7 +145,7 @@ def _conversation(environ: "Environ") -> "Actor | None":
     return None
 
 
-def _in_shell(environ: "Environ", actor: Actor) -> Actor:
+def _in_shell(environ: Environ, actor: Actor) -> Actor:
     """Whose shell this is, where the tool tells more than what was noted for its process when a conversation began."""
     tool, _, conversation = actor.instance.partition(":")
     if tool == "codex" and conversation == _text(environ, b"CODEX_SESSION_ID"):
@@ -169,7 +171,7 @@ def _conversation_name(tool: str, conversation: str) -> str:
 # --- names noted for processes ------------------------------------------------------------------------------------
 
 
-def note_process(ctx: "Context", pid: int, actor: Actor) -> str:
+def note_process(ctx: Context, pid: int, actor: Actor) -> str:
     """Remember that this process and all below it are this agent; gives the note's file."""
     path = ctx.scratch(f"procs/{pid}")
     words = (start_time(pid), ctx.host.boot, actor.agent, str(actor.session), actor.instance)
@@ -177,7 +179,7 @@ def note_process(ctx: "Context", pid: int, actor: Actor) -> str:
     return path
 
 
-def note_tool(ctx: "Context", tool: str, actor: Actor) -> None:
+def note_tool(ctx: Context, tool: str, actor: Actor) -> None:
     """A conversation began: the tool's process and all below it are this agent, unless it is another's too.
 
     Of a process that hosts two conversations nobody can tell whose shells are whose: the note then names nobody.
@@ -192,7 +194,7 @@ def note_tool(ctx: "Context", tool: str, actor: Actor) -> None:
     note_process(ctx, pid, Actor("") if shared else actor._replace(session=0))
 
 
-def forget_tool(ctx: "Context", actor: Actor) -> None:
+def forget_tool(ctx: Context, actor: Actor) -> None:
     """The conversation is over; the process may begin another one."""
     pid = tool_process()
     old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot) if pid else None
@@ -213,7 +215,7 @@ def tool_process() -> int:
     return 0
 
 
-def _noted(directory: str, pid: int, boot: str) -> "Actor | None":
+def _noted(directory: str, pid: int, boot: str) -> Actor | None:
     """Whom the note of a process that still runs names; '' for one that names nobody."""
     words = read_file(f"{directory}/{pid}").decode("utf-8", "surrogateescape").split("\n")
     if len(words) != 5 or words[0] != start_time(pid) or words[1] != boot:
@@ -221,7 +223,7 @@ def _noted(directory: str, pid: int, boot: str) -> "Actor | None":
     return Actor(check_agent(words[2]) if words[2] else "", words[4], int(words[3]))
 
 
-def _ancestor(ctx: "Context") -> "Actor | None":
+def _ancestor(ctx: Context) -> Actor | None:
     directory = f"{ctx.repo.scratch}/procs"
     try:
         if not posix.listdir(directory):

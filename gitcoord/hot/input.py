@@ -1,5 +1,7 @@
 """Longer input: a text or a JSON value from a file or stdin, bounded and read strictly."""
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.core.codec import MAX_BYTES, Malformed, loads

@@ -1,5 +1,7 @@
 """`git coord task join`: wait until a set of tasks is over, and gather their results."""
 
+from __future__ import annotations
+
 from gitcoord.app import tasks
 from gitcoord.core.tasks import DONE, OVER
 from gitcoord.hot.verbs import duration
@@ -12,12 +14,12 @@ if TYPE_CHECKING:
     from gitcoord.hot.verbs import Call
 
 
-def join(call: "Call", values: "Values", words: list[str]) -> int:
+def join(call: Call, values: Values, words: list[str]) -> int:
     """0: all are done; 1: all are over or wait for a person, not all of them done; 3: not over in time."""
     seconds = duration(values, "wait")
     ids = list(dict.fromkeys(words))
 
-    def ask() -> "Row":
+    def ask() -> Row:
         call.recent()
         rows = tasks.several(call.ctx, ids)
         going = [row["id"] for row in rows if row["state"] not in (*OVER, "needs-human")]

@@ -1,5 +1,7 @@
 """`git coord journal`: writing something down, and reading the story."""
 
+from __future__ import annotations
+
 from gitcoord.app import journal as app
 from gitcoord.errors import UsageError
 from gitcoord.hot import paths
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.hot.verbs import Call
 
 
-def add(call: "Call", values: "Values", words: list[str]) -> int:
+def add(call: Call, values: Values, words: list[str]) -> int:
     actor = call.actor()
     about = paths.items(call.ctx.repo, words_of(values, "path"))
     if any(item.space != "path" for item in about):
@@ -27,7 +29,7 @@ def add(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _text(call: "Call", paragraphs: list[str], words: list[str]) -> str:
+def _text(call: Call, paragraphs: list[str], words: list[str]) -> str:
     """From -m, from a file, from stdin; at a terminal, where nothing was said, from an editor."""
     if len(words) + bool(paragraphs) > 1:
         raise UsageError("say it with -m, or name one file", hints=("git coord journal add -h",))
@@ -42,7 +44,7 @@ def _text(call: "Call", paragraphs: list[str], words: list[str]) -> str:
     return uncommented(edit(call, "\n<!-- What should others know? These lines do not count. -->\n", "journal"))
 
 
-def show(call: "Call", values: "Values", words: list[str]) -> int:
+def show(call: Call, values: Values, words: list[str]) -> int:
     agent = text(values, "agent")
     since = app.parse_since(text(values, "since"), call.ctx.host.wall())
     path = _key(call, text(values, "path"))
@@ -64,14 +66,14 @@ def show(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _key(call: "Call", word: str) -> str:
+def _key(call: Call, word: str) -> str:
     if not word:
         return ""
     item = paths.one(call.ctx.repo, word)
     return shown(fold(item.name, case=False), item.space)
 
 
-def lines(call: "Call", row: "Row", width: int) -> list[str]:
+def lines(call: Call, row: Row, width: int) -> list[str]:
     """An event in one line; what was written below a line that says by whom."""
     head = f"{call.screen.paint(str(row['seq']).rjust(width), 'dim')}  {call.screen.paint(ago(row['at']), 'yellow')}  "
     if not row["prose"]:

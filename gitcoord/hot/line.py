@@ -5,6 +5,8 @@ its turn once all ahead of it have been told so at the Seq at which it is decide
 for one who cannot be served. Only order is decided here, never who gets what.
 """
 
+from __future__ import annotations
+
 import posix
 import time
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Line:
-    def __init__(self, ctx: "Context", name: str) -> None:
+    def __init__(self, ctx: Context, name: str) -> None:
         self._ctx = ctx
         self._dir = ctx.scratch(f"line/{name}/x").rpartition("/")[0]
         make_directory(self._dir)

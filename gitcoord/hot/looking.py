@@ -1,5 +1,7 @@
 """The verbs of `git claim` that only look: list, show, check."""
 
+from __future__ import annotations
+
 from gitcoord.core.durations import format_duration
 from gitcoord.hot import paths
 from gitcoord.names import printable
@@ -11,10 +13,10 @@ if TYPE_CHECKING:
     from gitcoord.hot.verbs import Call
 
 _CHECK_SECONDS = 30  # `check` runs before every edit: the gates look again
-NOT_SET_UP: "Row" = {"initialised": False, "allowed": True, "paths": []}
+NOT_SET_UP: Row = {"initialised": False, "allowed": True, "paths": []}
 
 
-def list_(call: "Call", values: "Values", words: list[str]) -> int:
+def list_(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.look import listing
 
     mine = bool(values.get("mine"))
@@ -35,7 +37,7 @@ def list_(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def show(call: "Call", values: "Values", words: list[str]) -> int:
+def show(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.look import around
 
     item = paths.one(call.ctx.repo, words[0])
@@ -53,7 +55,7 @@ def show(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _details(call: "Call", claim: "Row") -> list[str]:
+def _details(call: Call, claim: Row) -> list[str]:
     from gitcoord.hot.render import ago, expiry
 
     rows = [
@@ -70,7 +72,7 @@ def _details(call: "Call", claim: "Row") -> list[str]:
     return [call.screen.paint(printable(str(claim["path"])), "bold"), *lines]
 
 
-def check(call: "Call", values: "Values", words: list[str]) -> int:
+def check(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.look import check as app_check
 
     items = paths.items(call.ctx.repo, words)
@@ -90,7 +92,7 @@ def check(call: "Call", values: "Values", words: list[str]) -> int:
     return 0 if allowed else 1
 
 
-def _say_verdict(call: "Call", row: "Row") -> None:
+def _say_verdict(call: Call, row: Row) -> None:
     name = printable(str(row["path"]))
     words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
     call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}")

@@ -1,5 +1,7 @@
 """The entry of `git claim`. What it cannot parse at once (help, mistakes) goes to the full command line."""
 
+from __future__ import annotations
+
 import posix
 import sys
 
@@ -30,7 +32,7 @@ def main(argv: list[str]) -> int:
     return call_verb(verb, VERBS[verb], values, words)
 
 
-def call_verb(name: str, verb: "Verb", values: "Values", words: list[str]) -> int:
+def call_verb(name: str, verb: Verb, values: Values, words: list[str]) -> int:
     """Open the repository, run the verb, tell its errors. Both command lines end here."""
     env = environ()
     group = "reading" if not verb.writes else "taking" if name == "take" else "writing"

@@ -1,5 +1,7 @@
 """`git coord number`: the next number of a sequence, on a line of its own, for scripts to take."""
 
+from __future__ import annotations
+
 from gitcoord.app import numbers
 from gitcoord.errors import UsageError
 from gitcoord.hot import verbs
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.hot.verbs import Call
 
 
-def number(call: "Call", values: "Values", words: list[str]) -> int:
+def number(call: Call, values: Values, words: list[str]) -> int:
     count = verbs.number(values, "count", 1)
     if values.get("peek"):
         if "count" in values:

@@ -1,5 +1,7 @@
 """Opening a repository quickly: git's children start first and get ready while this process imports the rest."""
 
+from __future__ import annotations
+
 import posix
 
 import gitcoord
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 class Opening:
     """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
 
-    def __init__(self, environ: "Environ", group: str, *, tells: bool = False) -> None:
+    def __init__(self, environ: Environ, group: str, *, tells: bool = False) -> None:
         """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs. `tells`: the process
         ends after its one answer."""
         self._trouble: GitcoordError | None = None
@@ -39,7 +41,7 @@ class Opening:
             self._trouble = error
         _preload(group)
 
-    def context(self, *, stays: bool = False) -> "Context":
+    def context(self, *, stays: bool = False) -> Context:
         """`stays`: the process lives long enough to talk to a remote by itself."""
         if self._trouble is not None:
             raise self._trouble
@@ -55,7 +57,7 @@ class Opening:
         durable = settings.flag("gitcoord.fsync", default=not remote)
         shared = _share(settings.get("core.sharedrepository").lower())
 
-        def write_parts() -> "tuple[DurableObjects, LockNotes]":
+        def write_parts() -> tuple[DurableObjects, LockNotes]:
             from gitcoord.store.durable import DurableObjects
             from gitcoord.store.locks import LockNotes
             from gitcoord.store.objects import LooseObjects
@@ -77,22 +79,22 @@ class Opening:
         return Context(repo, settings, store, host)
 
 
-def open_repository(environ: "Environ", *, writing: bool, stays: bool = False) -> "Context":
+def open_repository(environ: Environ, *, writing: bool, stays: bool = False) -> Context:
     return Opening(environ, "writing" if writing else "reading").context(stays=stays)
 
 
-def _require_trust(repo: "Repo") -> None:
+def _require_trust(repo: Repo) -> None:
     """git's own check of another user's repository (safe.directory), before anything is written there."""
     code, _, complaint = run(["git", "rev-parse", "--git-dir"], repo.env)
     if code:
         raise StoreError(f"git cannot read this repository: {complaint}")
 
 
-def _decides_elsewhere(settings: "Settings") -> bool:
+def _decides_elsewhere(settings: Settings) -> bool:
     return settings.get("gitcoord.authority", "local") != "local"
 
 
-def _loose(repo: "Repo", settings: "Settings") -> "Loose | None":
+def _loose(repo: Repo, settings: Settings) -> Loose | None:
     """Read without git only what git would read: not another user's repository, nor another ref format than files."""
     if settings.get("extensions.refstorage", "files").lower() != "files" or not repo.is_ours:
         return None
@@ -117,7 +119,7 @@ def _preload(group: str) -> None:
         preload(group)
 
 
-def environ() -> "dict[bytes, bytes]":
+def environ() -> dict[bytes, bytes]:
     """The environment of a command, which is about to begin."""
     heed_children()
     return dict(posix.environ)

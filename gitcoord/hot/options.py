@@ -1,5 +1,7 @@
 """Verbs and their options: one definition for the quick parser, the full command line and its help; those of `git claim`."""
 
+from __future__ import annotations
+
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -106,7 +108,7 @@ def arrange(words: list[str]) -> list[str]:
     return [verb, *before, *words[len(before) + 1 :]] if before and flags.issuperset(before) else words
 
 
-def parse(words: list[str]) -> "tuple[str, Values, list[str]]":
+def parse(words: list[str]) -> tuple[str, Values, list[str]]:
     """(verb, options, paths). Bare: list. No verb: take, or list if there is no path."""
     words = arrange(words)
     verb, rest = "", words
@@ -127,7 +129,7 @@ def parse(words: list[str]) -> "tuple[str, Values, list[str]]":
     return named, values, paths
 
 
-def parse_verb(table: "dict[str, Verb]", words: list[str]) -> "tuple[str, Values, list[str]]":
+def parse_verb(table: dict[str, Verb], words: list[str]) -> tuple[str, Values, list[str]]:
     """The same with a table in which a verb is one word or two, and nothing is left out."""
     name = words[0] if words else ""
     rest = words[1:]
@@ -140,7 +142,7 @@ def parse_verb(table: "dict[str, Verb]", words: list[str]) -> "tuple[str, Values
     return name, values, found
 
 
-def _require(verb: Verb, values: "Values", words: list[str]) -> None:
+def _require(verb: Verb, values: Values, words: list[str]) -> None:
     wanted = verb.paths
     if (wanted == "none" and words) or (wanted == "some" and not words) or (wanted == "one" and len(words) != 1):
         raise NotQuick
@@ -148,7 +150,7 @@ def _require(verb: Verb, values: "Values", words: list[str]) -> None:
         raise NotQuick
 
 
-def _split(verb: Verb, words: list[str]) -> "tuple[Values, list[str]]":
+def _split(verb: Verb, words: list[str]) -> tuple[Values, list[str]]:
     by_name = {option.name: option for option in verb.options}
     by_short = {option.short: option for option in verb.options if option.short}
     values: Values = {}
@@ -167,7 +169,7 @@ def _split(verb: Verb, words: list[str]) -> "tuple[Values, list[str]]":
     return values, paths
 
 
-def _store(option: "Option | None", value: "str | None", rest: "object", values: "Values") -> None:
+def _store(option: Option | None, value: str | None, rest: object, values: Values) -> None:
     if option is None:
         raise NotQuick
     if option.kind == "flag":

@@ -1,5 +1,7 @@
 """Words of the command line into items: paths below the top of the work tree, globs by git's own pathspec, @resources."""
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.core.claims import Item
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from gitcoord.store.repo import Repo
 
 
-def items(repo: "Repo", words: list[str]) -> tuple[Item, ...]:
+def items(repo: Repo, words: list[str]) -> tuple[Item, ...]:
     """Each thing once, in the order given."""
     found: dict[Item, None] = {}
     for word in words:
@@ -22,14 +24,14 @@ def items(repo: "Repo", words: list[str]) -> tuple[Item, ...]:
     return tuple(found)
 
 
-def one(repo: "Repo", word: str) -> Item:
+def one(repo: Repo, word: str) -> Item:
     found = _expand(repo, word)
     if len(found) != 1:
         raise UsageError(f"{quote(word[:80])} stands for {len(found)} paths, one is needed")
     return found[0]
 
 
-def _expand(repo: "Repo", word: str) -> list[Item]:
+def _expand(repo: Repo, word: str) -> list[Item]:
     if not word:
         raise UsageError("a path is empty", hints=("the whole repository is '.'",))
     if word[0] == "@":
@@ -68,7 +70,7 @@ def _exists(word: str) -> bool:
         return False
 
 
-def _below_top(repo: "Repo", word: str) -> str:
+def _below_top(repo: Repo, word: str) -> str:
     if not word.startswith("/"):
         return repo.prefix + word
     top = repo.worktree
@@ -89,7 +91,7 @@ def _below_top(repo: "Repo", word: str) -> str:
     raise UsageError(f"{quote(word[:80])} is outside the repository")
 
 
-def _refuse_beyond_symlink(repo: "Repo", path: str) -> None:
+def _refuse_beyond_symlink(repo: Repo, path: str) -> None:
     """git tracks nothing below a symbolic link, so a claim there would guard nothing."""
     parts = path.split("/")
     if not repo.worktree:
@@ -105,7 +107,7 @@ def _refuse_beyond_symlink(repo: "Repo", path: str) -> None:
             raise UsageError(f"{quote(path[:80])} is beyond a symbolic link", hints=("claim what the link points at",))
 
 
-def _glob(repo: "Repo", word: str) -> list[Item]:
+def _glob(repo: Repo, word: str) -> list[Item]:
     code, out, complaint = run(["git", "ls-files", "-z", "--full-name", "--", word], repo.env)
     if code:
         raise UsageError(complaint)

@@ -1,5 +1,7 @@
 """Text from outside: a file, stdin, or an editor at the terminal."""
 
+from __future__ import annotations
+
 import posix
 from _signal import SIG_IGN, SIGINT, SIGQUIT, signal
 
@@ -38,7 +40,7 @@ def _whole(fd: int) -> bytes:
     return b"".join(parts)
 
 
-def edit(call: "Call", text: str, name: str) -> str:
+def edit(call: Call, text: str, name: str) -> str:
     """What the person makes of it in git's editor. The file is kept where the editor fails, and named."""
     code, out, complaint = run(["git", "var", "GIT_EDITOR"], call.ctx.repo.env)
     editor = out.decode("utf-8", "surrogateescape").strip()

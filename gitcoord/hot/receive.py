@@ -5,6 +5,8 @@ are handed on to the children that read. What judging makes itself (trial merges
 removed, so that nothing of it becomes part of the repository.
 """
 
+from __future__ import annotations
+
 import posix
 from _signal import SIGALRM, alarm, signal
 
@@ -51,7 +53,7 @@ def main(words: list[str]) -> int:
 class _Push:
     """One push under judgement, and what must be tidied up after it."""
 
-    def __init__(self, env: "Environ") -> None:
+    def __init__(self, env: Environ) -> None:
         self._env = env
         self._registry: Inflight | None = None
         self._place = ""
@@ -77,7 +79,7 @@ class _Push:
             self._registry.leave()
         return code
 
-    def refuse(self, what: str, message: str, hints: "tuple[str, ...]") -> int:
+    def refuse(self, what: str, message: str, hints: tuple[str, ...]) -> int:
         alarm(0)
         if self._registry is not None:
             self._registry.leave()
@@ -110,7 +112,7 @@ def _stdin() -> bytes:
 # --- opening -------------------------------------------------------------------------------------------------------
 
 
-def _repo(env: "Environ") -> Repo:
+def _repo(env: Environ) -> Repo:
     """receive-pack runs its hooks inside the repository, and names it."""
     text = env.get(b"GIT_DIR", b".").decode("utf-8", "surrogateescape")
     git_dir = text if text.startswith("/") else f"{posix.getcwd()}/{text}".removesuffix("/.")
@@ -162,13 +164,13 @@ def _quoted(path: bytes) -> bytes:
     return b'"' + path.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
 
 
-def _context(repo: Repo, config: SettingsReader, store: PlumbingStore) -> "Context":
+def _context(repo: Repo, config: SettingsReader, store: PlumbingStore) -> Context:
     from gitcoord.app.context import Context
     from gitcoord.hot.host import Host
 
     settings = config.read()
 
-    def never() -> "object":
+    def never() -> object:
         raise AssertionError("a gate writes no objects")
 
     store.configure(settings.oid_length, False, _loose(repo, settings), never)  # type: ignore[arg-type]
@@ -178,10 +180,10 @@ def _context(repo: Repo, config: SettingsReader, store: PlumbingStore) -> "Conte
 # --- judging -------------------------------------------------------------------------------------------------------
 
 
-def _judge(ctx: "Context", registry: "Inflight", env: "Environ", data: bytes) -> int:
+def _judge(ctx: Context, registry: Inflight, env: Environ, data: bytes) -> int:
     from gitcoord.app.receive import receive
 
-    def pusher() -> "Pusher":
+    def pusher() -> Pusher:
         from gitcoord.app.accounts import find_pusher
 
         texts = {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in env.items()}
@@ -190,7 +192,7 @@ def _judge(ctx: "Context", registry: "Inflight", env: "Environ", data: bytes) ->
     return _tell(ctx, receive(ctx, registry, pusher, _moves(data)))
 
 
-def _moves(data: bytes) -> "list[Move]":
+def _moves(data: bytes) -> list[Move]:
     from gitcoord.app.judging import Move
 
     moves = []
@@ -201,7 +203,7 @@ def _moves(data: bytes) -> "list[Move]":
     return moves
 
 
-def _option(env: "Environ") -> str:
+def _option(env: Environ) -> str:
     """The agent that the push names: `git push -o agent=<name>`."""
     count = env.get(b"GIT_PUSH_OPTION_COUNT", b"0")
     named = ""
@@ -212,7 +214,7 @@ def _option(env: "Environ") -> str:
     return named
 
 
-def _tell(ctx: "Context", found: "list[tuple[Outcome, list[Verdict]]]") -> int:
+def _tell(ctx: Context, found: list[tuple[Outcome, list[Verdict]]]) -> int:
     """Warnings and refusals of code, to the pusher; what only watches goes to a file."""
     verdicts = [verdict for outcome, stale in found for verdict in (*stale, *outcome.verdicts)]
     refused = [verdict for verdict in verdicts if verdict.stage == "enforce"]
@@ -237,13 +239,13 @@ def _tell(ctx: "Context", found: "list[tuple[Outcome, list[Verdict]]]") -> int:
     return 1
 
 
-def _verdict(verdict: "Verdict") -> str:
+def _verdict(verdict: Verdict) -> str:
     where = f"{printable(verdict.path)}: " if verdict.path else ""
     commit = f" ({verdict.commit[:12]})" if verdict.commit else ""
     return f"{where}{printable(verdict.message)}{commit} [{verdict.rule}]"
 
 
-def _log(ctx: "Context", noted: "list[Verdict]") -> None:
+def _log(ctx: Context, noted: list[Verdict]) -> None:
     from gitcoord.store.files import append_file
 
     lines = [f"{ctx.host.wall()} {verdict.stage} {verdict.agent} {_verdict(verdict)}\n" for verdict in noted]

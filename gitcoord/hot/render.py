@@ -1,5 +1,7 @@
 """Words for people, JSON for machines. Everything from outside is made printable; colour follows git's own rules."""
 
+from __future__ import annotations
+
 import posix
 import time
 from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
@@ -24,13 +26,13 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1",
 class Screen:
     """Where a command writes to."""
 
-    def __init__(self, environ: "Environ", *, json: bool = False, quiet: bool = False) -> None:
+    def __init__(self, environ: Environ, *, json: bool = False, quiet: bool = False) -> None:
         self.json = json
         self.quiet = quiet
         self._environ = environ
         self._colour = {1: False, 2: False}
 
-    def use_settings(self, settings: "Settings") -> None:
+    def use_settings(self, settings: Settings) -> None:
         """`color.ui` decides, as for git; NO_COLOR and a dumb terminal say no where it is 'auto'."""
         wish = settings.get("color.ui", "auto").lower()
         dull = self._environ.get(b"NO_COLOR") or self._environ.get(b"TERM", b"dumb") == b"dumb"
@@ -52,11 +54,11 @@ class Screen:
     def hint(self, *lines: str) -> None:
         self.note(*(f"hint: {printable(line)}" for line in lines))
 
-    def answer(self, result: "Row", *, ok: bool = True) -> None:
+    def answer(self, result: Row, *, ok: bool = True) -> None:
         if self.json:
             put(1, dumps({"ok": ok, **result}) + "\n")
 
-    def fail(self, error: "GitcoordError") -> int:
+    def fail(self, error: GitcoordError) -> int:
         """Tell an error; gives its exit code."""
         if self.json:
             row: Row = {"ok": False, "error": error.code, "message": error.message, **error.data}
@@ -71,7 +73,7 @@ class Screen:
             put(2, "".join(f"hint: {printable(hint)}\n" for hint in error.hints))
         return error.exit_code
 
-    def table(self, rows: "list[list[str]]", colours: "list[str]", fd: int = 1) -> list[str]:
+    def table(self, rows: list[list[str]], colours: list[str], fd: int = 1) -> list[str]:
         """Aligned columns; the last one is not padded."""
         rows = [[printable(cell) for cell in row] for row in rows]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
@@ -81,7 +83,7 @@ class Screen:
             lines.append("  ".join(cells).rstrip())
         return lines
 
-    def claim_lines(self, claims: "list[Row]", fd: int = 1) -> list[str]:
+    def claim_lines(self, claims: list[Row], fd: int = 1) -> list[str]:
         rows = []
         for claim in claims:
             units = f" x{claim['units']}" if claim["kind"] == "resource" and claim["units"] != 1 else ""
@@ -99,7 +101,7 @@ class Screen:
         return self.table(rows, ["bold", "cyan", "", "dim", "yellow", "dim", ""], fd)
 
 
-def expiry(claim: "Row") -> str:
+def expiry(claim: Row) -> str:
     left = claim["expires_in_seconds"]
     if claim.get("silent"):
         return "silent, free to take"
@@ -126,7 +128,7 @@ def _interrupted(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def guarded(screen: Screen, body: "Callable[[], int]") -> int:
+def guarded(screen: Screen, body: Callable[[], int]) -> int:
     """Run a command; whatever goes wrong ends as one error with its exit code, never as a traceback."""
     if getsignal(SIGINT) is default_int_handler:
         signal(SIGINT, _interrupted)

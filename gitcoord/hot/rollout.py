@@ -4,6 +4,8 @@ The line is there before the event that follows a command. All that hangs on it 
 is not as expected, is not known, and lets nothing pass.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.hot.tools.words import parse
@@ -16,12 +18,12 @@ _TAIL = 1 << 20  # bytes; the line has what the command printed, cut off at 64 K
 _FLAGS = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
 
 
-def told(event: "ToolEvent") -> "ToolEvent":
+def told(event: ToolEvent) -> ToolEvent:
     """The event with what the record says of its command."""
     return event._replace(failed=failed(_tail(event.transcript), event.id)) if event.id else event
 
 
-def failed(tail: bytes, id: str) -> "bool | None":
+def failed(tail: bytes, id: str) -> bool | None:
     """Whether the command of this id did not succeed; None where this end of a record does not say so plainly."""
     mark = id.encode("utf-8", "replace")
     for line in reversed(tail.split(b"\n")):
@@ -32,7 +34,7 @@ def failed(tail: bytes, id: str) -> "bool | None":
     return None
 
 
-def _item(line: bytes) -> "dict[str, object]":
+def _item(line: bytes) -> dict[str, object]:
     """What a line says to be over; {} for any other line, and for what is none: the first one is a piece."""
     try:
         record = parse(line.decode())

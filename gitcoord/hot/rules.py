@@ -1,5 +1,7 @@
 """`git coord rules`: what they say, that one has read them, who has."""
 
+from __future__ import annotations
+
 from gitcoord.app import rules
 from gitcoord.errors import UsageError
 from gitcoord.hot.render import ago
@@ -18,7 +20,7 @@ def _version(words: list[str]) -> str:
     return words[0] if words else ""
 
 
-def show(call: "Call", values: "Values", words: list[str]) -> int:
+def show(call: Call, values: Values, words: list[str]) -> int:
     result = rules.rules(call.ctx, _version(words))
     call.screen.answer(result)
     if not result["initialised"]:
@@ -35,7 +37,7 @@ def show(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def ack(call: "Call", values: "Values", words: list[str]) -> int:
+def ack(call: Call, values: Values, words: list[str]) -> int:
     result = rules.acknowledge(call.ctx, call.actor(), _version(words))
     call.screen.answer(result)
     verb = "has read" if result["changed"] else "had read"
@@ -43,7 +45,7 @@ def ack(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def who(call: "Call", values: "Values", words: list[str]) -> int:
+def who(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**rules.readers(call.ctx), **age}
     call.screen.answer(result)

@@ -1,5 +1,7 @@
 """The records by which work moves, as JSON schemas: `git coord task schema <record>`; `docs/schema/` has the same."""
 
+from __future__ import annotations
+
 from gitcoord.core.contracts import MAX_ROWS
 from gitcoord.core.tasks import PRIORITIES, STATES
 from gitcoord.core.texts import PROSE
@@ -14,19 +16,19 @@ if TYPE_CHECKING:
 
     Schema = dict[str, object]
 
-_TEXT: "Schema" = {"type": "string", "minLength": 1, "maxLength": PROSE}
-_NOTES: "Schema" = {"type": "string", "maxLength": PROSE}
-_LINES: "Schema" = {
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": PROSE}
+_NOTES: Schema = {"type": "string", "maxLength": PROSE}
+_LINES: Schema = {
     "type": "array",
     "maxItems": MAX_ROWS,
     "items": {"type": "string", "minLength": 1, "maxLength": 1000},
 }
-_COMMIT: "Schema" = {"type": "string", "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$"}
-_NUMBER: "Schema" = {"type": "integer", "minimum": 0}
-_WORD: "Schema" = {"type": "string"}
+_COMMIT: Schema = {"type": "string", "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$"}
+_NUMBER: Schema = {"type": "integer", "minimum": 0}
+_WORD: Schema = {"type": "string"}
 
 
-def _object(name: str, description: str, properties: "Schema", required: list[str]) -> "Schema":
+def _object(name: str, description: str, properties: Schema, required: list[str]) -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, "description": description,
         "type": "object", "properties": {"type": {"const": name}, "v": {"const": 1}, **properties},
@@ -34,13 +36,13 @@ def _object(name: str, description: str, properties: "Schema", required: list[st
     }  # fmt: skip
 
 
-_CLAIM: "Schema" = {
+_CLAIM: Schema = {
     "type": "object",
     "description": "A claim that was granted with the task, as 'git claim list --json' shows it.",
     "properties": {"path": _WORD, "token": _NUMBER, "mode": {"enum": ["read", "intent", "write"]}, "ttl_seconds": _NUMBER},
     "required": ["path", "token", "mode", "ttl_seconds"],
 }  # fmt: skip
-SCHEMAS: "dict[str, Schema]" = {
+SCHEMAS: dict[str, Schema] = {
     "assignment": _object(
         "assignment",
         "What 'git coord task take --json' and 'task next --json' print as 'assignment'; 'task' beside it is the task.",
@@ -78,7 +80,7 @@ SCHEMAS: "dict[str, Schema]" = {
 }  # fmt: skip
 
 
-def schema(call: "Call", values: "Values", words: list[str]) -> int:
+def schema(call: Call, values: Values, words: list[str]) -> int:
     found = SCHEMAS.get(words[0])
     if found is None:
         raise UsageError(f"{quote(words[0][:40])} is no record", hints=(", ".join(SCHEMAS),))

@@ -1,5 +1,7 @@
 """`git coord start` and `git coord stop`: an agent's first and last words."""
 
+from __future__ import annotations
+
 from gitcoord.hot.handing import lines as handoff_lines
 from gitcoord.hot.render import ago
 from gitcoord.names import printable
@@ -18,7 +20,7 @@ WHY = {
 }
 
 
-def start(call: "Call", values: "Values", words: list[str]) -> int:
+def start(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app.briefing import begin
 
     result: Record = begin(call.ctx, call.actor()._replace(join=bool(values.get("join"))))
@@ -28,7 +30,7 @@ def start(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def told(call: "Call", result: "Record", *, brief: bool) -> "list[str]":
+def told(call: Call, result: Record, *, brief: bool) -> list[str]:
     """What `begin` found, in lines."""
     verb = "opened" if result["opened"] else "goes on"
     lines = [f"session {result['session']} of {result['agent']} {verb}"]
@@ -37,25 +39,25 @@ def told(call: "Call", result: "Record", *, brief: bool) -> "list[str]":
     return lines
 
 
-def headlines(text: str) -> "list[str]":
+def headlines(text: str) -> list[str]:
     """The lines of a document that tell its shape: headings, and numbered rules."""
     lines = [line.strip() for line in text.split("\n")]
     return [line for line in lines if line.startswith("#") or line.partition(".")[0].isdecimal()]
 
 
-def _shortened(result: "Record") -> "Record":
+def _shortened(result: Record) -> Record:
     """The same for a small context: headlines in place of texts."""
     rules = {**result["rules"], "text": "\n".join(headlines(result["rules"]["text"]))}
     memory = [{**row, "text": ""} for row in result["memory"]]
     return {**result, "rules": rules, "memory": memory}
 
 
-def _text(row: "Record") -> "list[str]":
+def _text(row: Record) -> list[str]:
     said = [f"  {printable(line.expandtabs(4))}".rstrip() for line in row["text"].rstrip("\n").split("\n")]
     return [*said, f"  ... (the rest is in {printable(row['name'])})"] if row["cut"] else said
 
 
-def _rules(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _rules(call: Call, result: Record, brief: bool) -> list[str]:
     rules = result["rules"]
     if not rules["version"]:
         return ["rules: none"]
@@ -64,7 +66,7 @@ def _rules(call: "Call", result: "Record", brief: bool) -> "list[str]":
     return [head, *(short if brief else _text(rules))]
 
 
-def _memory(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _memory(call: Call, result: Record, brief: bool) -> list[str]:
     lines = []
     for row in result["memory"]:
         version = f"({row['version'][:12]})" if row["version"] else "(not there)"
@@ -74,7 +76,7 @@ def _memory(call: "Call", result: "Record", brief: bool) -> "list[str]":
     return lines
 
 
-def _copy(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _copy(call: Call, result: Record, brief: bool) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
     offline = [f"  as far as is known here: {printable(copy['offline'])}"] if copy["offline"] else []
@@ -86,7 +88,7 @@ def _copy(call: "Call", result: "Record", brief: bool) -> "list[str]":
     return [call.screen.paint(words, "yellow"), *offline]
 
 
-def _held(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _held(call: Call, result: Record, brief: bool) -> list[str]:
     claims = result["claims"]
     lines = [f"you hold: {len(claims) or 'nothing'}"]
     lines += ["  " + line for line in call.screen.claim_lines(claims)] if not brief else []
@@ -98,12 +100,12 @@ def _held(call: "Call", result: "Record", brief: bool) -> "list[str]":
     return lines
 
 
-def _waiting(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _waiting(call: Call, result: Record, brief: bool) -> list[str]:
     rows = [f"  approval {row['approval']} of {printable(row['path'])}" for row in result["waiting"]]
     return [f"you wait for: {len(rows) or 'nothing'}", *(rows if not brief else [])]
 
 
-def _interrupted(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _interrupted(call: Call, result: Record, brief: bool) -> list[str]:
     left = result["interrupted"]
     lines = []
     for task in left["tasks"]:
@@ -120,20 +122,20 @@ def _interrupted(call: "Call", result: "Record", brief: bool) -> "list[str]":
     return ["you were doing:" if lines else "you were doing: nothing", *lines]
 
 
-def _handoffs(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _handoffs(call: Call, result: Record, brief: bool) -> list[str]:
     rows = result["handoffs"]
     if brief and rows:
         return [f"handoffs for you: {' '.join(row['id'] for row in rows)}"]
     return [f"handoffs for you: {len(rows) or 'none'}", *("  " + line for line in handoff_lines(call, rows))]
 
 
-def _tasks(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _tasks(call: Call, result: Record, brief: bool) -> list[str]:
     rows = result["tasks"]
     lines = [f"  {row['id']} {printable(row['title'])} ({row['priority']})" for row in rows]
     return ["next tasks:" if lines else "next tasks: none", *lines]
 
 
-def _others(call: "Call", result: "Record", brief: bool) -> "list[str]":
+def _others(call: Call, result: Record, brief: bool) -> list[str]:
     rows = result["others"]
     if brief:
         return [f"others here: {len(rows) or 'nobody'}"]
@@ -144,7 +146,7 @@ def _others(call: "Call", result: "Record", brief: bool) -> "list[str]":
     return [f"others here: {len(rows) or 'nobody'}", *("  " + line for line in found)]
 
 
-def stop(call: "Call", values: "Values", words: list[str]) -> int:
+def stop(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.app import sessions
 
     actor = call.actor()

@@ -1,5 +1,7 @@
 """`git coord why`: the story of a path, in words."""
 
+from __future__ import annotations
+
 from gitcoord.app.why import why as app_why
 from gitcoord.hot import paths
 from gitcoord.hot.render import ago
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 _USUAL = 50
 
 
-def why(call: "Call", values: "Values", words: list[str]) -> int:
+def why(call: Call, values: Values, words: list[str]) -> int:
     """Oldest first, as a story is told: what happened last, and who holds it now, stand at the end."""
     item = paths.one(call.ctx.repo, words[0])
     age = call.recent()

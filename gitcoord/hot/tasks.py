@@ -1,5 +1,7 @@
 """The verbs of `git coord task` that take, move, hand in and look: values in, one app function called, words out."""
 
+from __future__ import annotations
+
 from gitcoord.app import tasks
 from gitcoord.core.durations import format_duration
 from gitcoord.core.tasks import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
@@ -21,15 +23,15 @@ if TYPE_CHECKING:
 # --- taking -----------------------------------------------------------------------------------------------------------
 
 
-def take(call: "Call", values: "Values", words: list[str]) -> int:
+def take(call: Call, values: Values, words: list[str]) -> int:
     return _assign(call, values, words[0])
 
 
-def next_(call: "Call", values: "Values", words: list[str]) -> int:
+def next_(call: Call, values: Values, words: list[str]) -> int:
     return _assign(call, values, "")
 
 
-def _assign(call: "Call", values: "Values", id: str) -> int:
+def _assign(call: Call, values: Values, id: str) -> int:
     from gitcoord.core.kinds.assign import Assign
 
     nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
@@ -44,13 +46,13 @@ def _assign(call: "Call", values: "Values", id: str) -> int:
     return 0
 
 
-def _in_line(call: "Call", command: "Assign", seconds: int) -> "Row":
+def _in_line(call: Call, command: Assign, seconds: int) -> Row:
     from gitcoord.hot.line import Line
     from gitcoord.hot.wait import in_time, later
 
     line = Line(call.ctx, "tasks")
 
-    def ask() -> "Row":
+    def ask() -> Row:
         try:
             result = tasks.assign(call.ctx, command, turn=line.ahead)
         except Refused as refused:
@@ -68,7 +70,7 @@ def _in_line(call: "Call", command: "Assign", seconds: int) -> "Row":
         line.leave()
 
 
-def _nothing(call: "Call", result: "Row") -> None:
+def _nothing(call: Call, result: Row) -> None:
     held_up: list[Row] = result["held_up"]  # type: ignore[assignment]
     call.screen.say("nothing can be done now")
     call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
@@ -77,7 +79,7 @@ def _nothing(call: "Call", result: "Row") -> None:
     call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list")
 
 
-def _assigned(call: "Call", result: "Row") -> None:
+def _assigned(call: Call, result: Row) -> None:
     task: Row = result["task"]  # type: ignore[assignment]
     call.screen.say(f"{call.screen.paint(str(task['id']), 'bold')} is yours: {printable(str(task['title']))}")
     call.screen.say(*_details(task)[1:])
@@ -92,31 +94,31 @@ def _assigned(call: "Call", result: "Row") -> None:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def block(call: "Call", values: "Values", words: list[str]) -> int:
+def block(call: Call, values: Values, words: list[str]) -> int:
     return revise(call, values, words[0], BLOCKED, "blocked")
 
 
-def unblock(call: "Call", values: "Values", words: list[str]) -> int:
+def unblock(call: Call, values: Values, words: list[str]) -> int:
     return revise(call, values, words[0], "unblock", "unblocked")
 
 
-def needs_human(call: "Call", values: "Values", words: list[str]) -> int:
+def needs_human(call: Call, values: Values, words: list[str]) -> int:
     return revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
 
 
-def release(call: "Call", values: "Values", words: list[str]) -> int:
+def release(call: Call, values: Values, words: list[str]) -> int:
     return revise(call, values, words[0], OPEN, "gave back")
 
 
-def abandon(call: "Call", values: "Values", words: list[str]) -> int:
+def abandon(call: Call, values: Values, words: list[str]) -> int:
     return revise(call, values, words[0], ABANDONED, "abandoned")
 
 
-def reopen(call: "Call", values: "Values", words: list[str]) -> int:
+def reopen(call: Call, values: Values, words: list[str]) -> int:
     return revise(call, values, words[0], OPEN, "reopened")
 
 
-def review(call: "Call", values: "Values", words: list[str]) -> int:
+def review(call: Call, values: Values, words: list[str]) -> int:
     if bool(values.get("accept")) == bool(values.get("return")):
         raise UsageError("say --accept or --return")
     accepted = bool(values.get("accept"))
@@ -124,7 +126,7 @@ def review(call: "Call", values: "Values", words: list[str]) -> int:
 
 
 def revise(
-    call: "Call", values: "Values", id: str, move: str, verb: str, *, content: "Record | None" = None, owner: str = ""
+    call: Call, values: Values, id: str, move: str, verb: str, *, content: Record | None = None, owner: str = ""
 ) -> int:
     from gitcoord.core.kinds.revise import Revise
 
@@ -134,7 +136,7 @@ def revise(
     return _told(call, tasks.revise(call.ctx, command), verb)
 
 
-def _told(call: "Call", result: "Row", verb: str) -> int:
+def _told(call: Call, result: Row, verb: str) -> int:
     call.screen.answer(result)
     call.warn(result)
     task: Row = result["task"]  # type: ignore[assignment]
@@ -146,7 +148,7 @@ def _told(call: "Call", result: "Row", verb: str) -> int:
 # --- handing in -------------------------------------------------------------------------------------------------------
 
 
-def complete(call: "Call", values: "Values", words: list[str]) -> int:
+def complete(call: Call, values: Values, words: list[str]) -> int:
     left = texts(values, "not-done")
     if "result" in values:
         if "message" in values or left:
@@ -162,14 +164,14 @@ def complete(call: "Call", values: "Values", words: list[str]) -> int:
     return _finish(call, values, words[0], DONE, record)
 
 
-def fail(call: "Call", values: "Values", words: list[str]) -> int:
+def fail(call: Call, values: Values, words: list[str]) -> int:
     if ("result" in values) == ("reason" in values):
         raise UsageError("say --reason, or --result with a file")
     record = json_from(str(values["result"])) if "result" in values else {"reason": text(values, "reason")}
     return _finish(call, values, words[0], FAILED, record)
 
 
-def _finish(call: "Call", values: "Values", id: str, outcome: str, record: object) -> int:
+def _finish(call: Call, values: Values, id: str, outcome: str, record: object) -> int:
     from gitcoord.core.kinds.finish import Finish
 
     nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
@@ -182,7 +184,7 @@ def _finish(call: "Call", values: "Values", id: str, outcome: str, record: objec
 # --- looking ----------------------------------------------------------------------------------------------------------
 
 
-def list_(call: "Call", values: "Values", words: list[str]) -> int:
+def list_(call: Call, values: Values, words: list[str]) -> int:
     states = tuple(texts(values, "state")) or (STATES if values.get("all") else ())
     wrong = [state for state in states if state not in STATES]
     if wrong:
@@ -201,13 +203,13 @@ def list_(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def task_lines(call: "Call", rows: "list[Row]") -> list[str]:
+def task_lines(call: Call, rows: list[Row]) -> list[str]:
     names = ("id", "state", "priority", "owner", "title")
     table = [[*(str(row[name]) for name in names), _aside(row)] for row in rows]
     return call.screen.table(table, ["bold", "yellow", "dim", "cyan", "", "dim"])
 
 
-def _aside(row: "Row") -> str:
+def _aside(row: Row) -> str:
     """Why it is not moving, in a few words."""
     if row["reason"]:
         return f"({row['reason']})"
@@ -216,7 +218,7 @@ def _aside(row: "Row") -> str:
     return f"(handed over: {row['handoff']})" if row["handoff"] else ""
 
 
-def show(call: "Call", values: "Values", words: list[str]) -> int:
+def show(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     (task,) = tasks.several(call.ctx, [words[0]])
     call.screen.answer({"task": task, **age})
@@ -224,7 +226,7 @@ def show(call: "Call", values: "Values", words: list[str]) -> int:
     return 0
 
 
-def _details(task: "Row") -> list[str]:
+def _details(task: Row) -> list[str]:
     rows = [
         f"{task['id']} {printable(str(task['title']))}",
         f"  {task['state']}, {task['priority']}, since {ago(task['since'])}",

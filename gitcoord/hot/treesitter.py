@@ -5,6 +5,8 @@ that takes longer than a whole verdict. Where these modules are not loaded yet, 
 loaded, and gone again afterwards.
 """
 
+from __future__ import annotations
+
 import _imp
 import posix
 import sys
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 else:
     ModuleType = type(sys)
 
-_made: "list[Parser]" = []
+_made: list[Parser] = []
 
 
 class NoParser(Exception):
@@ -30,13 +32,13 @@ class NoParser(Exception):
 class _StandIn(ModuleType):
     """A module of which anything may be asked, and nothing used."""
 
-    def __getattr__(self, name: str) -> "Any":
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *_, **__: int
 
 
-def parser() -> "Parser":
+def parser() -> Parser:
     if not _made:
         try:
             core, bash = _load("tree_sitter"), _load("tree_sitter_bash")
@@ -46,7 +48,7 @@ def parser() -> "Parser":
     return _made[0]
 
 
-def _load(package: str) -> "Any":
+def _load(package: str) -> Any:
     name = f"{package}._binding"
     if name in sys.modules:
         return sys.modules[name]

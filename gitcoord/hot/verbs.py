@@ -1,5 +1,7 @@
 """What every verb works with: who calls, what was said, where to answer."""
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.core.durations import format_duration, parse_duration
@@ -26,15 +28,15 @@ _TAKEN = ("list", "next")  # verbs called like a builtin: their handlers end in 
 class Call:
     """One call of a verb: what it works with."""
 
-    def __init__(self, ctx: "Context", screen: "Screen", environ: "Environ") -> None:
+    def __init__(self, ctx: Context, screen: Screen, environ: Environ) -> None:
         self.ctx = ctx
         self.screen = screen
         self.environ = environ
 
-    def actor(self) -> "Actor":
+    def actor(self) -> Actor:
         return resolve(self.ctx, self.environ, terminal=at_terminal())
 
-    def repairer(self) -> "Actor":
+    def repairer(self) -> Actor:
         """Mending asks for no agent: whoever has no name yet is 'fsck'."""
         return self.onlooker() or Actor("fsck")
 
@@ -45,14 +47,14 @@ class Call:
             return shell_word(path)
         return shell_word(path.removeprefix(prefix) if path.startswith(prefix) else f":/{path}")
 
-    def named_or_not_set_up(self) -> "Actor | None":
+    def named_or_not_set_up(self) -> Actor | None:
         """Who acts; None where nobody is named and gitcoord is not set up here, so that nobody needs to be."""
         actor = self.onlooker()
         if actor is None and not is_set_up(self.ctx):
             return None
         return actor or self.actor()
 
-    def recent(self, most: int = 0) -> "dict[str, object]":
+    def recent(self, most: int = 0) -> dict[str, object]:
         """Before looking: at a remote authority, look there if the last look is more than so many seconds ago. Tells how
         old what this clone knows is, also where it cannot be renewed."""
         if not self.ctx.remote:
@@ -68,11 +70,11 @@ class Call:
             self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
         return told
 
-    def warn(self, result: "dict[str, object]") -> None:
+    def warn(self, result: dict[str, object]) -> None:
         """What validators let through, with a word."""
         self.screen.note(*(f"warning: {line}" for line in result.get("warnings", ())))  # type: ignore[attr-defined]
 
-    def onlooker(self) -> "Actor | None":
+    def onlooker(self) -> Actor | None:
         """Nobody in particular may look too."""
         return resolve_or_none(self.ctx, self.environ, terminal=at_terminal())
 
@@ -81,7 +83,7 @@ def at_terminal() -> bool:
     return posix.isatty(0) and posix.isatty(2)
 
 
-def run(name: str, verb: "Verb", call: Call, values: "Values", words: list[str]) -> int:
+def run(name: str, verb: Verb, call: Call, values: Values, words: list[str]) -> int:
     """Call the verb's handler; only the side that is needed gets loaded."""
     side = __import__(f"gitcoord.hot.{verb.side}", fromlist=("run",))
     function = name.rpartition(" ")[2].replace("-", "_")
@@ -89,11 +91,11 @@ def run(name: str, verb: "Verb", call: Call, values: "Values", words: list[str])
     return handler(call, values, words)
 
 
-def is_set_up(ctx: "Context") -> bool:
+def is_set_up(ctx: Context) -> bool:
     return bool(ctx.settings.get("gitcoord.root") or any(ctx.store.resolve([LEDGER, TIP])))
 
 
-def text(values: "Values", name: str) -> str:
+def text(values: Values, name: str) -> str:
     """An option's text: one line that cannot upset a terminal."""
     value = str(values.get(name, ""))
     if len(value) > _LONGEST_TEXT:
@@ -103,26 +105,26 @@ def text(values: "Values", name: str) -> str:
     return value
 
 
-def texts(values: "Values", name: str) -> list[str]:
+def texts(values: Values, name: str) -> list[str]:
     """All values of an option that may be given again."""
     found = values.get(name, ())
     assert isinstance(found, (list, tuple))
     return [text({name: value}, name) for value in found]
 
 
-def words_of(values: "Values", name: str) -> list[str]:
+def words_of(values: Values, name: str) -> list[str]:
     """The same as they were said: paths, and texts that are checked elsewhere."""
     found = values.get(name, ())
     assert isinstance(found, (list, tuple))
     return list(found)
 
 
-def number(values: "Values", name: str, default: int = 0) -> int:
+def number(values: Values, name: str, default: int = 0) -> int:
     value = str(values.get(name, default))
     if not (value.isascii() and value.isdecimal() and len(value) < 16):
         raise UsageError(f"--{name} needs a number, not {quote(value[:40])}")
     return int(value)
 
 
-def duration(values: "Values", name: str) -> int:
+def duration(values: Values, name: str) -> int:
     return parse_duration(str(values[name])) if name in values else 0

@@ -1,15 +1,17 @@
 """The verbs of `git coord` and `git handoff` that are called all day: parsed without a library, by `options.parse_verb`."""
 
+from __future__ import annotations
+
 from gitcoord.hot.options import JSON, NONCE, QUIET, REASON, Option, Verb
 
 # A verb of two words belongs to a group, which has its own line in the help.
-GROUPS: "dict[str, str]" = {
+GROUPS: dict[str, str] = {
     "journal": "What people and agents wrote down, beside what the machine recorded.",
     "task": "The shared work queue: each task is one agent's at a time, with the paths that it needs.",
     "rules": "The project's written rules: what they say, and who has read them.",
 }
 # What a group does when its name stands alone, or with options of that verb.
-BARE: "dict[str, list[str]]" = {
+BARE: dict[str, list[str]] = {
     "task": ["task", "list"],
     "journal": ["journal", "show"],
     "rules": ["rules", "show"],
@@ -154,7 +156,7 @@ _JOURNAL = {
     ),
 }
 
-COORD: "dict[str, Verb]" = {
+COORD: dict[str, Verb] = {
     "start": Verb(
         "The first thing to run: open your session or go on with it, and be told what there is to know.",
         "none",
@@ -207,7 +209,7 @@ COORD: "dict[str, Verb]" = {
     "rules ack": Verb("Say that you have read the rules.", "any", (JSON,), side="rules", label="VERSION"),
     "rules who": Verb("Who has read which version.", "none", (JSON,), writes=False, side="rules"),
 }
-HANDOFF: "dict[str, Verb]" = {
+HANDOFF: dict[str, Verb] = {
     "new": Verb(
         "Offer your work to another: with the claims you hold, a task, and what they need to know.",
         "any",

@@ -4,6 +4,8 @@ Linux tells this process when `refs/heads` changes (directory notification, no l
 a second. The fair queue comes on top of this: until then whoever asks first after a release gets the path.
 """
 
+from __future__ import annotations
+
 import posix
 import time
 
@@ -43,7 +45,7 @@ class Bell:
         except (ImportError, OSError):
             self.close()
 
-    def wait(self, seconds: float, *others: int) -> "tuple[int, int]":
+    def wait(self, seconds: float, *others: int) -> tuple[int, int]:
         """Until it rings or one of the other (blocked) signals comes: (signal or 0, sender or 0). It may ring for nothing."""
         if self._fd < 0:
             seconds = min(seconds, _POLL)
@@ -60,7 +62,7 @@ class Bell:
             self._fd = -1
 
 
-def take_in_time(call: "Call", command: "Take", seconds: int) -> "Row":
+def take_in_time(call: Call, command: Take, seconds: int) -> Row:
     """Take, waiting up to `seconds` while others hold something in the way. TimedOut at the end."""
     return in_time(call, lambda: take(call.ctx, command), seconds)
 
@@ -68,7 +70,7 @@ def take_in_time(call: "Call", command: "Take", seconds: int) -> "Row":
 _MAY_END = ("held", "halted", "cap", "later")  # refusals that time may cure
 
 
-def in_time(call: "Call", ask: "Callable[[], Row]", seconds: int) -> "Row":
+def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
     """Ask until the answer is no such refusal, whenever the ledger moves or a holder's time runs out."""
     bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
     progress = Progress(call)
@@ -102,7 +104,7 @@ def later(message: str) -> Refused:
     return Refused(Refusal("later", message))
 
 
-def _soonest(held: "list[Row]") -> float:
+def _soonest(held: list[Row]) -> float:
     """When the first holder's time may run out; asking then is what expires it."""
     times = [claim["expires_in_seconds"] for claim in held]
     return max(0.2, min([_LONGEST, *(t + 0.2 for t in times if isinstance(t, int))]))
@@ -114,11 +116,11 @@ class Overdue:
     Whoever expected nothing is taken at its ttl.
     """
 
-    def __init__(self, call: "Call") -> None:
+    def __init__(self, call: Call) -> None:
         self._call = call
         self._on = bool(call.ctx.settings.get("gitcoord.alert"))
 
-    def look(self, held: "list[Row]", waited: float) -> float:
+    def look(self, held: list[Row], waited: float) -> float:
         """When to look again."""
         soonest = _LONGEST
         for claim in held if self._on else ():
@@ -129,7 +131,7 @@ class Overdue:
                 self._tell(claim, int(waited))
         return soonest
 
-    def _tell(self, claim: "Row", waited: int) -> None:
+    def _tell(self, claim: Row, waited: int) -> None:
         from gitcoord.app.alerts import alert_of_wait
 
         try:
@@ -141,13 +143,13 @@ class Overdue:
 class Progress:
     """On a terminal one line that counts up; elsewhere a line whenever the holders change."""
 
-    def __init__(self, call: "Call") -> None:
+    def __init__(self, call: Call) -> None:
         self._call = call
         self._live = posix.isatty(2) and not call.screen.quiet and not call.screen.json
         self._last = ""
         self.period = 1.0 if self._live else _LONGEST
 
-    def show(self, held: "list[Row]", start: float, left: float, words: str = "") -> None:
+    def show(self, held: list[Row], start: float, left: float, words: str = "") -> None:
         who = sorted({f"{printable(str(claim['path']))} held by {claim['agent']}" for claim in held})
         words = words or ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
         before, self._last = self._last, words  # first, so that Ctrl-C in between finds a line to clear

@@ -10,6 +10,8 @@ credentials, with settings and variables about the transport, to hosts that take
 histories that are no chain. Push options that a server does not take are left out. Only git moves the refs of this clone.
 """
 
+from __future__ import annotations
+
 from _signal import ITIMER_REAL, SIGALRM, getitimer, setitimer, signal
 
 from gitcoord.names import Oid
@@ -49,7 +51,7 @@ class _Late(BaseException):
 class Client(Far):
     """A remote whose refs this process moves by itself, where it can."""
 
-    def __init__(self, near: "Reader", env: "dict[bytes, bytes]", name: str, **settings: "Any") -> None:
+    def __init__(self, near: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:
         """`near` has the objects that are to be sent."""
         super().__init__(env, name, **settings)
         self._near = near
@@ -58,7 +60,7 @@ class Client(Far):
         self._client: GitClient | None = None
         self._path = ""
 
-    def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
+    def _push(self, moves: list[Move], options: tuple[str, ...]) -> Report:
         if self._git_alone or getitimer(ITIMER_REAL)[0] or any(len(m.new or m.expected or "") != 40 for m in moves):
             return super()._push(moves, options)
         objects = objects_above(self._near, moves)
@@ -70,7 +72,7 @@ class Client(Far):
             self._git_alone = True  # git knows a way there that we do not
         return report
 
-    def _sent(self, moves: "list[Move]", objects: "list[Object]", options: "tuple[str, ...]") -> "Report | None":
+    def _sent(self, moves: list[Move], objects: list[Object], options: tuple[str, ...]) -> Report | None:
         """What came of it; None: nothing was sent, let git try."""
         push = _Push({self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}, objects)
         try:
@@ -103,7 +105,7 @@ class Client(Far):
                 self._client.ssh_vendor = self._ssh  # type: ignore[assignment]
         return True
 
-    def _in_time(self, act: "Callable[[], Report]") -> "Report | None":
+    def _in_time(self, act: Callable[[], Report]) -> Report | None:
         """Raises _Late when the time is over. None where there is no alarm to be had: not done."""
         waiting = True
 
@@ -140,12 +142,12 @@ class Client(Far):
 class _Push:
     """One push: what is to move, whether anything of it was sent, whether the server said that it could not take it."""
 
-    def __init__(self, wanted: "dict[bytes, Move]", objects: "list[Object]") -> None:
+    def __init__(self, wanted: dict[bytes, Move], objects: list[Object]) -> None:
         self._wanted = wanted
         self._objects = objects
         self.sent = self.refused = False
 
-    def send(self, client: "Any", path: str, options: "tuple[str, ...]") -> Report:
+    def send(self, client: Any, path: str, options: tuple[str, ...]) -> Report:
         from dulwich.errors import SendPackError
 
         heard: list[bytes] = []
@@ -163,7 +165,7 @@ class _Push:
         reported = all(ref in status for ref, m in self._wanted.items() if m.new != m.expected)
         return Report(LANDED) if reported else Report(UNKNOWN, "the server did not say what came of it")
 
-    def _update(self, there: "dict[Any, Any]") -> "dict[Any, Any]":
+    def _update(self, there: dict[Any, Any]) -> dict[Any, Any]:
         """What to move, now that it is known where everything is."""
         from dulwich.objects import ZERO_SHA
 
@@ -175,7 +177,7 @@ class _Push:
         changed = {ref: m.new for ref, m in self._wanted.items() if m.new != m.expected}
         return {ref: new.encode() if new else ZERO_SHA for ref, new in changed.items()}
 
-    def _pack(self, have: object, want: object, **_: object) -> "tuple[int, Iterator[UnpackedObject]]":
+    def _pack(self, have: object, want: object, **_: object) -> tuple[int, Iterator[UnpackedObject]]:
         from dulwich.objects import ShaFile
         from dulwich.pack import pack_objects_to_data
 
@@ -187,14 +189,14 @@ class _Push:
 class _Ssh:
     """dulwich's way to start ssh: as git does it, and so that it can be ended."""
 
-    def __init__(self, command: str, env: "dict[bytes, bytes]") -> None:
+    def __init__(self, command: str, env: dict[bytes, bytes]) -> None:
         self._command = command
         self._env = {name: value for name, value in env.items() if name not in OURS}
         self._child: Child | None = None
 
     def run_command(
-        self, host: str, command: bytes, username: "str | None" = None, port: "int | None" = None, **_: object
-    ) -> "_Ssh":
+        self, host: str, command: bytes, username: str | None = None, port: int | None = None, **_: object
+    ) -> _Ssh:
         words = [*(["-p", str(port)] if port else []), f"{username}@{host}" if username else host]
         argv = ["sh", "-c", f'exec {self._command} "$@"', "ssh", *words, command.decode("utf-8", "surrogateescape")]
         self._child = Child(argv, self._env, shares_terminal=has_terminal())
@@ -217,7 +219,7 @@ class _Ssh:
             end_all(self._child)
 
 
-def way_to(name: str, env: "dict[bytes, bytes]") -> "tuple[str, str] | None":
+def way_to(name: str, env: dict[bytes, bytes]) -> tuple[str, str] | None:
     """A remote's address, and the ssh that git would start; None where only git knows the way."""
     if b"GIT_SSH" in env or any(variable.startswith(_VARIABLES) for variable in env):
         return None
@@ -232,7 +234,7 @@ def way_to(name: str, env: "dict[bytes, bytes]") -> "tuple[str, str] | None":
     return None if odd or len(urls) != 1 or not is_plain(urls[0]) else (urls[0], ssh)
 
 
-def _text(env: "dict[bytes, bytes]", name: bytes) -> str:
+def _text(env: dict[bytes, bytes], name: bytes) -> str:
     return env.get(name, b"").decode("utf-8", "surrogateescape")
 
 
@@ -248,7 +250,7 @@ def is_plain(url: str) -> bool:
     return scheme in _SCHEMES and not rest.startswith("-") and (port.isdecimal() or not colon)
 
 
-def objects_above(near: "Reader", moves: "list[Move]") -> "list[Object] | None":
+def objects_above(near: Reader, moves: list[Move]) -> list[Object] | None:
     """All that the new values lead to and the expected ones do not; None where that is much, or odd, or not here: git counts then."""
     known = {m.expected for m in moves}
     found: dict[Oid, Object] = {}
@@ -277,7 +279,7 @@ def objects_above(near: "Reader", moves: "list[Move]") -> "list[Object] | None":
     return list(found.values())
 
 
-def _links(data: bytes) -> "tuple[Oid, list[Oid]]":
+def _links(data: bytes) -> tuple[Oid, list[Oid]]:
     """A commit's tree, and its parents."""
     rows = [line.partition(" ") for line in data.partition(b"\n\n")[0].decode("ascii", "replace").split("\n")]
     return rows[0][2], [value for key, _, value in rows if key == "parent"]

@@ -1,5 +1,7 @@
 """Writing git's settings. git takes the file's lock or fails at once; so whoever meets another writer waits here."""
 
+from __future__ import annotations
+
 from gitcoord.store.process import run
 
 TYPE_CHECKING = False
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 _TRIES = 60
 
 
-def change_settings(repo: "Repo", words: "list[str]", pause: "Callable[[float], None]") -> "tuple[int, str]":
+def change_settings(repo: Repo, words: list[str], pause: Callable[[float], None]) -> tuple[int, str]:
     """`git config <words>`: its exit code, and what it said. Waits some seconds for another writer of the same file."""
     for number in range(1, _TRIES):
         code, _, complaint = run(["git", "config", *words], repo.env)

@@ -9,6 +9,8 @@ whole file system has been flushed, in the background.
 A record is an object's id, its size in the log and its file's bytes.
 """
 
+from __future__ import annotations
+
 import posix
 from zlib import decompress
 from zlib import error as ZlibError
@@ -36,7 +38,7 @@ class DurableObjects:
     in which objects are put in their places does not matter; without one each comes after what it refers to.
     """
 
-    def __init__(self, loose: "LooseObjects", directory: str, boot: str, *, durable: bool) -> None:
+    def __init__(self, loose: LooseObjects, directory: str, boot: str, *, durable: bool) -> None:
         """`durable`: False waits for no disk; what is in the logs is put back all the same."""
         self._loose = loose
         self._directory = directory
@@ -48,11 +50,11 @@ class DurableObjects:
 
     # --- writing
 
-    def write(self, kind: str, data: bytes) -> "Oid":
+    def write(self, kind: str, data: bytes) -> Oid:
         """It is pending until `publish`."""
         return self._loose.write(kind, data)
 
-    def discard(self, oid: "Oid") -> None:
+    def discard(self, oid: Oid) -> None:
         self._loose.discard(oid)
 
     def flush(self) -> None:
@@ -75,7 +77,7 @@ class DurableObjects:
             raise StoreError(f"cannot write the redo log: {error.strerror}") from None
         return self._logged
 
-    def publish(self, first: "Collection[Oid] | None" = None) -> None:
+    def publish(self, first: Collection[Oid] | None = None) -> None:
         """Put what is pending in its place; of it only `first` where that is given."""
         self._loose.publish(first)
 
@@ -97,7 +99,7 @@ class DurableObjects:
 
     # --- this boot's log
 
-    def _append(self, objects: "dict[Oid, bytes]") -> bool:
+    def _append(self, objects: dict[Oid, bytes]) -> bool:
         """False where there is no log for them. OSError."""
         data = b"".join(
             [b"object %s %d\n%s\n" % (oid.encode(), len(packed), packed) for oid, packed in objects.items()]
@@ -162,7 +164,7 @@ class DurableObjects:
         """Put back what any log has, those of this boot too. True if there was one."""
         return bool(self._put_back(self._every()))
 
-    def _put_back(self, paths: list[str]) -> "list[str | None]":
+    def _put_back(self, paths: list[str]) -> list[str | None]:
         """The logs that could be read; None for one of which something is another user's to put back."""
         read = [(path, data) for path in paths if (data := read_all(path)) is not None]
         done: list[str | None] = []
@@ -213,7 +215,7 @@ def _aside(path: str) -> str:
     return f"{path}.{posix.urandom(8).hex()}"
 
 
-def records(data: bytes, oid_of: "Callable[[bytes], Oid]") -> "Iterator[tuple[Oid, bytes, bytes]]":
+def records(data: bytes, oid_of: Callable[[bytes], Oid]) -> Iterator[tuple[Oid, bytes, bytes]]:
     """Every whole object in a log, in order: its id, the object, its file's bytes.
 
     What a crash tore, or somebody made up, does not have the hash it is named by.
@@ -227,7 +229,7 @@ def records(data: bytes, oid_of: "Callable[[bytes], Oid]") -> "Iterator[tuple[Oi
         at += len(_HEAD) if record is None else len(record[2])
 
 
-def _record(data: bytes, at: int, oid_of: "Callable[[bytes], Oid]") -> "tuple[Oid, bytes, bytes] | None":
+def _record(data: bytes, at: int, oid_of: Callable[[bytes], Oid]) -> tuple[Oid, bytes, bytes] | None:
     end = data.find(b"\n", at, at + _LONGEST_HEAD)
     words = data[at:end].split(b" ") if end >= 0 else []
     if len(words) != 3 or not words[2].isdigit():

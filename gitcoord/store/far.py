@@ -4,6 +4,8 @@ A push is a compare-and-swap: every ref goes with what it is expected to be, all
 into few answers, because each asks for something else: try again, give up, look again later, find out what happened.
 """
 
+from __future__ import annotations
+
 from gitcoord.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.record import NamedTuple
 from gitcoord.store.lasting import run_bounded, watched
@@ -57,8 +59,8 @@ class Move(NamedTuple):
     """A ref as it is there (None: it must not be there), and as it shall be (None: gone)."""
 
     ref: RefName
-    expected: "Oid | None"
-    new: "Oid | None"
+    expected: Oid | None
+    new: Oid | None
 
 
 class Report(NamedTuple):
@@ -73,12 +75,12 @@ class Far:
 
     def __init__(
         self,
-        env: "dict[bytes, bytes]",
+        env: dict[bytes, bytes],
         name: str,
         *,
         branches: bool = False,
         atomic: bool = True,
-        patience: "Patience | None" = None,
+        patience: Patience | None = None,
     ) -> None:
         """`patience`: how long the other side is waited for."""
         self.name = name
@@ -96,7 +98,7 @@ class Far:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
-    def push(self, moves: "Iterable[Move]", options: "tuple[str, ...]" = ()) -> Report:
+    def push(self, moves: Iterable[Move], options: tuple[str, ...] = ()) -> Report:
         """Move all these refs there, or none."""
         rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
         if not rows:
@@ -111,7 +113,7 @@ class Far:
             self.patience.heard()
         return report
 
-    def _push_rows(self, rows: "list[Move]", options: "tuple[str, ...]") -> Report:
+    def _push_rows(self, rows: list[Move], options: tuple[str, ...]) -> Report:
         if self.atomic or len(rows) < 2:
             return self._push(rows, options)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
@@ -125,7 +127,7 @@ class Far:
         followed = self._push(claims, options) if claims else Report(LANDED)
         return Report(LANDED) if ledger else followed
 
-    def _push(self, moves: "list[Move]", options: "tuple[str, ...]") -> Report:
+    def _push(self, moves: list[Move], options: tuple[str, ...]) -> Report:
         argv = [
             *_GIT,
             "push",
@@ -188,7 +190,7 @@ class Far:
             return Report(OWN, _last_words(own))
         return Report(UNREACHABLE, _last_words(complaint))
 
-    def ledger(self) -> "Oid | None":
+    def ledger(self) -> Oid | None:
         """Where the ledger is there, by its own word."""
         argv = [*_GIT, "ls-remote", "--quiet", "--", self.name, LEDGER]
         with self.patience.asking(changes=False):

@@ -1,5 +1,7 @@
 """Small local files: read whole, replaced at once. Notes only; nothing that matters if deleted."""
 
+from __future__ import annotations
+
 import posix
 
 _FIRST = 16384
@@ -40,7 +42,7 @@ def read_regular(path: str, limit: int) -> bytes:
         posix.close(fd)
 
 
-def read_all(path: str) -> "bytes | None":
+def read_all(path: str) -> bytes | None:
     """A file of any size; None for what is none, or cannot be read. A pipe would keep its reader waiting."""
     try:
         fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)

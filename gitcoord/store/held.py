@@ -1,5 +1,7 @@
 """Files that a process holds as long as it lives: the kernel lets go of them whatever way it ends, in any container."""
 
+from __future__ import annotations
+
 import posix
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 
@@ -26,7 +28,7 @@ def let_go(fd: int, path: str = "") -> None:
     posix.close(fd)
 
 
-def is_held(path: str) -> "bool | None":
+def is_held(path: str) -> bool | None:
     """Does a living process hold it? None where there is no such file. Looking keeps nobody else from looking."""
     try:
         fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)

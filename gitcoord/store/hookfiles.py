@@ -1,11 +1,13 @@
 """Hook files on disk: put in place at once, what was there kept beside, and brought back as it was."""
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.store.files import is_directory, list_files, make_directory, remove_file
 
 
-def look(path: str) -> "bytes | None":
+def look(path: str) -> bytes | None:
     """A plain file's first bytes; None where nothing is; b'' for a link or whatever else is not a plain file."""
     try:
         if posix.lstat(path).st_mode & 0o170000 != 0o100000:

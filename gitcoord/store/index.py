@@ -1,5 +1,7 @@
 """Index files: copies to work on, and the shared one replaced under git's own lock."""
 
+from __future__ import annotations
+
 import posix
 
 
@@ -44,10 +46,10 @@ class IndexLock:
         self._lock = index + ".lock"
         self._had = False
 
-    def __enter__(self) -> "IndexLock":
+    def __enter__(self) -> IndexLock:
         return self
 
-    def take(self, pause: "Callable[[float], None]") -> bool:
+    def take(self, pause: Callable[[float], None]) -> bool:
         """Whether it is ours now. Who has it is waited for, but not for long: it may be a file left by the dead."""
         for _ in range(_TRIES):
             if self._had or self._try():

@@ -11,6 +11,8 @@ about the process, the refs that must move in one transaction, for the reference
 that hook: receive-pack held the locks of all these refs). By the last two, locks that a killed push left are known.
 """
 
+from __future__ import annotations
+
 import posix
 from fcntl import LOCK_EX, flock
 
@@ -38,7 +40,7 @@ class Stake(NamedTuple):
     agents: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
 
-    def meets(self, other: "Stake") -> bool:
+    def meets(self, other: Stake) -> bool:
         """Nothing meets nobody, not even everything: two pushes of code do not wait for each other, however large."""
         if NOTHING in (self, other):
             return False
@@ -50,18 +52,18 @@ class Stake(NamedTuple):
 NOTHING, EVERYTHING = Stake(), Stake(True)
 
 
-def stake(agents: "Iterable[str]", paths: "Iterable[str]") -> Stake:
+def stake(agents: Iterable[str], paths: Iterable[str]) -> Stake:
     """Paths meet whatever their case: too many meetings cost a little time, too few a stale write."""
     keys = frozenset(fold(path, case=True) for path in paths)
     return EVERYTHING if len(keys) > _MANY else Stake(False, frozenset(agents), keys)
 
 
-def _agents_meet(some: "frozenset[str]", others: "frozenset[str]") -> bool:
+def _agents_meet(some: frozenset[str], others: frozenset[str]) -> bool:
     """Subagents belong to their parents."""
     return any(a == b or a.startswith(b + ".") or b.startswith(a + ".") for a in some for b in others)
 
 
-def _paths_meet(some: "frozenset[str]", others: "frozenset[str]") -> bool:
+def _paths_meet(some: frozenset[str], others: frozenset[str]) -> bool:
     """Is a path of one side that of the other, or above or below it?"""
     if not some.isdisjoint(others):
         return True
@@ -84,7 +86,7 @@ class Entry(NamedTuple):
 class Inflight:
     """This repository's registry, seen by one push."""
 
-    def __init__(self, common: str, scratch: str, boot: str, mono: "Callable[[], int]") -> None:
+    def __init__(self, common: str, scratch: str, boot: str, mono: Callable[[], int]) -> None:
         self._common = common
         self._directory = f"{scratch}/inflight"
         self._boot = boot
@@ -99,7 +101,7 @@ class Inflight:
         """Take the next ticket. StoreError where nothing can be written: then nothing may be let through."""
         self._locked(lambda: self._register(relies, touches))
 
-    def _locked(self, action: "Callable[[], None]") -> None:
+    def _locked(self, action: Callable[[], None]) -> None:
         try:
             make_directory(self._directory)
             fd = posix.open(f"{self._directory}/lock", posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
@@ -163,7 +165,7 @@ class Inflight:
         if self.pid:
             remove_file(f"{self._directory}/refs.{self.pid}")
 
-    def _entries(self, *, sweep: bool = False) -> "list[Entry]":
+    def _entries(self, *, sweep: bool = False) -> list[Entry]:
         found = []
         for name in list_files(self._directory):
             if name.endswith(".tmp"):
@@ -188,7 +190,7 @@ class Inflight:
 
     # --- the transaction
 
-    def note_refs(self, lines: "list[str]") -> None:
+    def note_refs(self, lines: list[str]) -> None:
         """The refs of this push that must move together, as the reference-transaction hook will be told of them."""
         if not self.pid:
             return
@@ -222,7 +224,7 @@ class Inflight:
         # Another container's cannot be seen from here.
         return namespace != (own_namespace() or "-") or runs_still(pid, start)
 
-    def _unlock(self, pid: str, rows: "list[list[str]]") -> None:
+    def _unlock(self, pid: str, rows: list[list[str]]) -> None:
         """Only locks that were made after the push was judged and before it said that it held them: those are its own.
 
         One of git's own housekeeping, made later, is not; nor is one that somebody else had, or the push could not lock.
@@ -246,12 +248,12 @@ def _made(path: str) -> int:
         return 0
 
 
-def _words(held: Stake) -> "list[str]":
+def _words(held: Stake) -> list[str]:
     everything = ["*"] if held.everything else []
     return [*everything, *(f"@{agent}" for agent in sorted(held.agents)), *(f"/{path}" for path in sorted(held.paths))]
 
 
-def _stake(words: "list[str]") -> Stake:
+def _stake(words: list[str]) -> Stake:
     agents = frozenset(word[1:] for word in words if word[0] == "@")
     return Stake("*" in words, agents, frozenset(word[1:] for word in words if word[0] == "/"))
 

@@ -4,6 +4,8 @@ Calling order of a writer: `read`/`resolve` what the decision needs, `write` the
 There is no blind write: every ref operation says what it expects to find.
 """
 
+from __future__ import annotations
+
 from gitcoord.errors import StoreError
 from gitcoord.names import Oid, RefName
 from gitcoord.record import NamedTuple
@@ -46,7 +48,7 @@ class Verify(NamedTuple):
 Operation = Create | Update | Delete | Verify
 
 
-def move(ref: RefName, expected: "Oid | None", new: "Oid | None") -> "Operation | None":
+def move(ref: RefName, expected: Oid | None, new: Oid | None) -> Operation | None:
     """The operation that takes a ref from what was read to what it should be; None where nothing is to do."""
     if expected == new:
         return None
@@ -74,26 +76,26 @@ if TYPE_CHECKING:
 
         oid_length: int
 
-        def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+        def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
             """Objects by id, full ref name or either with ':path', in the order asked; None for what is missing.
 
             `ahead` names what will be asked for next: a store for which asking is slow may fetch it on the way.
             StoreError if git fails.
             """
 
-        def at_hand(self, oid: Oid) -> "Object | None":
+        def at_hand(self, oid: Oid) -> Object | None:
             """An object that can be read without starting anything; None says nothing."""
 
-        def target(self, ref: RefName) -> "Oid | None":
+        def target(self, ref: RefName) -> Oid | None:
             """Where a ref or HEAD points, whether or not that object is there; None where there is no such ref."""
 
-        def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+        def resolve(self, names: Sequence[str]) -> list[Oid | None]:
             """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
 
         def refresh(self) -> None:
             """Forget whatever was remembered about refs: what is read next is what is there now."""
 
-        def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+        def list_refs(self, prefix: str) -> dict[RefName, Oid]:
             """All refs below a prefix that ends in '/'."""
 
     class Store(Reader, Protocol):
@@ -105,7 +107,7 @@ if TYPE_CHECKING:
         def flush(self) -> None:
             """Make every object written so far readable for all, and durable."""
 
-        def swap(self, operations: "Sequence[Operation]") -> None:
+        def swap(self, operations: Sequence[Operation]) -> None:
             """All operations or none, in this order where a crash could part them. SwapFailed if git said no.
 
             No ref moves before every object written so far is readable and durable: no `flush` is needed before.
@@ -114,7 +116,7 @@ if TYPE_CHECKING:
         def discard(self, oid: Oid) -> None:
             """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""
 
-        def recover(self, operations: "Sequence[Operation]") -> bool:
+        def recover(self, operations: Sequence[Operation]) -> bool:
             """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
 
         def mend(self) -> bool:
@@ -123,7 +125,7 @@ if TYPE_CHECKING:
             True if there was something to look through. Reading does it by itself where an object is missing.
             """
 
-        def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+        def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
             """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""
 
         def maintain(self) -> None:

@@ -1,5 +1,7 @@
 """Children that may take their time: ended with all that they started when it is over, or left to themselves."""
 
+from __future__ import annotations
+
 import posix
 from _signal import SIGCONT, SIGKILL, SIGTERM
 
@@ -19,12 +21,12 @@ _GRACE = 1.0  # seconds that git has to clean up
 
 def run_bounded(
     argv: list[str],
-    env: "dict[bytes, bytes]",
-    patience: "Patience",
+    env: dict[bytes, bytes],
+    patience: Patience,
     *,
     shares_terminal: bool = True,
-    notes: "LockNotes | None" = None,
-) -> "tuple[int, bytes, str]":
+    notes: LockNotes | None = None,
+) -> tuple[int, bytes, str]:
     """Run something that talks to another machine, and may ask at the terminal; ended when the time is over.
 
     `notes`: it moves refs here.
@@ -35,7 +37,7 @@ def run_bounded(
     return watched(start(argv, env, shares_terminal=shares_terminal), patience)
 
 
-def watched(child: Child, patience: "Patience", *, sends: bool = False) -> "tuple[int, bytes, str]":
+def watched(child: Child, patience: Patience, *, sends: bool = False) -> tuple[int, bytes, str]:
     """A child that gets nothing more to read, to its end: exit code, stdout, stderr. Ended when the time is over.
 
     `sends`: see `Patience.left`.
@@ -65,7 +67,7 @@ def watched(child: Child, patience: "Patience", *, sends: bool = False) -> "tupl
     return code, b"".join(parts), patience.words if late else complaint
 
 
-def _is_ready(watch: "poll", patience: "Patience", pid: int, *, sends: bool) -> bool:
+def _is_ready(watch: poll, patience: Patience, pid: int, *, sends: bool) -> bool:
     """Can it be read? False when the time is over. Whoever still receives much is waited for."""
     before = -1
     while (wait := patience.next_wait(sends=sends)) > 0:
@@ -100,7 +102,7 @@ def end_all(child: Child) -> None:
     _signal(there, SIGKILL)
 
 
-def _signal(processes: "list[tuple[int, str]]", number: int) -> None:
+def _signal(processes: list[tuple[int, str]], number: int) -> None:
     for pid, start in processes:
         try:
             if runs_still(str(pid), start):
@@ -122,8 +124,8 @@ def below(root: int) -> list[int]:
 
 
 def run_shell(
-    command: str, place: str, env: "dict[bytes, bytes]", data: bytes, seconds: float
-) -> "tuple[int | None, bytes]":
+    command: str, place: str, env: dict[bytes, bytes], data: bytes, seconds: float
+) -> tuple[int | None, bytes]:
     """A shell command in a directory: its exit code and the beginning of what it said. Ended with all that it started after
     so many seconds: then the code is None."""
     from select import POLLIN, POLLOUT, poll
@@ -168,7 +170,7 @@ def _written(fd: int, data: memoryview) -> memoryview:
         return data[:0]
 
 
-def detach(command: str, env: "dict[bytes, bytes]", data: bytes) -> None:
+def detach(command: str, env: dict[bytes, bytes], data: bytes) -> None:
     """Let a shell run this on its own, with these bytes on its input, and think no more of it.
 
     The shell that starts it ends at once, so nobody has to wait for it, and a process that lives long collects no dead.

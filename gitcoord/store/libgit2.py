@@ -3,6 +3,8 @@
 It only reads. libgit2 must not move refs in a repository that others use: its deletes bring deleted refs back.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -32,23 +34,23 @@ class Pygit2Reader:
             ) from None
         self.oid_length = 40
 
-    def at_hand(self, oid: Oid) -> "Object | None":
+    def at_hand(self, oid: Oid) -> Object | None:
         return self.read([oid])[0]
 
-    def target(self, ref: RefName) -> "Oid | None":
+    def target(self, ref: RefName) -> Oid | None:
         return self._target(ref)
 
-    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         return [self._object(self._named(name)) for name in names]
 
-    def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+    def resolve(self, names: Sequence[str]) -> list[Oid | None]:
         oids = [self._target(name) for name in names]
         return [oid if oid is not None and oid in self._repo else None for oid in oids]
 
     def refresh(self) -> None:
         """Nothing is remembered."""
 
-    def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+    def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         try:
             names = [raw.decode("utf-8", "surrogateescape") for raw in self._repo.raw_listall_references()]
             found = {name: self._target(name) for name in sorted(names) if name.startswith(prefix)}
@@ -56,12 +58,12 @@ class Pygit2Reader:
             raise StoreError(f"libgit2 cannot list refs: {error}") from None
         return {name: oid for name, oid in found.items() if oid is not None}
 
-    def _named(self, name: str) -> "Oid | None":
+    def _named(self, name: str) -> Oid | None:
         ref, colon, path = name.partition(":")
         oid = ref if is_oid(ref) else self._target(ref)
         return follow(oid, path, self._object, self.oid_length) if colon else oid
 
-    def _object(self, oid: "Oid | None") -> "Object | None":
+    def _object(self, oid: Oid | None) -> Object | None:
         if oid is None or len(oid) != self.oid_length:
             return None
         try:
@@ -72,7 +74,7 @@ class Pygit2Reader:
             raise StoreError(f"libgit2 cannot read object {oid}: {error}") from None
         return Object(oid, _KINDS[int(kind)], data)
 
-    def _target(self, name: RefName) -> "Oid | None":
+    def _target(self, name: RefName) -> Oid | None:
         """Where a ref points; None where there is none, its name is none, or it cannot be read."""
         if "\0" in name or not (name == "HEAD" or name.startswith("refs/")):
             return None  # libgit2 would stop at the NUL byte and answer for another name

@@ -5,6 +5,8 @@ before a git process of gitcoord's moves refs, a note says which locks it may ta
 files they are. `stale` says when a lock may be removed.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.names import RefName
@@ -42,7 +44,7 @@ class Content(NamedTuple):
     """What a note says."""
 
     refs: list[str]  # which its process may lock; a name that ends in '/*' stands for all below it
-    taken: "dict[str, str] | None"  # the lock files that it had, by name; None before that is known
+    taken: dict[str, str] | None  # the lock files that it had, by name; None before that is known
     written: int  # when, in nanoseconds of the file system's clock
 
     def covers(self, lock: str) -> bool:
@@ -59,7 +61,7 @@ class Note:
         self._fd = fd
         self._deletes = deletes
 
-    def taken(self, common: str, refs: "Iterable[RefName]") -> None:
+    def taken(self, common: str, refs: Iterable[RefName]) -> None:
         """The process has all its locks now: write down which files they are.
 
         That of packed-refs only where the process deletes refs: otherwise it is another's.
@@ -98,7 +100,7 @@ class LockNotes:
         self._boot = boot
         self._stale: StaleLocks | None = None
 
-    def note(self, pid: int, refs: "Iterable[RefName]", *, deletes: bool = True) -> Note:
+    def note(self, pid: int, refs: Iterable[RefName], *, deletes: bool = True) -> Note:
         """Write down that this git process is about to lock these refs, or those below a name that ends in '/*'."""
         self.sweep()
         start = start_time(pid) or f"-{posix.urandom(4).hex()}"
@@ -116,8 +118,8 @@ class LockNotes:
     def start(
         self,
         argv: list[str],
-        env: "dict[bytes, bytes]",
-        refs: "Iterable[RefName]" = ANY,
+        env: dict[bytes, bytes],
+        refs: Iterable[RefName] = ANY,
         *,
         shares_terminal: bool = False,
     ) -> Child:
@@ -130,7 +132,7 @@ class LockNotes:
             pass
         return child
 
-    def recover(self, refs: "Iterable[RefName]") -> bool:
+    def recover(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
         return self._removal().recover(refs)
 
@@ -141,19 +143,19 @@ class LockNotes:
             if owner is not None and not self.is_alive(owner):
                 self._removal().sweep(name)
 
-    def _removal(self) -> "StaleLocks":
+    def _removal(self) -> StaleLocks:
         if self._stale is None:
             from gitcoord.store.stale import StaleLocks  # only after a crash
 
             self._stale = StaleLocks(self)
         return self._stale
 
-    def all(self) -> "list[tuple[Owner, Content | None]]":
+    def all(self) -> list[tuple[Owner, Content | None]]:
         """Who has noted what. None for a note that cannot be read."""
         names = list_files(self.directory)
         return [(owner, self.content(name)) for name in names if (owner := owner_of(name)) is not None]
 
-    def content(self, name: str) -> "Content | None":
+    def content(self, name: str) -> Content | None:
         """What a note says: nothing where it is not whole, or speaks of another process. None if it cannot be read."""
         try:
             fd = posix.open(f"{self.directory}/{name}", _FLAGS | posix.O_RDONLY)
@@ -184,7 +186,7 @@ class LockNotes:
         return runs_still(owner.pid, owner.start)
 
 
-def owner_of(name: str) -> "Owner | None":
+def owner_of(name: str) -> Owner | None:
     """Whose note is called so; None for other files."""
     pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
     if not pid.isdecimal():

@@ -4,6 +4,8 @@ Most of what an everyday command reads was written a moment ago and lies loose. 
 `ref` mean that git must be asked: packed objects, objects of an alternate, anything odd or damaged, other ref formats.
 """
 
+from __future__ import annotations
+
 import posix
 from zlib import decompress, error
 
@@ -28,14 +30,14 @@ _KEPT = 1000
 
 
 class Loose:
-    def __init__(self, repo: "Repo", oid_length: int) -> None:
+    def __init__(self, repo: Repo, oid_length: int) -> None:
         self._repo = repo
         self._hash = hasher(oid_length)
         self._length = oid_length
         self._objects: dict[Oid, Object] = {}
         self._packed: tuple[tuple[int, ...], bytes] = ((), b"")
 
-    def ids(self, names: "Sequence[str]") -> "list[Oid | None] | None":
+    def ids(self, names: Sequence[str]) -> list[Oid | None] | None:
         """The ids of all these names, refs in the order asked; None where git must be asked."""
         found: list[Oid | None] = []
         for name in names:
@@ -45,7 +47,7 @@ class Loose:
             found.append(oid)
         return found
 
-    def keep(self, objects: "Iterable[Object | None]") -> None:
+    def keep(self, objects: Iterable[Object | None]) -> None:
         """Remember what git told, if it is what it claims to be: git does not look, and a repair may follow."""
         if len(self._objects) >= _KEPT:
             self._objects.clear()
@@ -56,7 +58,7 @@ class Loose:
     def forget(self) -> None:
         self._objects.clear()
 
-    def ref(self, name: "RefName") -> "Oid | None":
+    def ref(self, name: RefName) -> Oid | None:
         """Where a ref points; None where there is none; UNSURE where only git can tell."""
         for _ in range(_LINKS):
             found = self._text(name)
@@ -69,7 +71,7 @@ class Loose:
             name = found.removeprefix("ref: ")
         return UNSURE
 
-    def _text(self, name: "RefName") -> "str | None":
+    def _text(self, name: RefName) -> str | None:
         """What the ref's file says; None where there is no such file."""
         place = self._repo.common_dir if name.startswith("refs/") else self._repo.git_dir
         try:
@@ -87,7 +89,7 @@ class Loose:
         finally:
             posix.close(fd)
 
-    def _in_packed(self, name: "RefName") -> "str | None":
+    def _in_packed(self, name: RefName) -> str | None:
         path = self._repo.common_dir + "/packed-refs"
         now = fingerprint(path)
         if not now:
@@ -100,13 +102,13 @@ class Loose:
         end = data.find(b" " + word + b"\n")
         return data[end - self._length : end].decode("ascii", "replace") if end >= 0 else None
 
-    def object(self, oid: "Oid") -> "Object | None":
+    def object(self, oid: Oid) -> Object | None:
         """An object that lies loose and is whole."""
         if oid not in self._objects:
             self.keep([self._read(oid)])
         return self._objects.get(oid)
 
-    def _read(self, oid: "Oid") -> "Object | None":
+    def _read(self, oid: Oid) -> Object | None:
         try:
             fd = posix.open(f"{self._repo.objects}/{oid[:2]}/{oid[2:]}", posix.O_RDONLY | posix.O_CLOEXEC)
         except OSError:
@@ -140,7 +142,7 @@ def _part(path: str, name: bytes) -> bytes:
         posix.close(fd)
 
 
-def _between(fd: int, name: bytes, size: int) -> "tuple[int, int]":
+def _between(fd: int, name: bytes, size: int) -> tuple[int, int]:
     """Halve the lines until few are left. `low` and `high` are where lines begin, or the ends of the file."""
     low, high = 0, size
     while high - low > _LINES:

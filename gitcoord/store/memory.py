@@ -4,6 +4,8 @@ It keeps the promises of the interface and refuses what git refuses. Objects are
 lock, so several threads may share one store as several processes share a repository.
 """
 
+from __future__ import annotations
+
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
@@ -40,40 +42,40 @@ class MemoryStore:
 
     # --- reading
 
-    def at_hand(self, oid: Oid) -> "Object | None":
+    def at_hand(self, oid: Oid) -> Object | None:
         return self.read([oid])[0]
 
-    def target(self, ref: RefName) -> "Oid | None":
+    def target(self, ref: RefName) -> Oid | None:
         with self._lock:
             return self._refs.get(ref)
 
-    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         with self._lock:
             return [self._object(self._named(name)) for name in names]
 
-    def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+    def resolve(self, names: Sequence[str]) -> list[Oid | None]:
         with self._lock:
             return [oid if self._has(oid := self._refs.get(name)) else None for name in names]
 
     def refresh(self) -> None:
         """Nothing is remembered."""
 
-    def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+    def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         with self._lock:
             return {ref: oid for ref, oid in sorted(self._refs.items()) if ref.startswith(prefix)}
 
-    def _named(self, name: str) -> "Oid | None":
+    def _named(self, name: str) -> Oid | None:
         ref, colon, path = name.partition(":")
         oid = ref if is_oid(ref) else self._refs.get(ref)
         return follow(oid, path, self._object, self.oid_length) if colon else oid
 
-    def _object(self, oid: "Oid | None") -> "Object | None":
+    def _object(self, oid: Oid | None) -> Object | None:
         if oid is None or not self._has(oid):
             return None
         found = self._objects[_id(oid)]
         return Object(oid, found.type_name.decode(), found.as_raw_string())
 
-    def _has(self, oid: "Oid | None") -> bool:
+    def _has(self, oid: Oid | None) -> bool:
         return oid is not None and len(oid) == self.oid_length and _id(oid) in self._objects
 
     # --- writing
@@ -99,7 +101,7 @@ class MemoryStore:
             if self._has(oid):
                 del self._objects[_id(oid)]
 
-    def swap(self, operations: "Sequence[Operation]") -> None:
+    def swap(self, operations: Sequence[Operation]) -> None:
         self.flush()
         with self._lock:
             after = dict(self._refs)
@@ -117,7 +119,7 @@ class MemoryStore:
                     _refuse_clash(operation.ref, after)
             self._refs = after
 
-    def _check(self, operation: "Operation") -> None:
+    def _check(self, operation: Operation) -> None:
         """Everything git would look at before it moves this ref."""
         ref = operation.ref
         if ref != "HEAD" and not (ref.startswith("refs/") and check_ref_format(cast(Ref, _bytes(ref)))):
@@ -135,14 +137,14 @@ class MemoryStore:
             if ref.startswith("refs/heads/") and found.kind != "commit":
                 raise SwapFailed(f"'{ref}' is a branch, and '{operation.new}' is no commit")
 
-    def recover(self, operations: "Sequence[Operation]") -> bool:
+    def recover(self, operations: Sequence[Operation]) -> bool:
         """A thread that dies leaves no lock behind."""
         return False
 
     def mend(self) -> bool:
         return False  # nothing in memory outlives a power cut
 
-    def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
         return []  # a ref in memory is whole
 
     def maintain(self) -> None:
@@ -156,7 +158,7 @@ def _id(oid: Oid) -> ObjectID:
     return cast(ObjectID, oid.encode())
 
 
-def _refuse_clash(ref: RefName, refs: "dict[RefName, Oid]") -> None:
+def _refuse_clash(ref: RefName, refs: dict[RefName, Oid]) -> None:
     """A ref cannot be a file and a directory at once."""
     parts = ref.split("/")
     above = {"/".join(parts[:count]) for count in range(1, len(parts))}

@@ -1,5 +1,7 @@
 """Names of the form `<ref>:<path>` for readers that have no such lookup of their own."""
 
+from __future__ import annotations
+
 from gitcoord.names import Oid
 from gitcoord.store.tree import parse_tree
 
@@ -10,9 +12,7 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Object
 
 
-def follow(
-    start: "Oid | None", path: str, read: "Callable[[Oid | None], Object | None]", oid_length: int
-) -> "Oid | None":
+def follow(start: Oid | None, path: str, read: Callable[[Oid | None], Object | None], oid_length: int) -> Oid | None:
     """The id of what lies at a path of this commit or tree; None where there is nothing."""
     found = read(start)
     if found is not None and found.kind == "commit":

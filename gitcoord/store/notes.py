@@ -1,5 +1,7 @@
 """Small records that one process at a time reads and rewrites, each in a file of its own below a directory."""
 
+from __future__ import annotations
+
 import posix
 from fcntl import LOCK_EX, flock
 
@@ -15,7 +17,7 @@ _LARGEST = 1 << 17
 _CHEAP = 1 << 18  # bytes that are hashed without a second thought
 
 
-def update(directory: str, key: str, change: "Callable[[bytes], bytes]") -> None:
+def update(directory: str, key: str, change: Callable[[bytes], bytes]) -> None:
     """Rewrite the record under this key. While it is held nobody else reads or writes it; a crash leaves it cut off.
 
     OSError where nothing may be written.
@@ -59,7 +61,7 @@ def _prune(directory: str) -> None:
         remove_file(f"{directory}/{name}")
 
 
-def look_at(path: str) -> "tuple[str, str]":
+def look_at(path: str) -> tuple[str, str]:
     """(what the file system tells of a file, the hash of its content where that is cheap); ('', '') where there is none."""
     try:
         stat = posix.stat(path)

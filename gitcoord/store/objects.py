@@ -1,5 +1,7 @@
 """Loose objects: git's own format, put in place by rename."""
 
+from __future__ import annotations
+
 import posix
 from zlib import adler32, compress, decompress
 from zlib import error as ZlibError
@@ -22,7 +24,7 @@ _LIMIT = 1 << 20
 _BLOCK = 4000
 
 
-def hasher(oid_length: int) -> "Callable[[bytes], Any]":
+def hasher(oid_length: int) -> Callable[[bytes], Any]:
     """The hash of this repository, from C, without hashlib's search for OpenSSL."""
     name, modules = ("sha1", ("_sha1", "hashlib")) if oid_length == 40 else ("sha256", ("_sha2", "_sha256", "hashlib"))
     for module in modules:  # _sha2 is Python 3.12's; hashlib is for builds without their own
@@ -45,7 +47,7 @@ class Scales:
         self.oid_length = oid_length
         self._hash = hasher(oid_length)
 
-    def read(self, names: "Sequence[str]") -> "list[Object | None]":
+    def read(self, names: Sequence[str]) -> list[Object | None]:
         return [None for _ in names]
 
     def write(self, kind: str, data: bytes) -> Oid:
@@ -105,7 +107,7 @@ class LooseObjects:
         finally:
             posix.close(fd)
 
-    def publish(self, first: "Collection[Oid] | None" = None) -> None:
+    def publish(self, first: Collection[Oid] | None = None) -> None:
         """Put what is pending in its place, each after what it refers to; of it only `first` where that is given."""
         for oid in [oid for oid in self._pending if first is None or oid in first]:
             try:

@@ -10,6 +10,8 @@ deleted   A real deletion of a packed ref holds a whole `packed-refs.new` withou
           packed-refs and holds its lock, so that nobody else takes it out.
 """
 
+from __future__ import annotations
+
 from gitcoord.store.files import exists, is_link, read_file
 
 TYPE_CHECKING = False
@@ -22,7 +24,7 @@ _LIMIT = 1 << 28
 _LOOKS, _SECONDS = 40, 0.05  # another process may be writing its packed-refs.new
 
 
-def is_packing(common: str, ref: "RefName", old: "Oid", new: "Oid", pause: "Callable[[float], None]") -> bool:
+def is_packing(common: str, ref: RefName, old: Oid, new: Oid, pause: Callable[[float], None]) -> bool:
     """Is this row of a prepared transaction only a change of storage? '' stands for no id."""
     if is_link(f"{common}/packed-refs"):
         return False  # git keeps its new file beside the target of the link

@@ -4,6 +4,8 @@ Only waiting for a remote that does not answer is counted: each answer begins th
 try for longer, and much data may take its time.
 """
 
+from __future__ import annotations
+
 from time import monotonic
 
 TYPE_CHECKING = False
@@ -19,7 +21,7 @@ _TO_FIND_OUT = 5.0  # seconds: kept for a look at what came of a push that was n
 class Patience:
     """The time that a command has for one remote. The outermost `asking` sets it; what is asked within shares it."""
 
-    def __init__(self, name: str, limit: "Callable[[bool], float]") -> None:
+    def __init__(self, name: str, limit: Callable[[bool], float]) -> None:
         """`limit` gives the seconds for looking (False) or changing (True); it is asked for only where it takes long."""
         self.tell: Callable[[str], None] = _nobody
         self.most = 0.0  # where a caller has a deadline of its own, no more than that; 0: it has none
@@ -32,7 +34,7 @@ class Patience:
         self._gave_up: float | None = None
         self._told = False
 
-    def asking(self, *, changes: bool) -> "Patience":
+    def asking(self, *, changes: bool) -> Patience:
         """As a context, around all that is asked there for one purpose."""
         if self._depth:
             return self
@@ -44,14 +46,14 @@ class Patience:
         self._changes = changes
         return self
 
-    def __enter__(self) -> "Patience":
+    def __enter__(self) -> Patience:
         self._depth += 1
         return self
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
 
-    def counting(self) -> "_Counting":
+    def counting(self) -> _Counting:
         """As a context, around each wait. What else a command does in between does not count."""
         return _Counting(self)
 
@@ -124,6 +126,6 @@ def _nobody(words: str) -> None:
     """Who listens where nobody was named."""
 
 
-def fixed(seconds: float) -> "Callable[[bool], float]":
+def fixed(seconds: float) -> Callable[[bool], float]:
     """The same time for looking and changing."""
     return lambda changes: seconds

@@ -3,6 +3,8 @@
 A tool names a file as it likes: relative, through links, in another work tree. What is judged is the place that would change.
 """
 
+from __future__ import annotations
+
 import posix
 from errno import EINVAL, ELOOP, ENOENT, ENOTDIR
 
@@ -22,7 +24,7 @@ class Place(NamedTuple):
     inner: bool = False  # in a git directory, not in a work tree
 
 
-def places(cwd: str, word: str) -> "list[Place]":
+def places(cwd: str, word: str) -> list[Place]:
     """What writing to `word` could change: what a link there points at, and the link itself.
 
     OSError or ValueError where that cannot be told.

@@ -4,6 +4,8 @@
 bring deleted refs back.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.errors import StoreError
@@ -46,7 +48,7 @@ _UPDATE = ["update-ref", "--no-deref", "--stdin"]
 class PlumbingStore(PlumbingReader):
     """Implements Store on a repository on disk. One thread at a time."""
 
-    def __init__(self, repo: "Repo") -> None:
+    def __init__(self, repo: Repo) -> None:
         super().__init__(repo)
         self._durable = True
         self._update: Child | None = None
@@ -64,8 +66,8 @@ class PlumbingStore(PlumbingReader):
         self,
         oid_length: int,
         durable: bool,
-        loose: "Loose | None",
-        writing: "Callable[[], tuple[DurableObjects, LockNotes]]",
+        loose: Loose | None,
+        writing: Callable[[], tuple[DurableObjects, LockNotes]],
     ) -> None:
         """What the settings say; `loose` reads without git, `writing` makes what only a writer needs."""
         self.oid_length = oid_length
@@ -73,7 +75,7 @@ class PlumbingStore(PlumbingReader):
         self._loose = loose
         self._writing = writing
 
-    def _write_parts(self) -> "tuple[DurableObjects, LockNotes]":
+    def _write_parts(self) -> tuple[DurableObjects, LockNotes]:
         if self._objects is None or self._notes is None:
             assert self._writing is not None
             self._objects, self._notes = self._writing()
@@ -95,7 +97,7 @@ class PlumbingStore(PlumbingReader):
         """As `mend`, by what was written in this boot too."""
         return self._mend(lambda objects: objects.mend_all())
 
-    def _mend(self, put_back: "Callable[[DurableObjects], bool]") -> bool:
+    def _mend(self, put_back: Callable[[DurableObjects], bool]) -> bool:
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
@@ -115,7 +117,7 @@ class PlumbingStore(PlumbingReader):
     def discard(self, oid: Oid) -> None:
         self._write_parts()[0].discard(oid)
 
-    def swap(self, operations: "Sequence[Operation]") -> None:
+    def swap(self, operations: Sequence[Operation]) -> None:
         child = self._writer()
         objects, notes = self._write_parts()
         refs = [operation.ref for operation in operations]
@@ -164,7 +166,7 @@ class PlumbingStore(PlumbingReader):
                 raise SwapFailed(f"the refs moved, but the disk did not confirm it: {error.strerror}") from None
             self._drop_logs(objects)
 
-    def _drop_logs(self, objects: "DurableObjects") -> None:
+    def _drop_logs(self, objects: DurableObjects) -> None:
         """Remove full redo logs as soon as what they hold is on the disk, which may take a while: nobody waits for it."""
         try:
             logs = objects.outgrown()
@@ -177,7 +179,7 @@ class PlumbingStore(PlumbingReader):
         except (OSError, StoreError):
             pass  # the next one that is full takes them along
 
-    def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
         todo, moved = list(names), []
         while todo:
             name = todo.pop()
@@ -201,11 +203,11 @@ class PlumbingStore(PlumbingReader):
         child.close_input()
         self._spent.append(child)
 
-    def recover(self, operations: "Sequence[Operation]") -> bool:
+    def recover(self, operations: Sequence[Operation]) -> bool:
         return self.notes.recover([operation.ref for operation in operations])
 
     @property
-    def notes(self) -> "LockNotes":
+    def notes(self) -> LockNotes:
         """About all git processes of ours that lock refs here, whoever starts them."""
         return self._write_parts()[1]
 
@@ -219,7 +221,7 @@ class PlumbingStore(PlumbingReader):
             self._objects.close()
 
 
-def _line(operation: "Operation", oid_length: int) -> str:
+def _line(operation: Operation, oid_length: int) -> str:
     if isinstance(operation, Create):
         return f"create {operation.ref} {operation.new}"
     if isinstance(operation, Update):

@@ -4,6 +4,8 @@ Children get a clean environment (no `GIT_*` that points elsewhere, messages in 
 in the terminal must not tear a transaction) and a stderr that can never block them.
 """
 
+from __future__ import annotations
+
 import posix
 from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGTERM, getsignal, signal
 
@@ -32,7 +34,7 @@ _PIPE = 32768
 STARTED: set[int] = set()  # children of gitcoord's own that nobody has waited for yet
 
 
-def clean_environ(environ: "Environ") -> "dict[bytes, bytes]":
+def clean_environ(environ: Environ) -> dict[bytes, bytes]:
     env = dict(environ)
     for name in _STRIPPED:
         env.pop(name, None)
@@ -64,7 +66,7 @@ class Child:
     def __init__(
         self,
         argv: list[str],
-        env: "dict[bytes, bytes]",
+        env: dict[bytes, bytes],
         *,
         shares_terminal: bool = False,
     ) -> None:
@@ -133,7 +135,7 @@ class Child:
         self._buffer += chunk
         return bool(chunk)
 
-    def line(self) -> "bytes | None":
+    def line(self) -> bytes | None:
         """The next line without its end; None where the child closed its output."""
         while (end := self._buffer.find(b"\n")) < 0:
             if not self._fill():
@@ -141,7 +143,7 @@ class Child:
         line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
         return line
 
-    def exactly(self, size: int) -> "bytes | None":
+    def exactly(self, size: int) -> bytes | None:
         if len(self._buffer) < size:
             parts, have = [self._buffer], len(self._buffer)
             while have < size:
@@ -154,7 +156,7 @@ class Child:
         data, self._buffer = self._buffer[:size], self._buffer[size:]
         return data
 
-    def chunks(self) -> "Iterator[bytes]":
+    def chunks(self) -> Iterator[bytes]:
         """All that is still to come, as it comes."""
         chunk, self._buffer = self._buffer, b""
         while chunk or (chunk := posix.read(self._out, 65536)):
@@ -214,13 +216,13 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def run(
-    argv: list[str], env: "dict[bytes, bytes]", data: bytes = b"", *, shares_terminal: bool = False
-) -> "tuple[int, bytes, str]":
+    argv: list[str], env: dict[bytes, bytes], data: bytes = b"", *, shares_terminal: bool = False
+) -> tuple[int, bytes, str]:
     """Run to the end: exit code, stdout, stderr."""
     return finish(Child(argv, env, shares_terminal=shares_terminal), data)
 
 
-def finish(child: Child, data: bytes = b"") -> "tuple[int, bytes, str]":
+def finish(child: Child, data: bytes = b"") -> tuple[int, bytes, str]:
     """Give a child all its input, and wait for its end: exit code, stdout, stderr."""
     if len(data) > _PIPE:
         child.feed(data)  # more than a pipe holds: the child may wait for us to read before it takes the rest

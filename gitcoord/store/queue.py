@@ -5,6 +5,8 @@ stopped, say) goes on without it, and the compare-and-swap decides. As long as t
 those who left it would only make each other lose.
 """
 
+from __future__ import annotations
+
 import posix
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -47,8 +49,8 @@ class Queue:
         path: str,
         seconds: float,
         *,
-        longer: "Callable[[], float]" = _no_longer,
-        tell: "Callable[[str], None] | None" = None,
+        longer: Callable[[], float] = _no_longer,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         self._path = path
         self._seconds = seconds
@@ -57,7 +59,7 @@ class Queue:
         self._fd = -1
         self.held = False
 
-    def __enter__(self) -> "Queue":
+    def __enter__(self) -> Queue:
         flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC
         try:
             self._fd = posix.open(self._path, flags, 0o666)
@@ -123,7 +125,7 @@ class Queue:
             except BlockingIOError:
                 pass
 
-    def _wait_in_line(self, attempt: "Callable[[float], None]") -> None:
+    def _wait_in_line(self, attempt: Callable[[float], None]) -> None:
         """Until the place is ours, or one process has been waited for as long as it may be."""
         began = since = monotonic()
         turn, told = self._turn(), False

@@ -1,5 +1,7 @@
 """Reading by git's own plumbing: what lies loose directly, everything else by one `cat-file --batch-command`."""
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.errors import StoreError
@@ -27,7 +29,7 @@ _FEW = 64
 class PlumbingReader:
     """Implements Reader on a repository on disk. One thread at a time."""
 
-    def __init__(self, repo: "Repo") -> None:
+    def __init__(self, repo: Repo) -> None:
         self.oid_length = 40
         self._repo = repo
         self._cat: Child | None = None
@@ -56,10 +58,10 @@ class PlumbingReader:
             self._cat.close()
             self._cat = None
 
-    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         return self._mended(names, lambda: self._found(names, ahead))
 
-    def _mended(self, names: "Sequence[str]", ask: "Callable[[], list[T | None]]") -> "list[T | None]":
+    def _mended(self, names: Sequence[str], ask: Callable[[], list[T | None]]) -> list[T | None]:
         """The answer; where something is missing, that after what a power cut took was put back."""
         trouble, found = None, []
         try:
@@ -72,12 +74,12 @@ class PlumbingReader:
             raise trouble
         return found
 
-    def _misses(self, names: "Sequence[str]", found: "Sequence[object]") -> bool:
+    def _misses(self, names: Sequence[str], found: Sequence[object]) -> bool:
         """Is an object not there that something leads to? A ref that is not there is no such thing."""
         lacking = [name for name, obj in zip(names, found) if obj is None]
         return any(is_oid(name) or self._loose and self._loose.ref(name) not in (None, UNSURE) for name in lacking)
 
-    def _found(self, names: "Sequence[str]", ahead: "Sequence[str]") -> "list[Object | None]":
+    def _found(self, names: Sequence[str], ahead: Sequence[str]) -> list[Object | None]:
         if self._loose is None or len(names) > _FEW:
             return self._read(names)
         oids = self._loose.ids(names)
@@ -92,31 +94,31 @@ class PlumbingReader:
             return answers[: len(names)]
         return [None if oid is None else obj or answers[lacking.index(oid)] for oid, obj in zip(oids, found)]
 
-    def _read(self, names: "Sequence[str]") -> "list[Object | None]":
+    def _read(self, names: Sequence[str]) -> list[Object | None]:
         found = [self._object(child) for child in self._asked("contents", names)]
         impostors = self._impostors([name for name, obj in zip(names, found) if obj is not None])
         return [None if name in impostors else obj for name, obj in zip(names, found)] if impostors else found
 
-    def at_hand(self, oid: Oid) -> "Object | None":
+    def at_hand(self, oid: Oid) -> Object | None:
         return self._loose.object(oid) if self._loose is not None else None
 
-    def target(self, ref: RefName) -> "Oid | None":
+    def target(self, ref: RefName) -> Oid | None:
         oid = self._loose.ref(ref) if self._loose is not None else UNSURE
         return self._resolve([ref])[0] if oid == UNSURE else oid
 
-    def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+    def resolve(self, names: Sequence[str]) -> list[Oid | None]:
         if self._loose is not None and len(names) <= _FEW:
             oids = self._loose.ids(names)
             if oids is not None and all(oid is None or self._loose.object(oid) is not None for oid in oids):
                 return oids
         return self._mended(names, lambda: self._resolve(names))
 
-    def _resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+    def _resolve(self, names: Sequence[str]) -> list[Oid | None]:
         found = [self._header(child)[0] for child in self._asked("info", names)]
         impostors = self._impostors([name for name, oid in zip(names, found) if oid is not None])
         return [None if name in impostors else oid for name, oid in zip(names, found)] if impostors else found
 
-    def headers(self, names: "Sequence[str]") -> "list[tuple[Oid | None, str, int]]":
+    def headers(self, names: Sequence[str]) -> list[tuple[Oid | None, str, int]]:
         """Id, kind and size of objects, without reading what may be huge; None as the id of what is missing."""
         return [self._header(child) for child in self._asked("info", names)]
 
@@ -135,7 +137,7 @@ class PlumbingReader:
         except (OSError, ValueError):
             return False
 
-    def _asked(self, verb: str, names: "Sequence[str]") -> "list[Child]":
+    def _asked(self, verb: str, names: Sequence[str]) -> list[Child]:
         """Send all questions at once; the answers come in the same order."""
         if not names:
             return []
@@ -146,7 +148,7 @@ class PlumbingReader:
         child.send(("".join(lines) + "flush\n").encode("utf-8", "surrogateescape"))
         return [child] * len(names)
 
-    def _header(self, child: Child) -> "tuple[Oid | None, str, int]":
+    def _header(self, child: Child) -> tuple[Oid | None, str, int]:
         line = child.line()
         if line is None:
             complaint = child.complaint()
@@ -157,7 +159,7 @@ class PlumbingReader:
             return None, "", 0
         return words[0], words[1], int(words[2])
 
-    def _object(self, child: Child) -> "Object | None":
+    def _object(self, child: Child) -> Object | None:
         oid, kind, size = self._header(child)
         if oid is None:
             return None
@@ -168,10 +170,10 @@ class PlumbingReader:
             raise StoreError(f"git cannot read object {oid}: {complaint}")
         return Object(oid, kind, data[:-1])
 
-    def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+    def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         return self._refs([prefix])
 
-    def _refs(self, patterns: list[str]) -> "dict[RefName, Oid]":
+    def _refs(self, patterns: list[str]) -> dict[RefName, Oid]:
         argv = ["git", "for-each-ref", "--format=%(objectname) %(refname)", *patterns]
         code, out, complaint = run(argv, self._repo.env)
         if code:

@@ -3,6 +3,8 @@
 Reading looks here, through what waits to be pushed (the overlay); a swap is a push, which this clone's refs then follow.
 """
 
+from __future__ import annotations
+
 from gitcoord.names import CONFIG, LEDGER, Oid, RefName
 from gitcoord.store.far import CHANGING, LANDED, LOOKING, Far, Move
 from gitcoord.store.files import exists
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 class RemoteStore:
     """Implements Store on two repositories: `near` has the copies, `far` decides."""
 
-    def __init__(self, near: "PlumbingStore", far: "Far") -> None:
+    def __init__(self, near: PlumbingStore, far: Far) -> None:
         self.near = near
         self.far = far
         self.overlay: dict[RefName, Oid | None] = {}
@@ -33,7 +35,7 @@ class RemoteStore:
 
     # --- reading
 
-    def read(self, names: "Sequence[str]", ahead: "Sequence[str]" = ()) -> "list[Object | None]":
+    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         if not self.overlay:
             return self.near.read(names, ahead)
         wanted = [self._name(name) for name in names]
@@ -48,13 +50,13 @@ class RemoteStore:
         oid = self.overlay[ref]
         return f"{oid}{colon}{path}" if oid is not None else ""
 
-    def at_hand(self, oid: Oid) -> "Object | None":
+    def at_hand(self, oid: Oid) -> Object | None:
         return self.near.at_hand(oid)
 
-    def target(self, ref: RefName) -> "Oid | None":
+    def target(self, ref: RefName) -> Oid | None:
         return self.overlay[ref] if ref in self.overlay else self.near.target(ref)
 
-    def resolve(self, names: "Sequence[str]") -> "list[Oid | None]":
+    def resolve(self, names: Sequence[str]) -> list[Oid | None]:
         if not self.overlay:
             return self.near.resolve(names)
         wanted = [self._name(name) for name in names]
@@ -64,7 +66,7 @@ class RemoteStore:
     def refresh(self) -> None:
         self.near.refresh()
 
-    def list_refs(self, prefix: str) -> "dict[RefName, Oid]":
+    def list_refs(self, prefix: str) -> dict[RefName, Oid]:
         return self.near.list_refs(prefix)
 
     # --- writing
@@ -78,7 +80,7 @@ class RemoteStore:
     def discard(self, oid: Oid) -> None:
         self.near.discard(oid)
 
-    def swap(self, operations: "Sequence[Operation]") -> None:
+    def swap(self, operations: Sequence[Operation]) -> None:
         """One push now, past those that wait to be carried together. Operations on refs of this clone alone stay here."""
         self.flush()
         moves = [as_move(op) for op in operations if self.far.takes(op.ref)]
@@ -90,7 +92,7 @@ class RemoteStore:
             raise SwapFailed(report.words or report.kind)
         self.follow([as_move(op) for op in operations])
 
-    def follow(self, moves: "Sequence[Move]") -> bool:
+    def follow(self, moves: Sequence[Move]) -> bool:
         """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
         now = self.near.resolve([m.ref for m in moves])
         if any(m.ref == LEDGER and oid != m.expected for m, oid in zip(moves, now)):
@@ -103,13 +105,13 @@ class RemoteStore:
             return False
         return True
 
-    def recover(self, operations: "Sequence[Operation]") -> bool:
+    def recover(self, operations: Sequence[Operation]) -> bool:
         return self.near.recover(operations)
 
     def mend(self) -> bool:
         return self.near.mend()
 
-    def set_aside_broken(self, names: "Sequence[str]") -> "list[RefName]":
+    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
         return self.near.set_aside_broken(names)
 
     def maintain(self) -> None:
@@ -119,7 +121,7 @@ class RemoteStore:
         self.near.close()
 
 
-def as_move(operation: "Operation") -> Move:
+def as_move(operation: Operation) -> Move:
     if isinstance(operation, Create):
         return Move(operation.ref, None, operation.new)
     if isinstance(operation, Update):
@@ -131,7 +133,7 @@ def as_move(operation: "Operation") -> Move:
 
 
 def at_remote(
-    near: "PlumbingStore", repo: "Repo", settings: "Settings", notes: "LockNotes", *, stays: bool = False
+    near: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, stays: bool = False
 ) -> RemoteStore:
     """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
     name = settings.get("gitcoord.authority")
@@ -151,7 +153,7 @@ def at_remote(
 
 
 def waiting_for(
-    name: str, repo: "Repo", settings: "Settings", looking: float = LOOKING, changing: float = CHANGING
+    name: str, repo: Repo, settings: Settings, looking: float = LOOKING, changing: float = CHANGING
 ) -> Patience:
     """How long a remote is waited for: by the local settings, by the project's `[remote] timeout`, or so many seconds."""
     known: list[float] = []
@@ -165,7 +167,7 @@ def waiting_for(
     return Patience(name, limit)
 
 
-def _of_the_project(repo: "Repo") -> str:
+def _of_the_project(repo: Repo) -> str:
     """As the policy in the work tree says it: how long to wait is no matter of trust, and nothing older need be at hand."""
     path = f"{repo.worktree}/{CONFIG}"
     if not repo.worktree or not exists(path):

@@ -4,6 +4,8 @@ The usual layouts are found by looking, as git does; everything unusual is left 
 children: they find the same repository by themselves and make git's own safe.directory check on the way.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.errors import UsageError
@@ -25,7 +27,7 @@ class Repo(NamedTuple):
     common_dir: str
     worktree: str  # '' in a bare repository
     prefix: str  # the current directory below the work tree, '' at its top, else ending in '/'
-    env: "dict[bytes, bytes]"
+    env: dict[bytes, bytes]
 
     @property
     def scratch(self) -> str:
@@ -43,7 +45,7 @@ class Repo(NamedTuple):
         return self.common_dir + "/objects"
 
 
-def discover(environ: "Environ") -> Repo:
+def discover(environ: Environ) -> Repo:
     env = clean_environ(environ)
     unusual = [name for name in _UNUSUAL if name in environ]
     if unusual in ([], [b"GIT_DIR"]):
@@ -57,7 +59,7 @@ def discover(environ: "Environ") -> Repo:
     return _ask(env)
 
 
-def _look(env: "dict[bytes, bytes]") -> "Repo | None":
+def _look(env: dict[bytes, bytes]) -> Repo | None:
     try:
         here = posix.getcwd()
     except FileNotFoundError:
@@ -96,7 +98,7 @@ def is_git_dir(path: str) -> bool:
         return False
 
 
-def _read(path: str) -> "str | None":
+def _read(path: str) -> str | None:
     try:
         fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
     except OSError:
@@ -109,7 +111,7 @@ def _read(path: str) -> "str | None":
         posix.close(fd)
 
 
-def follow(dot_git: str, top: str) -> "str | None":
+def follow(dot_git: str, top: str) -> str | None:
     text = _read(dot_git)
     if text is None or not text.startswith("gitdir: "):
         return None
@@ -124,7 +126,7 @@ def common_of(git_dir: str) -> str:
     return text if text.startswith("/") else f"{git_dir}/{text}"
 
 
-def _ask(env: "dict[bytes, bytes]") -> Repo:
+def _ask(env: dict[bytes, bytes]) -> Repo:
     argv = ["git", "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository"]
     code, out, complaint = run(argv, env)
     if code:
@@ -140,7 +142,7 @@ def _ask(env: "dict[bytes, bytes]") -> Repo:
     return Repo(git_dir, common, top, prefix, env)
 
 
-def _values(out: bytes, argv: "list[str]", words: "list[str]", env: "dict[bytes, bytes]") -> "list[str]":
+def _values(out: bytes, argv: list[str], words: list[str], env: dict[bytes, bytes]) -> list[str]:
     """What git answered to each word. It ends each answer with a line's end, and a path may have one in it."""
     lines = out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if len(lines) == len(words):

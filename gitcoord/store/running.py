@@ -3,6 +3,8 @@
 In doubt a process counts: a lock is then waited for, and not removed.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.store.files import list_files, read_file, same_file
@@ -22,7 +24,7 @@ _POINTERS = ("GIT_DIR=", "GIT_COMMON_DIR=", "--git-dir=")
 _MOST = 1 << 20
 
 
-def running_gits(common: str) -> "dict[str, str] | None":
+def running_gits(common: str) -> dict[str, str] | None:
     """Number and start of each such process, with its command in short; None where not all processes can be seen."""
     if own_namespace() != _INITIAL or not read_file("/proc/1/stat"):
         return None
@@ -41,7 +43,7 @@ def running_gits(common: str) -> "dict[str, str] | None":
     return found
 
 
-def _strings(path: str) -> "list[str]":
+def _strings(path: str) -> list[str]:
     return read_file(path, _MOST).decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
@@ -53,7 +55,7 @@ def _link(path: str) -> str:
         return ""
 
 
-def _subcommand(name: str, program: str, command: "list[str]") -> "str | None":
+def _subcommand(name: str, program: str, command: list[str]) -> str | None:
     """What this git does: '' where that cannot be told; None for what is no git.
 
     A git may have another name: that of a link to it, of a wrapper, or of the loader that runs it.
@@ -75,7 +77,7 @@ def _subcommand(name: str, program: str, command: "list[str]") -> "str | None":
     return ""
 
 
-def _is_elsewhere(pid: str, command: "list[str]", common: str) -> bool:
+def _is_elsewhere(pid: str, command: list[str], common: str) -> bool:
     """Does it work in another repository, for certain? git goes to the top of the work tree, or stays in the git directory."""
     environ, place = _strings(f"/proc/{pid}/environ"), _link(f"/proc/{pid}/cwd")
     if not environ or not place or place.endswith(" (deleted)") or "--git-dir" in command:

@@ -5,6 +5,8 @@ did, and did so for a second before it was remembered (a file may change twice w
 single settings from the environment, or files that include others, git is asked each time.
 """
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.errors import StoreError
@@ -27,11 +29,11 @@ _WHERE = (*_FILES, b"GIT_CONFIG_NOSYSTEM")
 class Settings:
     """Keys are lower case as `git config --list` prints them; of several values the last counts."""
 
-    def __init__(self, pairs: "list[tuple[str, str]]") -> None:
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self.pairs = pairs
         self._last = dict(pairs)
 
-    def every(self, key: str) -> "list[str]":
+    def every(self, key: str) -> list[str]:
         """All values of a setting that may have several."""
         return [value for name, value in self.pairs if name == key]
 
@@ -47,7 +49,7 @@ class Settings:
         return 64 if self.get("extensions.objectformat").lower() == "sha256" else 40
 
 
-def parse_settings(data: bytes) -> "list[tuple[str, str]]":
+def parse_settings(data: bytes) -> list[tuple[str, str]]:
     """What `git config --list -z` prints."""
     pairs = []
     for entry in data.decode("utf-8", "surrogateescape").split("\0"):
@@ -60,7 +62,7 @@ def parse_settings(data: bytes) -> "list[tuple[str, str]]":
 class SettingsReader:
     """Starts git only where nothing usable is remembered; `read` waits for it."""
 
-    def __init__(self, repo: "Repo", environ: "Environ") -> None:
+    def __init__(self, repo: Repo, environ: Environ) -> None:
         # One memory for each work tree: they may have settings of their own.
         tree = "" if repo.git_dir == repo.common_dir else "-" + repo.git_dir.rpartition("/")[2]
         self._file = f"{repo.scratch}/settings{tree}"
@@ -78,7 +80,7 @@ class SettingsReader:
             self._marks = [_mark(place) for place in self._places]
             self._child = Child(["git", "config", "--list", "--show-origin", "-z"], repo.env)
 
-    def _is_current(self, marked: "dict[str, str]") -> bool:
+    def _is_current(self, marked: dict[str, str]) -> bool:
         written = _mark(self._file).partition(":")[0]
         if not marked or not written.isdecimal() or owner(self._file) != posix.geteuid():
             return False
@@ -118,13 +120,13 @@ class SettingsReader:
             pass  # not set up here, or not ours to write: git is asked again
 
 
-def _only_tells_where(environ: "Environ") -> bool:
+def _only_tells_where(environ: Environ) -> bool:
     """Do the variables about settings say nothing but where git looks? What a relative path means changes with the directory."""
     names = [name for name in environ if name.startswith(b"GIT_CONFIG")]
     return all(name in _WHERE and (name not in _FILES or environ[name].startswith(b"/")) for name in names)
 
 
-def _places(repo: "Repo", environ: "Environ") -> list[str]:
+def _places(repo: Repo, environ: Environ) -> list[str]:
     """Where git looks. Files elsewhere are added once git has named them."""
     home = environ.get(b"HOME", b"").decode("utf-8", "surrogateescape")
     xdg = environ.get(b"XDG_CONFIG_HOME", b"").decode("utf-8", "surrogateescape") or f"{home}/.config"

@@ -11,6 +11,8 @@ doubt, nothing is removed and the error names the file. It cannot see a program 
 stopped in the middle.
 """
 
+from __future__ import annotations
+
 import posix
 from fcntl import LOCK_EX, LOCK_NB, flock
 from time import monotonic, sleep
@@ -42,17 +44,17 @@ class Sight(NamedTuple):
 
     file: str
     at: float
-    others: "dict[str, str] | None"
+    others: dict[str, str] | None
 
 
 class StaleLocks:
     """The locks of one repository, judged by its notes."""
 
-    def __init__(self, notes: "LockNotes") -> None:
+    def __init__(self, notes: LockNotes) -> None:
         self._notes = notes
         self._sights: dict[str, Sight] = {}
 
-    def recover(self, refs: "Iterable[RefName]") -> bool:
+    def recover(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
         names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if which_file(self._path(name))]
         for name in names:
@@ -79,7 +81,7 @@ class StaleLocks:
     def _path(self, name: str) -> str:
         return f"{self._notes.common}/{name}"
 
-    def _covered(self, content: "Content") -> "Iterator[str]":
+    def _covered(self, content: Content) -> Iterator[str]:
         """The locks that a dead owner may have left, by name."""
         for name in content.refs if content.taken is None else ():
             if name.endswith("/*"):
@@ -88,7 +90,7 @@ class StaleLocks:
                 yield f"{name}.lock"
         yield from content.taken or ()
 
-    def _below(self, directory: str) -> "Iterator[str]":
+    def _below(self, directory: str) -> Iterator[str]:
         for name in list_files(self._path(directory)):
             if name.endswith(".lock"):
                 yield f"{directory}/{name}"

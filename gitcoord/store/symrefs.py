@@ -1,5 +1,7 @@
 """Symbolic refs, as git follows them: whoever moves one moves the ref at the end of the chain."""
 
+from __future__ import annotations
+
 import posix
 
 from gitcoord.errors import CouldNotJudge
@@ -14,7 +16,7 @@ _MOST = 5  # git's own limit
 _NONE = (2, 20, 21)  # no such file, or a directory of that name: a plain ref is packed, or not there
 
 
-def follow(repo: "Repo", ref: "RefName", *, files: bool = True) -> "list[RefName]":
+def follow(repo: Repo, ref: RefName, *, files: bool = True) -> list[RefName]:
     """The ref, and the names to which it leads; the last one is no alias, and may not exist.
 
     `files`: refs are files, which are read here; else git is asked. CouldNotJudge where the chain cannot be followed.
@@ -31,7 +33,7 @@ def follow(repo: "Repo", ref: "RefName", *, files: bool = True) -> "list[RefName
     return chain
 
 
-def _target(repo: "Repo", ref: "RefName") -> str:
+def _target(repo: Repo, ref: RefName) -> str:
     """Where a symbolic ref leads; '' for any other. git writes it as text; very old ones are links of the file system."""
     path = f"{repo.common_dir if ref.startswith('refs/') else repo.git_dir}/{ref}"
     try:
@@ -52,7 +54,7 @@ def _target(repo: "Repo", ref: "RefName") -> str:
     return (text[4:].strip() or "?") if text.startswith("ref:") else ""
 
 
-def _asked(repo: "Repo", ref: "RefName") -> str:
+def _asked(repo: Repo, ref: RefName) -> str:
     from gitcoord.store.process import run
 
     code, out, complaint = run(["git", "symbolic-ref", "-q", ref], repo.env)

@@ -6,6 +6,8 @@ again split by the same rule. Names that begin with '@' stay where they are, so 
 without looking into its buckets. An encoded name never looks like a bucket's: after '%' it has two hex digits or '+'.
 """
 
+from __future__ import annotations
+
 from gitcoord.errors import CouldNotJudge
 from gitcoord.names import Oid
 from gitcoord.record import NamedTuple
@@ -69,11 +71,11 @@ def _bucket(name: str, level: int) -> str:
 class Trees:
     """Reads trees through a store, each once."""
 
-    def __init__(self, reader: "Reader") -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._cache: dict[Oid, Entries] = {}
 
-    def get(self, oid: "Oid | None") -> Entries:
+    def get(self, oid: Oid | None) -> Entries:
         if oid is None:
             return {}
         if oid not in self._cache:
@@ -91,7 +93,7 @@ class Trees:
             except ValueError:
                 raise CouldNotJudge(f"the ledger's tree {oid} is damaged") from None
 
-    def walk(self, root: "Oid | None", paths: "Iterable[str]") -> "dict[str, Entry | None]":
+    def walk(self, root: Oid | None, paths: Iterable[str]) -> dict[str, Entry | None]:
         """The entries at several paths, a level of the tree for each read: few round trips instead of many."""
         found: dict[str, Entry | None] = {}
         cursors = [(path, path.split("/") if path else [], Entry("40000", root) if root else None, 0) for path in paths]
@@ -114,11 +116,11 @@ class Trees:
             cursors = onward
         return found
 
-    def find(self, root: "Oid | None", path: str) -> "Entry | None":
+    def find(self, root: Oid | None, path: str) -> Entry | None:
         """The entry at a path of encoded components."""
         return self.walk(root, [path])[path]
 
-    def children(self, oid: "Oid | None") -> Entries:
+    def children(self, oid: Oid | None) -> Entries:
         """Everything directly in a directory, out of its buckets."""
         found: Entries = {}
         todo = [oid] if oid else []
@@ -130,11 +132,11 @@ class Trees:
                 found.update((name, e) for name, e in entries.items() if not is_bucket(name))
         return found
 
-    def leaves(self, oid: "Oid | None") -> Entries:
+    def leaves(self, oid: Oid | None) -> Entries:
         """The '@' files directly in a directory, without looking into buckets."""
         return {name: e for name, e in self.get(oid).items() if name[0] == "@" and not e.is_tree}
 
-    def files(self, *roots: "tuple[str, Oid]") -> "Iterator[tuple[str, Oid]]":
+    def files(self, *roots: tuple[str, Oid]) -> Iterator[tuple[str, Oid]]:
         """All files below these (prefix, tree) pairs, a level of the trees at a time."""
         level = list(roots)
         while level:
@@ -153,11 +155,11 @@ class Trees:
 class TreeEditor:
     """Makes a new tree from an old one, writing only the trees on the way to what changed."""
 
-    def __init__(self, store: "Store", trees: Trees) -> None:
+    def __init__(self, store: Store, trees: Trees) -> None:
         self._store = store
         self._trees = trees
 
-    def edit(self, root: "Oid | None", changes: "dict[str, Oid | None]") -> "Oid | None":
+    def edit(self, root: Oid | None, changes: dict[str, Oid | None]) -> Oid | None:
         """The tree after these changes (file -> blob or None; 'dir/' -> None removes it whole); None if it is empty."""
         nested: Nested = {}
         for path, oid in changes.items():
@@ -168,7 +170,7 @@ class TreeEditor:
             here[name] = Entry("100644", oid) if oid else None
         return self._directory(root, nested)
 
-    def _directory(self, oid: "Oid | None", nested: "Nested") -> "Oid | None":
+    def _directory(self, oid: Oid | None, nested: Nested) -> Oid | None:
         updates: dict[str, Entry | None] = {}
         for name, value in nested.items():
             if isinstance(value, dict):
@@ -178,7 +180,7 @@ class TreeEditor:
             updates[name] = value
         return self._put(oid, 0, updates)
 
-    def _put(self, oid: "Oid | None", level: int, updates: "dict[str, Entry | None]") -> "Oid | None":
+    def _put(self, oid: Oid | None, level: int, updates: dict[str, Entry | None]) -> Oid | None:
         entries = dict(self._trees.get(oid))
         if any(is_bucket(name) for name in entries):
             self._put_in_buckets(entries, level, updates)
@@ -188,7 +190,7 @@ class TreeEditor:
         _update(entries, updates)
         return self._save(self._shape(entries, level))
 
-    def _put_in_buckets(self, entries: Entries, level: int, updates: "dict[str, Entry | None]") -> None:
+    def _put_in_buckets(self, entries: Entries, level: int, updates: dict[str, Entry | None]) -> None:
         groups: dict[str, dict[str, Entry | None]] = {}
         for name, entry in updates.items():
             if name[0] == "@":
@@ -200,7 +202,7 @@ class TreeEditor:
             new = self._put(old.oid if old else None, level + 1, group)
             _update(entries, {bucket: Entry("40000", new) if new else None})
 
-    def _flat_if_few(self, entries: Entries) -> "Entries | None":
+    def _flat_if_few(self, entries: Entries) -> Entries | None:
         """The directory without buckets, if that is its shape now. Stops reading as soon as it is not."""
         flat = {name: e for name, e in entries.items() if not is_bucket(name)}
         stay = len(flat)
@@ -227,7 +229,7 @@ class TreeEditor:
             shaped[bucket] = Entry("40000", new)
         return shaped
 
-    def _save(self, entries: Entries) -> "Oid | None":
+    def _save(self, entries: Entries) -> Oid | None:
         if not entries:
             return None
         oid = self._store.write("tree", encode_tree(entries))
@@ -235,7 +237,7 @@ class TreeEditor:
         return oid
 
 
-def _update(entries: Entries, updates: "dict[str, Entry | None]") -> None:
+def _update(entries: Entries, updates: dict[str, Entry | None]) -> None:
     for name, entry in updates.items():
         if entry is None:
             entries.pop(name, None)

@@ -1,5 +1,7 @@
 """`python -m tests.bench`: run the benchmarks, print ratios with their targets, write JSON."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import os

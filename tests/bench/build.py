@@ -1,5 +1,7 @@
 """Repositories with many live claims or a long ledger, built by the library's own transaction and kept in a cache."""
 
+from __future__ import annotations
+
 import os
 import random
 import sys

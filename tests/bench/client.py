@@ -1,5 +1,7 @@
 """The library API as the benchmarks use it: one opened repository, claim and release in one process."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from pathlib import Path

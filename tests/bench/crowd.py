@@ -4,6 +4,8 @@ Time with one process and time with all of them take turns. Twice: with `git cla
 command as agents do it, and with long-lived processes that use the library.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import statistics
@@ -144,7 +146,7 @@ def library(place: Place, plan: Plan) -> list[Result]:
 
 
 @contextmanager
-def _workers(place: Place, where: Path, lanes: int) -> Iterator[list["Popen[str]"]]:
+def _workers(place: Place, where: Path, lanes: int) -> Iterator[list[Popen[str]]]:
     env = {**place.env, "PYTHONPATH": str(ROOT)}
     with ExitStack() as stack:
         workers = []
@@ -157,7 +159,7 @@ def _workers(place: Place, where: Path, lanes: int) -> Iterator[list["Popen[str]
         yield workers
 
 
-def _turn(workers: Sequence["Popen[str]"], seconds: float) -> Turn:
+def _turn(workers: Sequence[Popen[str]], seconds: float) -> Turn:
     for worker in workers:
         assert worker.stdin is not None
         worker.stdin.write(f"{seconds}\n")

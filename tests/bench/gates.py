@@ -1,5 +1,7 @@
 """What the hooks cost: one commit, one push, a large push, and a repository in which gitcoord is not set up."""
 
+from __future__ import annotations
+
 import subprocess
 import time
 from pathlib import Path

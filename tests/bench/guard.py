@@ -1,5 +1,7 @@
 """What the guard costs an agent before every deed: a write, a read, a shell command, and where gitcoord is not set up."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

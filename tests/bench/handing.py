@@ -1,5 +1,7 @@
 """Handing many claims over: `git handoff accept` of many against one of a quarter as many."""
 
+from __future__ import annotations
+
 import json
 import os
 

@@ -4,6 +4,8 @@ It speaks the locking part of the git-lfs API (docs/api/locking.md of git-lfs) a
 connections open. `python -m tests.bench.lfs_server` prints its address and serves until its input ends.
 """
 
+from __future__ import annotations
+
 import json
 import socket
 import sys

@@ -1,5 +1,7 @@
 """One long-lived process: claim and release by the library, against SQLite with the same promise to the disk."""
 
+from __future__ import annotations
+
 import sqlite3
 import time
 from collections.abc import Callable

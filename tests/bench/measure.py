@@ -1,5 +1,7 @@
 """Timing whole processes and reporting ratios. Whatever is compared is interleaved in one run."""
 
+from __future__ import annotations
+
 import os
 import statistics
 import time

@@ -1,5 +1,7 @@
 """One command at a time, nobody in the way: against git-lfs, and against the bare interpreter."""
 
+from __future__ import annotations
+
 import os
 import time
 
@@ -32,7 +34,7 @@ def claim_and_release(place: Place, rounds: int) -> list[Result]:
         place.run(plain, "git", "config", f"lfs.{plain_url}.locksverify", "true")
         place.run(plain, "git", "config", f"lfs.{plain_url}.access", "none")
 
-        def step(where: "os.PathLike[str]", *words: str) -> "Step":
+        def step(where: os.PathLike[str], *words: str) -> Step:
             return Step(place, where, words, files)
 
         samples = interleave(
@@ -60,7 +62,7 @@ def claim_and_release(place: Place, rounds: int) -> list[Result]:
 class Step:
     """A command on the round's own file, in its repository."""
 
-    def __init__(self, place: Place, where: "os.PathLike[str]", words: tuple[str, ...], files: list[str]) -> None:
+    def __init__(self, place: Place, where: os.PathLike[str], words: tuple[str, ...], files: list[str]) -> None:
         self._place = place
         self._where = where
         self._words = words
@@ -80,7 +82,7 @@ def listing(place: Place, rounds: int) -> list[Result]:
         for file in files[:_LISTED]:
             place.run(theirs, "git", "lfs", "lock", file)
 
-        def at(where: "os.PathLike[str]", *words: str) -> float:
+        def at(where: os.PathLike[str], *words: str) -> float:
             os.chdir(where)
             return place.timed(*words)
 

@@ -3,6 +3,8 @@
 The library's own transaction runs on it, so what it leaves is what a hundred thousand commands would have left.
 """
 
+from __future__ import annotations
+
 import hashlib
 import struct
 import subprocess

@@ -1,5 +1,7 @@
 """Where the benchmarks run: a home of their own, the installed commands, fresh repositories."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import shutil

@@ -1,5 +1,7 @@
 """A remote as the authority: one claim over each transport, a crowd on many machines, and the heartbeats of many agents."""
 
+from __future__ import annotations
+
 import signal
 import statistics
 import sys
@@ -94,7 +96,7 @@ class Plan(NamedTuple):
     beating: float = 40.0
 
 
-def costs(place: Place, rounds: int, kinds: "tuple[str, ...]" = KINDS) -> list[Result]:
+def costs(place: Place, rounds: int, kinds: tuple[str, ...] = KINDS) -> list[Result]:
     """One claim, against one bare push."""
     results = []
     for kind in kinds:
@@ -103,7 +105,7 @@ def costs(place: Place, rounds: int, kinds: "tuple[str, ...]" = KINDS) -> list[R
     return results
 
 
-def _joined(place: Place, served: Served, name: str) -> "tuple[Path, dict[str, str]]":
+def _joined(place: Place, served: Served, name: str) -> tuple[Path, dict[str, str]]:
     """A machine: a clone that has joined the server's ledger."""
     client = served.by("alice")
     where = place.directory / f"{served.server.kind}-{name}"
@@ -115,7 +117,7 @@ def _joined(place: Place, served: Served, name: str) -> "tuple[Path, dict[str, s
 
 
 @contextmanager
-def _worker(where: Path, env: "dict[str, str]", agents: str) -> "Iterator[Popen[str]]":
+def _worker(where: Path, env: dict[str, str], agents: str) -> Iterator[Popen[str]]:
     argv = [sys.executable, "-c", _WORKER.format(root=str(ROOT)), agents]
     with Popen(argv, cwd=where, env=env, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True) as process:
         try:
@@ -125,7 +127,7 @@ def _worker(where: Path, env: "dict[str, str]", agents: str) -> "Iterator[Popen[
             process.send_signal(signal.SIGKILL)
 
 
-def _say(process: "Popen[str]", words: str) -> str:
+def _say(process: Popen[str], words: str) -> str:
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(words + "\n")
     process.stdin.flush()
@@ -222,7 +224,7 @@ def crowd(place: Place, plan: Plan) -> list[Result]:
     ]  # fmt: skip
 
 
-def _plain(machines: "list[tuple[Path, dict[str, str]]]", plan: Plan) -> int:
+def _plain(machines: list[tuple[Path, dict[str, str]]], plan: Plan) -> int:
     started = []
     for i, (where, env) in enumerate(machines):
         for j in range(plan.each):

@@ -1,5 +1,7 @@
 """The report: a table for people, JSON for machines, Markdown for the docs."""
 
+from __future__ import annotations
+
 import os
 import platform
 import subprocess

@@ -1,5 +1,7 @@
 """What the server's gate costs: pre-receive on one commit, on one event of the ledger, on a large push."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,5 +1,7 @@
 """One claim in a large ledger against one in a small ledger: many live claims, many past events."""
 
+from __future__ import annotations
+
 import os
 import random
 import sys

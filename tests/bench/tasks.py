@@ -3,6 +3,8 @@
 One asker and all of them take turns, until every task was handed out: each exactly once, or the benchmark fails.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import time

@@ -1,5 +1,7 @@
 """The benchmarks work: each runs with a few rounds of small sizes. No time is asserted here."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess
@@ -67,7 +69,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bin
 
 
-def run_bench(*words: str) -> "subprocess.CompletedProcess[str]":
+def run_bench(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.bench", *words], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -126,7 +128,7 @@ def test_some_transports_alone(commands: Path, tmp_path: Path) -> None:
 def test_interleave_turns_the_order() -> None:
     seen: list[str] = []
 
-    def step(name: str) -> "Step":
+    def step(name: str) -> Step:
         return Step(name, seen)
 
     samples = interleave(2, {"a": step("a"), "b": step("b")}, {"c": step("c")}, warm=0)

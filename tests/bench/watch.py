@@ -1,5 +1,7 @@
 """`git coord watch`: how long after it was made a local event is delivered, and what waiting for the next one costs."""
 
+from __future__ import annotations
+
 import json
 import os
 import statistics
@@ -37,7 +39,7 @@ def follow(place: Place, rounds: int, seconds: float) -> list[Result]:
     ]  # fmt: skip
 
 
-def _delivery(place: Place, where: Path, process: "subprocess.Popen[bytes]", number: int) -> float:
+def _delivery(place: Place, where: Path, process: subprocess.Popen[bytes], number: int) -> float:
     os.chdir(where)
     place.timed("git", "claim", "a", "--ttl", f"{1000 + number}s")
     assert process.stdout is not None

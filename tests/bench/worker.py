@@ -4,6 +4,8 @@ Says "ready", then for each line "<seconds>" on its input claims and releases it
 number of pairs, the number of failures and the last failure's words in one line of JSON.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys

@@ -1,5 +1,7 @@
 """A work tree with a bare remote beside it, and a colleague who pushes there from a clone of their own."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 

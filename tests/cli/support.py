@@ -1,5 +1,7 @@
 """Real repositories and real processes for the tests of the commands."""
 
+from __future__ import annotations
+
 import json
 import os
 import pty
@@ -67,7 +69,7 @@ class World:
         self.git("commit", "-q", "-m", message)
         return self.git("rev-parse", "HEAD")
 
-    def init(self, *, fold: bool = False) -> "World":
+    def init(self, *, fold: bool = False) -> World:
         """`git coord init`, without a process: many tests need it, and only a few are about it."""
         with chdir(self.top):
             ctx = open_repository(environ(), writing=True)
@@ -171,7 +173,7 @@ class World:
         env: dict[str, str] | None = None,
         agent: str = "",
         err: int | None = None,
-    ) -> "Iterator[Terminal]":
+    ) -> Iterator[Terminal]:
         master, slave = pty.openpty()
         environ = {"TERM": "xterm", **self.environ(agent, env or {})}
         process = subprocess.Popen(
@@ -188,7 +190,7 @@ class World:
             os.close(master)
 
     @contextmanager
-    def started(self, *words: str, agent: str = "alice") -> "Iterator[subprocess.Popen[bytes]]":
+    def started(self, *words: str, agent: str = "alice") -> Iterator[subprocess.Popen[bytes]]:
         """A `git claim` that goes on while the test does something else."""
         process = subprocess.Popen(
             [*CLAIM, *words], cwd=self.top, env=self.environ(agent, {}), stdin=subprocess.DEVNULL,
@@ -205,7 +207,7 @@ class World:
 class Terminal:
     """A process at a terminal of its own."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", master: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self.process = process
         self._master = master
         self.shown = b""

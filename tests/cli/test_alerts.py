@@ -1,5 +1,7 @@
 """Alerts: the command of the local settings is told of expiries and long waits; whatever it does changes nothing."""
 
+from __future__ import annotations
+
 import json
 from contextlib import ExitStack
 from pathlib import Path

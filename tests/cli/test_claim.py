@@ -1,5 +1,7 @@
 """Every verb of `git claim`, run as a command: what it prints, how it ends, what it leaves."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
@@ -352,7 +354,7 @@ def test_a_nonce_is_its_owners_alone_and_refusals_are_not_remembered(world: Worl
 # --- waiting -------------------------------------------------------------------------------------------------------
 
 
-def _waits(process: "subprocess.Popen[bytes]") -> str:
+def _waits(process: subprocess.Popen[bytes]) -> str:
     """Until it says that it waits: from then on a release must reach it."""
     assert process.stderr is not None
     return process.stderr.readline().decode()

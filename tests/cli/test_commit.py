@@ -1,5 +1,7 @@
 """`git coord commit`: exactly the named files, from a private index, with hooks; nobody's staging is touched."""
 
+from __future__ import annotations
+
 import json
 import os
 import shutil

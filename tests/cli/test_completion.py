@@ -1,5 +1,7 @@
 """Completion in bash and zsh offers what the command lines understand, and really completes."""
 
+from __future__ import annotations
+
 import re
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """`git coord`, run as a command: init, sessions, kill and halt, sweep, log, fsck, resources."""
 
+from __future__ import annotations
+
 import json
 import os
 import shutil

@@ -1,5 +1,7 @@
 """What commands about many paths cost: as much again for as many paths again, whatever else the ledger holds."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from tests.cli.support import World

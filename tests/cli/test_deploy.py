@@ -1,5 +1,7 @@
 """`git coord deploy`: one at a time, never from a stale copy, verified, on record, and given back whatever happens."""
 
+from __future__ import annotations
+
 import json
 import os
 import signal
@@ -38,7 +40,7 @@ def last(shared: Shared, target: str = "production") -> tuple[str, int, int]:
 @contextmanager
 def deploying(
     shared: Shared, *words: str, agent: str = "alice", target: str = "production"
-) -> "Iterator[subprocess.Popen[bytes]]":
+) -> Iterator[subprocess.Popen[bytes]]:
     """A deploy whose command has begun, and goes on until the file `go` is there."""
     begun, go = shared.place / f"begun-{agent}", shared.place / "go"
     # dash loses an INT that comes just as a child of its own ends; a trap does not.
@@ -57,7 +59,7 @@ def deploying(
         process.communicate()
 
 
-def end(process: "subprocess.Popen[bytes]") -> Done:
+def end(process: subprocess.Popen[bytes]) -> Done:
     out, err = process.communicate(timeout=60)
     assert b"Traceback" not in err, err
     return Done(process.returncode, out.decode(), err.decode())

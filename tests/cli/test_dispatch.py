@@ -1,5 +1,7 @@
 """`git coord dispatch`: one dispatcher, workers up to the cap, and what becomes of them when something is killed."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import signal
@@ -32,7 +34,7 @@ done
 """
 
 
-def dispatch(world: World, *words: str, out: Path, agent: str = "boss", ok: str = "") -> "subprocess.Popen[bytes]":
+def dispatch(world: World, *words: str, out: Path, agent: str = "boss", ok: str = "") -> subprocess.Popen[bytes]:
     coord = shlex.join(COORD)
     script = world.top / ".git" / "worker.sh"
     script.write_text(WORKER.format(coord=coord, python=sys.executable))
@@ -42,7 +44,7 @@ def dispatch(world: World, *words: str, out: Path, agent: str = "boss", ok: str 
     )  # fmt: skip
 
 
-def finished(process: "subprocess.Popen[bytes]") -> Done:
+def finished(process: subprocess.Popen[bytes]) -> Done:
     out, err = process.communicate(timeout=120)
     return Done(process.returncode, out.decode(), err.decode())
 

@@ -1,5 +1,7 @@
 """Every command answers with one JSON object when asked to: a test over the tables, so that a new command has it too."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from tests.cli.support import World
 NOT_ITS_OWN = {"coord run", "coord dispatch", "coord guard", "coord mcp", "coord demo"}
 
 
-def _leaves(command: Any, name: str) -> "dict[str, set[str]]":
+def _leaves(command: Any, name: str) -> dict[str, set[str]]:
     """The options of each command, by its words."""
     if hasattr(command, "commands"):
         found: dict[str, set[str]] = {}

@@ -1,5 +1,7 @@
 """`git handoff` with real processes: the document in all its ways, what passes, what git then shows and refuses."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

@@ -3,6 +3,8 @@
 `World.run` itself holds that no control byte ever reaches stdout or stderr.
 """
 
+from __future__ import annotations
+
 import os
 import unicodedata
 from collections.abc import Iterator

@@ -4,6 +4,8 @@ Each is refused in words, and nothing has changed. `World.run` holds that nothin
 What events may hold, whoever wrote them, is in tests/core/test_hostile_words.py.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +26,7 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator["Place"]:
+def place() -> Iterator[Place]:
     """alice has t2, and has handed over h6; t5 is open."""
     with GitRepo() as repo:
         world = World(Path(repo.workspace)).init()

@@ -1,5 +1,7 @@
 """install.sh with real installs into a HOME of its own: what it puts there, what it leaves alone, what it takes away."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """`./install.sh --test` installs servers without starting them, and leaves no trace of how. With a stand-in for apt-get."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from pathlib import Path
@@ -32,7 +34,7 @@ class Place:
         (self._bin / name).write_text(text)
         (self._bin / name).chmod(0o755)
 
-    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         env = {
             "PATH": f"{self._bin}:{os.environ['PATH']}", "POLICY": str(self.policy), "NOTES": str(self.notes), "HOME": "/"
         }  # fmt: skip

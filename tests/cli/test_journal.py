@@ -1,5 +1,7 @@
 """`git coord journal` with real processes: written once, read as one story, and never changed."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

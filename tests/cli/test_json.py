@@ -1,5 +1,7 @@
 """The ledger and every `--json` are exactly as docs/format.md describes them: its tables are read here."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Numbers, effects, watching, the story of a path, rules and alerts: files and JSON as docs/format.md describes them."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """The work queue: files and JSON as docs/format.md describes them."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """The man pages say everything that the command lines understand, in git's own order, and are well-formed."""
 
+from __future__ import annotations
+
 import re
 import shutil
 import subprocess

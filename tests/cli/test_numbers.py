@@ -1,5 +1,7 @@
 """`git coord number`: real files in real repositories set the floor, and real processes never share a number."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """`git coord once`: real commands with real effects, run by real processes that race, die and are stopped."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
@@ -21,7 +23,7 @@ def world(git_repo: GitRepo) -> World:
 
 
 @contextmanager
-def under_way(world: World, key: str, script: str, agent: str = "alice") -> Iterator["subprocess.Popen[bytes]"]:
+def under_way(world: World, key: str, script: str, agent: str = "alice") -> Iterator[subprocess.Popen[bytes]]:
     """A run that has begun its command, which says so in the file `began`."""
     began = world.top / ".git/began"
     began.unlink(missing_ok=True)

@@ -1,5 +1,7 @@
 """The quick parser and the full command line are made from one table: they must agree on every word."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 from collections.abc import Callable, Iterator
@@ -187,7 +189,7 @@ def test_joined_letters_are_left_to_the_full_command_line() -> None:
 # --- any words at all ----------------------------------------------------------------------------------------------
 
 
-def _words() -> "st.SearchStrategy[list[str]]":
+def _words() -> st.SearchStrategy[list[str]]:
     flags = sorted(
         {f"--{o.name}" for v in VERBS.values() for o in v.options}
         | {f"-{o.short}" for v in VERBS.values() for o in v.options if o.short}

@@ -1,5 +1,7 @@
 """How answers look: columns, colour by git's rules, hints, times, quiet."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from pathlib import Path

@@ -1,5 +1,7 @@
 """`git coord start` and `stop` with real processes: what is told, in which order, and what is taken again."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

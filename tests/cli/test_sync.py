@@ -1,5 +1,7 @@
 """`git coord sync`: is the current branch behind, and bringing it up to date whole or not at all."""
 
+from __future__ import annotations
+
 import json
 import stat
 import subprocess

@@ -1,5 +1,7 @@
 """`git coord task`, `dispatch` and waiting in line, by real processes."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import signal
@@ -32,7 +34,7 @@ def task(world: World, id: str) -> Any:
     return world.coord("task", "show", id, "--json").json["task"]
 
 
-def started(world: World, *words: str, agent: str) -> "subprocess.Popen[bytes]":
+def started(world: World, *words: str, agent: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [*COORD, *words], cwd=world.top, env=world.environ(agent, {}), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -1,5 +1,7 @@
 """`git coord watch`: every event once and in order, whatever stops it in between."""
 
+from __future__ import annotations
+
 import json
 import signal
 import subprocess
@@ -26,7 +28,7 @@ def world(git_repo: GitRepo) -> World:
 
 
 @contextmanager
-def watching(world: World, *words: str) -> "Iterator[subprocess.Popen[bytes]]":
+def watching(world: World, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         [*COORD, "watch", *words], cwd=world.top, env=world.environ("", {}), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -39,7 +41,7 @@ def watching(world: World, *words: str) -> "Iterator[subprocess.Popen[bytes]]":
         process.communicate()
 
 
-def line(process: "subprocess.Popen[bytes]") -> Any:
+def line(process: subprocess.Popen[bytes]) -> Any:
     assert process.stdout is not None
     return json.loads(process.stdout.readline())
 

@@ -1,5 +1,7 @@
 """`git coord why`: the story of a path, as people would tell it."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """`git coord worktree`: add is all or nothing, list tells whose and how far, done deletes nothing that is nowhere else."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Durations: as people write them, and as they are shown."""
 
+from __future__ import annotations
+
 import pytest
 
 from gitcoord.core.durations import LONGEST, format_duration, parse_duration

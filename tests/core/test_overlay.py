@@ -1,5 +1,7 @@
 """The private overlay adds to a policy and never loosens it."""
 
+from __future__ import annotations
+
 import pytest
 
 from gitcoord.core.overlay import NOBODY, parse_overlay, problems, stricter, tightened

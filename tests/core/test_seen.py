@@ -3,6 +3,8 @@
 A write empties the file before it fills it, as many tools do. Whoever is allowed to write has read what is there.
 """
 
+from __future__ import annotations
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,5 +1,7 @@
 """The shipped validators and their settings, in process: what each says no to, and what it lets pass."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest

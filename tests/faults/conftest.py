@@ -1,5 +1,7 @@
 """Repositories for the faults. What keeps the outside out stands in the conftest above."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,6 +3,8 @@
 The kill sweep needs a process with few system calls of its own, and hundreds of looks at a ledger have to cost little.
 """
 
+from __future__ import annotations
+
 import posix
 import sys
 
@@ -18,7 +20,7 @@ from gitcoord.errors import GitcoordError, NotInitialised
 from gitcoord.hot.open import environ, open_repository
 
 
-def run(verb: str) -> "tuple[dict[str, object], int]":
+def run(verb: str) -> tuple[dict[str, object], int]:
     ctx = open_repository(environ(), writing=verb in ("init", "repair"))
     if verb == "init":
         return init(ctx, Actor("setup")), 0

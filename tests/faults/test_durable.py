@@ -1,5 +1,7 @@
 """What a power cut may find: no ref leads to an object before the redo log has it on the disk, and no answer comes before both."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 
@@ -20,7 +22,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-def _traced(world: World, *words: str, inject: str = "", alone: bool = False) -> "tuple[Done, list[str]]":
+def _traced(world: World, *words: str, inject: str = "", alone: bool = False) -> tuple[Done, list[str]]:
     """The command's own system calls and, unless it is looked at alone, those of its git, in one order."""
     trace = world.scrap / "trace"
     argv = [

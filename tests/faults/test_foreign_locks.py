@@ -1,5 +1,7 @@
 """Locks of a living git that is not gitcoord's, beside notes of a dead one that covers them: nothing of it is touched."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal

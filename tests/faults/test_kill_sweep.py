@@ -6,6 +6,8 @@ GITCOORD_SOAK=1 samples the points, most of them where something is written; a r
 two ways and a sample of the third.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

@@ -1,5 +1,7 @@
 """The ledger deleted, rewound, replaced, edited, copied: never a grant that should not be, always a way back."""
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Callable
 from pathlib import Path

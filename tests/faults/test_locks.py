@@ -1,5 +1,7 @@
 """Lock files that a dead git left behind: removed where their owner was noted and is dead, never otherwise."""
 
+from __future__ import annotations
+
 import os
 import resource
 import signal
@@ -257,7 +259,7 @@ def _for_all_users(place: Path) -> None:
     (place / "locks").chmod(0o777)
 
 
-def _as_another(place: Path, script: str, *before: str) -> "subprocess.CompletedProcess[str]":
+def _as_another(place: Path, script: str, *before: str) -> subprocess.CompletedProcess[str]:
     """Run this on `known`, the notes in `place`, as another user; `before` starts it."""
     begin = (
         "import os; from gitcoord.errors import LockHeld; from gitcoord.store import stale; from gitcoord.store.locks import LockNotes\n"

@@ -1,5 +1,7 @@
 """A power cut takes what the disk had not written yet: any of the last objects, in any way. The redo log has them."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

@@ -1,5 +1,7 @@
 """Every shape of repository: linked work trees, bare, sha256, packed, shared, borrowed objects, odd places."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """A forged event with honest ones on top, and tools that rewrite every ref: acknowledged claims survive the repair."""
 
+from __future__ import annotations
+
 import json
 import shlex
 from typing import Any

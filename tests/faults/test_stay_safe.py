@@ -1,5 +1,7 @@
 """Ways by which a grant could be lost or given away without an error; each once led there."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

@@ -4,6 +4,8 @@ Where the damage does not matter for an answer, because the ledger decides, 0 or
 `git coord fsck --repair` finds it.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import resource

@@ -5,6 +5,8 @@ told is lost, the next command works and leaves no lock file, and `git fsck` and
 run, ten in the long form (GITCOORD_SOAK=1). GITCOORD_STORM_SEED repeats the dice, though not the timing.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -40,7 +42,7 @@ class Place:
         self.project = project
         self.trees = trees
 
-    def start(self, dice: random.Random, *argv: str, agent: str = "") -> "subprocess.Popen[str]":
+    def start(self, dice: random.Random, *argv: str, agent: str = "") -> subprocess.Popen[str]:
         env = {**self.project.env, **({"GITCOORD_AGENT": agent} if agent else {})}
         pipe = subprocess.PIPE
         return subprocess.Popen(
@@ -66,7 +68,7 @@ class Storm:
         self.told: list[tuple[str, int]] = []  # agent and token of each grant that was acknowledged
         self.orders: list[list[str]] = []  # what agents run besides
         self.users = [User(self, place, number) for number, place in enumerate(places)]
-        self.running: dict[int, "subprocess.Popen[str]"] = {}
+        self.running: dict[int, subprocess.Popen[str]] = {}
         self._lock = threading.Lock()
 
     def rage(self, seconds: float = SECONDS) -> None:

@@ -1,5 +1,7 @@
 """A repository under attack: real git, real commands, and what is true of it afterwards."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os

@@ -4,6 +4,8 @@
 words, and does as it is told; `off`: as a tool without the guard's hooks, with a process that says nothing in the guard's place.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import random

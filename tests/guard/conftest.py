@@ -1,5 +1,7 @@
 """A guarded project for each test."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """Each agent tool as the guard meets it: the events that it sends, and what it takes an answer for."""
 
+from __future__ import annotations
+
 import json
 from typing import Any, NamedTuple
 from uuid import uuid4

@@ -1,5 +1,7 @@
 """The tables of docs/guard-shell.md, made from the tables that the tests run: `python -m tests.guard.shelldoc` writes them."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from tests.guard.shelltable import HELD_OUT, MADE_WITH, Row, rows

@@ -1,5 +1,7 @@
 """Shell commands made by a grammar, always the same for a seed: safe to run in a directory of their own, and all sorts besides."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from random import Random
 

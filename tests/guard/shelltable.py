@@ -1,5 +1,7 @@
 """The tables of shell commands: read, and run in a small repository. The tests and docs/guard-shell.md are made from them."""
 
+from __future__ import annotations
+
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple

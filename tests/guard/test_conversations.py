@@ -1,5 +1,7 @@
 """Starts and ends of conversations, subagents, and one identity for everything below one tool's process."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

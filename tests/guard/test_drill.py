@@ -3,6 +3,8 @@
 The quick form takes seconds; with GITCOORD_SOAK every pair of tools is driven for minutes.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

@@ -1,5 +1,7 @@
 """When the guard cannot judge: the exact bytes that each tool would see, and what the tool makes of them."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal

@@ -1,5 +1,7 @@
 """Subagents are of their parent's family where their tool names it; conversations that name none are never taken for one another."""
 
+from __future__ import annotations
+
 import json
 import re
 import subprocess

@@ -1,5 +1,7 @@
 """Whatever comes as an event: it is answered, and what another holds is not allowed by accident. In process, by hypothesis."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The guard before writes and reads: each behaviour with a real repository and a real process for the event."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

@@ -10,6 +10,8 @@ version that each event carries. Keys, their order, types, ids and numbers are a
 ours, what the recorder itself had added is left out, and so is every event that was published only in part.
 """
 
+from __future__ import annotations
+
 import json
 from itertools import pairwise
 from pathlib import Path

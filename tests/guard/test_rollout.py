@@ -4,6 +4,8 @@
 `recorded/codex.jsonl`; paths were renamed.
 """
 
+from __future__ import annotations
+
 import json
 import os
 from pathlib import Path

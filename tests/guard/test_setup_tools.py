@@ -1,5 +1,7 @@
 """Agent tools into a project and out again: every byte that is not ours stays, whatever the settings look like."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

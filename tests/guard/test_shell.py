@@ -1,5 +1,7 @@
 """What shell commands do: the table, the quick way against the parser, what is broken, too long or too deep."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 import sys

@@ -1,5 +1,7 @@
 """Shell commands before they run: what they would write and read is judged as any tool's writing and reading."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

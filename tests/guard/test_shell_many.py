@@ -1,5 +1,7 @@
 """Many shell commands: those of this machine's scripts and those a grammar makes, mutations of them, and some run for real."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from collections.abc import Iterator

@@ -3,6 +3,8 @@
 A sample has the event as the tool sends it, what is read out of it, and the replies to five answers. Its `version` is the tool's.
 """
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

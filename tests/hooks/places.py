@@ -1,5 +1,7 @@
 """A repository with gitcoord in it, and a stand-in for git-claim that notes how it was called."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import stat

@@ -1,5 +1,7 @@
 """The hooks themselves, as they lie in githooks/: cheap and open where gitcoord is not set up, closed without git-claim."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -29,7 +31,7 @@ def place(git_repo: GitRepo, tmp_path: Path) -> Place:
 
 def call(
     place: Place, event: str, *words: str, data: str = "", cwd: Path | None = None, env: dict[str, str] | None = None
-) -> "subprocess.CompletedProcess[str]":
+) -> subprocess.CompletedProcess[str]:
     words = words or (("prepared",) if event == "reference-transaction" else ())
     data = data or (f"{MOVE}refs/heads/main\n" if event == "reference-transaction" else "")
     return subprocess.run(

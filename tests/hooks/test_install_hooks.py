@@ -1,5 +1,7 @@
 """Installing hooks beside those that are there, and taking them away without a trace. Real git runs them."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import subprocess

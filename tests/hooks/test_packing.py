@@ -1,5 +1,7 @@
 """Packing refs changes no value: never refused, whatever writers do meanwhile. What looks like it is refused all the same."""
 
+from __future__ import annotations
+
 import shlex
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """`git coord setup` and `teardown`: in one step in, in one step out, nothing lost."""
 
+from __future__ import annotations
+
 import os
 import stat
 import time

@@ -1,5 +1,7 @@
 """Fixtures of the race tests."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 

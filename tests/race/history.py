@@ -4,6 +4,8 @@ It shares no rule with gitcoord: overlap, modes and capacity are written out aga
 repeated. Times are CLOCK_MONOTONIC in nanoseconds, which every process of a machine shares.
 """
 
+from __future__ import annotations
+
 import json
 import subprocess
 from collections.abc import Iterable, Mapping

@@ -1,5 +1,7 @@
 """Real processes on a real repository: a scratch project with gitcoord in it, contenders, and housekeeping beside them."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import json
@@ -137,7 +139,7 @@ class Project:
 
     def start(
         self, *argv: str, agent: str = "", env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL
-    ) -> "subprocess.Popen[str]":
+    ) -> subprocess.Popen[str]:
         """A command in a session of its own; whoever starts it also waits for it."""
         whole = {**self.env, **(env or {}), **({"GITCOORD_AGENT": agent} if agent else {})}
         pipe = subprocess.PIPE
@@ -171,7 +173,7 @@ class Project:
 
 
 @contextlib.contextmanager
-def running(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+def running(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
     """Whatever the test finds out, nothing of the process is left behind."""
     try:
         yield process

@@ -4,6 +4,8 @@ Run as `python -I -S tasker.py <options as JSON>` inside a repository. What it f
 0 when nothing is left to do, and with CRASH in the middle of a task when the dice say so.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import random

@@ -1,5 +1,7 @@
 """Many agents commit out of one work tree at once: every commit has exactly its files, and none is lost."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import subprocess
@@ -52,7 +54,7 @@ def race(project: Project, *others: str, count: int = COMMITS) -> None:
             assert agent.returncode == 0, (out, err)
 
 
-def commits(project: Project, start: str) -> "dict[str, list[str]]":
+def commits(project: Project, start: str) -> dict[str, list[str]]:
     """Subject -> files, oldest first."""
     text = project.git("log", "--reverse", "--format=%x00%s", "--name-only", f"{start}..HEAD")
     rows = [entry.split("\n") for entry in text.split("\0")[1:]]

@@ -1,5 +1,7 @@
 """The drill: real processes take, work, crash, fall silent, hand over and give back, until every task is done once."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys
@@ -25,7 +27,7 @@ class Drill:
         self.running = {f"w{number}.0": self.start(f"w{number}.0") for number in range(workers)}
         self.crashes = 0
 
-    def start(self, name: str) -> "subprocess.Popen[str]":
+    def start(self, name: str) -> subprocess.Popen[str]:
         options = {"root": str(ROOT), "name": name, "log": str(self.log), "ttl": self.ttl, "weights": WEIGHTS}
         argv = [sys.executable, "-I", "-S", str(Path(__file__).with_name("tasker.py")), json.dumps(options)]
         return subprocess.Popen(argv, cwd=self.project.repo, env=self.project.env, stderr=subprocess.PIPE, text=True)

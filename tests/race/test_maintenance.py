@@ -1,5 +1,7 @@
 """git's own maintenance beside writers, with gitcoord's hooks installed: packing changes no value, so it always passes."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import subprocess

@@ -6,6 +6,8 @@ that lives on then sees refs that are gone, and the latter even compares the exp
 processes never do. So whoever keeps git processes must not trust them for longer than one look or one swap.
 """
 
+from __future__ import annotations
+
 import pytest
 
 from tests.race.history import check_ledger

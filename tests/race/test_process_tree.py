@@ -1,5 +1,7 @@
 """`git coord run` and what lives below it: shells, git's hooks, child agents, terminals, orphans. Real processes only."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -40,7 +42,7 @@ class Scene:
         file.write_text(_SHELL.format(place=self.place) + text)
         return str(file)
 
-    def launch(self, agent: str, text: str) -> "subprocess.Popen[str]":
+    def launch(self, agent: str, text: str) -> subprocess.Popen[str]:
         return self.project.start("git-coord", "run", "--as", agent, "--", "sh", self.script(text))
 
     def run(self, agent: str, text: str) -> Answer:

@@ -1,5 +1,7 @@
 """Races with real processes, while `git pack-refs` and `git gc` run: one winner a round, and a history that holds."""
 
+from __future__ import annotations
+
 import json
 import os
 import time

@@ -4,6 +4,8 @@ Stopped means SIGSTOP to a real process: an agent beyond its ttl, gitcoord while
 prepared its transaction (all locks taken, nothing moved) and git in the middle of moving the refs.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shutil

@@ -4,6 +4,8 @@ Run as `python -I -S worker.py <options as JSON>` inside a repository. It uses t
 so that thousands of rounds fit into a test. The options `queue` and `rules` make it a wrong or a crippled one.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import random
@@ -32,7 +34,7 @@ Row = dict[str, Any]
 class NoQueue(Queue):
     """A place in no queue at all: only the compare-and-swap is left."""
 
-    def __enter__(self) -> "NoQueue":
+    def __enter__(self) -> NoQueue:
         return self
 
 

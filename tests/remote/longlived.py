@@ -1,5 +1,7 @@
 """A process that lives long and does one request after the other."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path
@@ -33,11 +35,11 @@ for line in sys.stdin:
 
 
 class LongLived:
-    def __init__(self, machine: Project, agent: str, env: "dict[str, str] | None" = None) -> None:
+    def __init__(self, machine: Project, agent: str, env: dict[str, str] | None = None) -> None:
         argv = [sys.executable, "-c", _PROGRAM.format(root=str(ROOT), agent=agent)]
         self.process = machine.start(*argv, env=env, stdin=subprocess.PIPE)
 
-    def __enter__(self) -> "LongLived":
+    def __enter__(self) -> LongLived:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +60,7 @@ class LongLived:
         return self.process.stdout.readline().strip()
 
 
-def with_pushes_noted(machine: Project) -> "dict[str, str]":
+def with_pushes_noted(machine: Project) -> dict[str, str]:
     """A PATH on which each `git push` is noted."""
     shim = machine.place / "shim"
     shim.mkdir(exist_ok=True)

@@ -1,5 +1,7 @@
 """Several machines and one server: clones of a bare repository, each with scratch notes, queue and settings of its own."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 
@@ -18,7 +20,7 @@ exec git {name} "$@"
 class Machine(Project):
     """A clone. `Project` gives the commands; this one is set up by joining the server's ledger."""
 
-    def __init__(self, fleet: "Fleet", name: str, *words: str) -> None:
+    def __init__(self, fleet: Fleet, name: str, *words: str) -> None:
         """`words` are more options of git clone."""
         self.place = fleet.place
         self.repo = fleet.place / name
@@ -69,7 +71,7 @@ class Fleet:
         self.machines.append(Machine(self, name, *words))
         return self.machines[-1]
 
-    def joined(self) -> "list[Machine]":
+    def joined(self) -> list[Machine]:
         for machine in self.machines:
             machine.join()
         self.log.unlink(missing_ok=True)

@@ -1,5 +1,7 @@
 """Two clones of one server, with the hooks of the gates in both; the server's own gate where it is asked for."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """A remote as the authority: the same commands from many clones, one ledger, one connection for an uncontended claim."""
 
+from __future__ import annotations
+
 import json
 import shutil
 import time

@@ -1,5 +1,7 @@
 """A process that lives long moves the refs of a remote by itself, and leaves to git what it cannot do."""
 
+from __future__ import annotations
+
 import os
 import signal
 import threading

@@ -1,5 +1,7 @@
 """Numbers, effects, rules, watching and alerts where a remote decides: the same commands from several machines."""
 
+from __future__ import annotations
+
 import json
 import signal
 import subprocess
@@ -73,7 +75,7 @@ def test_rules_that_were_read_on_one_machine_count_everywhere(gated: Fleet) -> N
     one.commit({"x": "x\n"})
     env = {**one.env, "GITCOORD_AGENT": "alice"}
 
-    def push() -> "subprocess.CompletedProcess[str]":
+    def push() -> subprocess.CompletedProcess[str]:
         argv = ["git", "push", "-q", "-o", "agent=alice", "origin", "main:work"]
         return subprocess.run(argv, cwd=one.repo, env=env, capture_output=True, text=True)
 

@@ -1,5 +1,7 @@
 """Journal, handoff and start where a remote decides, with a server that makes every event again."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """`git coord init --remote`: join a ledger or make one, find out what the host takes, never join another's by accident."""
 
+from __future__ import annotations
+
 import pytest
 
 from gitcoord.app.attach import place, without_secrets

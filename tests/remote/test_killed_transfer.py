@@ -1,5 +1,7 @@
 """A fetch or push of a clone that is killed while it holds locks on this clone's refs: the next command clears them."""
 
+from __future__ import annotations
+
 import shutil
 from pathlib import Path
 

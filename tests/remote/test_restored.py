@@ -3,6 +3,8 @@
 The server is a directory that is copied away and back, with and without the gate, as an administrator would do it.
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 import subprocess

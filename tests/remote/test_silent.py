@@ -1,5 +1,7 @@
 """A remote that takes connections and says nothing, or answers late: every command ends by its bound, and says so."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os

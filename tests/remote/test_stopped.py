@@ -1,5 +1,7 @@
 """A stopped command (SIGSTOP, Ctrl-Z) in a clone whose authority is a remote: the others say behind whom they are, and go on."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -23,7 +25,7 @@ ROOT = str(Path(__file__).parents[2])
 class Stopped:
     """A command that is stopped, with or without its children, until it is told to go on."""
 
-    def __init__(self, process: "subprocess.Popen[str]", *, group: bool) -> None:
+    def __init__(self, process: subprocess.Popen[str], *, group: bool) -> None:
         self._process = process
         self._send: Callable[[int, int], None] = os.killpg if group else os.kill
         self._send(process.pid, signal.SIGSTOP)

@@ -1,5 +1,7 @@
 """The work queue where a remote decides, with a server that makes every event again."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Requests of one machine ride in one push, each with its own event and answer; whoever carries them may die."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import json

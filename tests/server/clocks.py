@@ -3,6 +3,8 @@
 An hour passes when the test says so; nobody waits for it.
 """
 
+from __future__ import annotations
+
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

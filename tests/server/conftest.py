@@ -4,6 +4,8 @@ To choose: `@pytest.mark.parametrize("server", ["ssh", "http"], indirect=True)`.
 CI, a test that would be skipped here fails instead.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack

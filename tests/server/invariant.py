@@ -4,6 +4,8 @@ No two live claims exclude each other, at no moment of the ledger; Seq has no ga
 was acknowledged is there; and no push of code landed when its agent's claim was gone before it began to land.
 """
 
+from __future__ import annotations
+
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -58,7 +60,7 @@ def replay(events: Iterable[Row]) -> list[Live]:
     return states
 
 
-def _end(live: Live, rows: "list[tuple[str, str, str]]") -> None:
+def _end(live: Live, rows: list[tuple[str, str, str]]) -> None:
     for space, name, agent in rows:
         live.pop((_word(space, name), agent), None)
 

@@ -18,6 +18,8 @@ When a call returns, it has taken effect. A reset may overtake bytes that the ot
 the server got and did something, hold the link, wait for the effect at the server, then cut.
 """
 
+from __future__ import annotations
+
 import queue
 import selectors
 import socket

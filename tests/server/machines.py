@@ -3,6 +3,8 @@
 Unlike a `Link`'s, the bytes of a pulled cable are neither refused nor reset: both ends just hear nothing.
 """
 
+from __future__ import annotations
+
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

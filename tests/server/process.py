@@ -1,5 +1,7 @@
 """Processes that the suite starts and ends itself: found, started, awaited, and ended with all that they started."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal

@@ -1,5 +1,7 @@
 """A served repository behind the real gate, and machines that joined its ledger: real commands over a real transport."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import struct
@@ -46,7 +48,7 @@ _HOOKS = {
 class Clone(Project):
     """A machine: a clone with scratch notes, queue and settings of its own, as one account."""
 
-    def __init__(self, realm: "Realm", name: str, account: str, client: Client, env: dict[str, str]) -> None:
+    def __init__(self, realm: Realm, name: str, account: str, client: Client, env: dict[str, str]) -> None:
         self.realm = realm
         self.account = account
         self.place = realm.place
@@ -68,7 +70,7 @@ class Clone(Project):
 
     def start(
         self, *argv: str, agent: str = "", env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL
-    ) -> "subprocess.Popen[str]":
+    ) -> subprocess.Popen[str]:
         return super().start(*self.wrap, *argv, agent=agent, env=env, stdin=stdin)
 
     def join(self, *words: str) -> None:
@@ -203,7 +205,7 @@ class Realm:
     # --- holding a push up
 
     @contextmanager
-    def held_at(self, step: str) -> Iterator["Step"]:
+    def held_at(self, step: str) -> Iterator[Step]:
         """The next push of the ledger waits at this step of the server."""
         made = Step(self.steps / step)
         try:
@@ -218,7 +220,7 @@ class Step:
         self._here = pipe.with_name(f"{pipe.name}.here")
         os.mkfifo(pipe)
 
-    def wait(self, process: "subprocess.Popen[str]") -> None:
+    def wait(self, process: subprocess.Popen[str]) -> None:
         wait_until(f"a push at {self._pipe.name}", lambda: self._here.exists() or process.poll() is not None)
         assert self._here.exists(), process.communicate()
 

@@ -1,5 +1,7 @@
 """OpenSSH, plain and under gitolite3: everyone logs in to the account that runs the tests, told apart by their keys."""
 
+from __future__ import annotations
+
 import getpass
 import os
 import pwd
@@ -172,7 +174,7 @@ class Gitolite(Sshd):
         return self._client(f"work/{name}", account, port)
 
 
-def _quietly(words: list[str]) -> "subprocess.CompletedProcess[bytes]":
+def _quietly(words: list[str]) -> subprocess.CompletedProcess[bytes]:
     # Not captured: what stays in the background would keep the pipes open.
     nothing = subprocess.DEVNULL
     return subprocess.run(words, stdin=nothing, stdout=nothing, stderr=nothing, check=False)

@@ -8,6 +8,8 @@
 Each server has a temporary directory, a port and a log of its own, so any number of them run side by side.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -34,7 +36,7 @@ class Client(NamedTuple):
         """The words and the whole environment, for Popen."""
         return ["git", "-C", str(where), *words], {**os.environ, **self.env}
 
-    def run(self, where: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, where: Path, *words: str) -> subprocess.CompletedProcess[str]:
         command, env = self.command(where, *words)
         return subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", check=False)
 
@@ -48,7 +50,7 @@ class Client(NamedTuple):
 class Served:
     """One bare repository on a server."""
 
-    def __init__(self, server: "Server", name: str, bare: Path) -> None:
+    def __init__(self, server: Server, name: str, bare: Path) -> None:
         self.server = server
         self.name = name
         self.bare = bare

@@ -1,5 +1,7 @@
 """Symbolic refs on the server: a push to an alias moves its target, so the target is judged. What git itself does, too."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 

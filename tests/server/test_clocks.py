@@ -1,5 +1,7 @@
 """Time, as each machine sees it: paused clients, wrong and fast clocks, two who sweep. The server's clock decides."""
 
+from __future__ import annotations
+
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,5 +1,7 @@
 """What the gate's judgement of many paths costs: as much again for as many paths again; and many refs are judged as few."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Many agents on several machines at once, while git tidies up on the server all the time."""
 
+from __future__ import annotations
+
 import contextlib
 import subprocess
 import time

@@ -1,5 +1,7 @@
 """Links cut, servers killed: whatever happens, the invariant holds afterwards and work goes on."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from pathlib import Path
@@ -29,7 +31,7 @@ def one(realm: Realm, link: Link) -> Clone:
     return realm.clone("one", "alice", port=link.port.number)
 
 
-def ended(process: "subprocess.Popen[str]") -> Answer:
+def ended(process: subprocess.Popen[str]) -> Answer:
     out, err = process.communicate(timeout=60)
     return Answer(process.returncode, out, err)
 
@@ -40,11 +42,11 @@ def unknown(done: Answer) -> None:
     assert "nothing was changed" not in done.out + done.err, done
 
 
-def asks(clone: Clone, path: str = "shared/a", agent: str = "alice") -> "subprocess.Popen[str]":
+def asks(clone: Clone, path: str = "shared/a", agent: str = "alice") -> subprocess.Popen[str]:
     return clone.start("git-claim", "--json", path, agent=agent)
 
 
-def goes_on(realm: Realm, one: Clone, *, granted: "bool | None" = None, claims: int = 0) -> None:
+def goes_on(realm: Realm, one: Clone, *, granted: bool | None = None, claims: int = 0) -> None:
     """Asked again, alice has it, by one event, and others are told so; her work lands, and she can give it back.
 
     `claims`: so many were granted and given back before.

@@ -1,5 +1,7 @@
 """The server's disk is full, or that part of it where notes lie: nothing lands by half, and afterwards work goes on."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The checker of the invariant finds what is wrong: otherwise all tests that rely on it prove nothing."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

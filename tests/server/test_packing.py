@@ -1,5 +1,7 @@
 """git's own maintenance on the server, beside pushes: packing changes no value, so the gate lets it through."""
 
+from __future__ import annotations
+
 import shlex
 import subprocess
 from pathlib import Path

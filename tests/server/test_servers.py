@@ -1,5 +1,7 @@
 """The servers themselves: each transport clones, pushes and pulls, tells hooks who pushes, and can be cut or killed."""
 
+from __future__ import annotations
+
 import os
 import socket
 import subprocess

@@ -1,5 +1,7 @@
 """Every transport with the gate behind it: machines join, claim, are refused, and nobody acts as somebody else."""
 
+from __future__ import annotations
+
 import contextlib
 import subprocess
 from collections.abc import Iterator
@@ -160,7 +162,7 @@ def keys(tmp_path: Path) -> Iterator[Path]:
     yield place
 
 
-def signs(clone: Clone, key: "Path | None") -> None:
+def signs(clone: Clone, key: Path | None) -> None:
     clone.git("config", "gitcoord.signing", "ssh" if key else "off")
     if key:
         clone.git("config", "gitcoord.signingKey", str(key))

@@ -124,7 +124,7 @@ class Race:
     def pause(self, *seconds: float) -> None:
         (self.site.place / "pauses").write_text(" ".join(map(str, seconds)) + "\n")
 
-    def start(self, one: int, words: list[str]) -> "subprocess.Popen[bytes]":
+    def start(self, one: int, words: list[str]) -> subprocess.Popen[bytes]:
         with open(self.site.place / f"said-{one}", "wb") as said:
             argv = ["git", "-c", "core.hooksPath=/dev/null", "push", "-q", *words]
             return subprocess.Popen(argv, cwd=self.site.top, stderr=said)

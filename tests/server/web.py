@@ -3,6 +3,8 @@
 Not apache: as root it will not serve as root, so everything would have to belong to somebody else.
 """
 
+from __future__ import annotations
+
 import getpass
 import os
 import shutil

@@ -1,5 +1,7 @@
 """Small files, and those that are not so small."""
 
+from __future__ import annotations
+
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """Loose objects: git finds them, and what gc takes away while they are written is made good."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import stat
@@ -21,7 +23,7 @@ class Repository:
     def open(self, *, shared: bool = False) -> LooseObjects:
         return LooseObjects(str(self.objects), 40, shared=shared)
 
-    def put(self, text: str, loose: "LooseObjects | None" = None) -> str:
+    def put(self, text: str, loose: LooseObjects | None = None) -> str:
         """An object's id; git has it."""
         loose = loose or self.loose
         oid = loose.write("blob", text.encode())
@@ -29,7 +31,7 @@ class Repository:
         assert git(self.top, "cat-file", "blob", oid) == text.encode()
         return oid
 
-    def temporaries(self) -> "list[Path]":
+    def temporaries(self) -> list[Path]:
         return list(self.objects.glob("??/tmp_obj_*"))
 
 

@@ -1,5 +1,7 @@
 """Running a shell command that is told something: whether or not it listens."""
 
+from __future__ import annotations
+
 import os
 
 import pytest

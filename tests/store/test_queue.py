@@ -1,5 +1,7 @@
 """The writers' queue and a deadline of whoever waits in it: both use the one timer of the process."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import signal

@@ -1,5 +1,7 @@
 """Settings are remembered between commands, and never when that could be wrong."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from pathlib import Path

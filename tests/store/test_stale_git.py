@@ -4,6 +4,8 @@ git takes a new packed-refs for the one it read if inode, size and whole second 
 about on most tries. A store that kept its git for a second swap, or its reader for a second look, would be fooled here.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """`python -m gitcoord.adapters.cli <claim|coord|handoff> ...`: what the installed commands run."""
 
+from __future__ import annotations
+
 import sys
 
 from gitcoord.hot.main import leave

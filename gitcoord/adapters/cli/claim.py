@@ -1,5 +1,7 @@
 """The full `git claim`: the same verbs and options as the quick parser, made from the same table, with typer's help."""
 
+from __future__ import annotations
+
 from gitcoord.adapters.cli.shared import new_app, run_app
 from gitcoord.adapters.cli.table import add_verbs
 from gitcoord.hot.options import VERBS, arrange

@@ -1,5 +1,7 @@
 """Commands of `git coord` by which one watches over others: kill, revive, halt, unhalt, sweep."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import typer

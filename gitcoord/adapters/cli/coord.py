@@ -1,5 +1,7 @@
 """`git coord`: everything besides claiming. Each command parses, calls one app function and renders."""
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import Annotated, Any
 

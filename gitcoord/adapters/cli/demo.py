@@ -1,5 +1,7 @@
 """`git coord demo`: the main job, shown with real processes in a throw-away repository."""
 
+from __future__ import annotations
+
 import json
 import os
 import shlex
@@ -40,10 +42,10 @@ class Stage:
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "gitcoord.adapters.cli", *words]
 
-    def start(self, agent: str, *words: str) -> "subprocess.Popen[str]":
+    def start(self, agent: str, *words: str) -> subprocess.Popen[str]:
         return self._start(agent, self.argv(*words))
 
-    def _start(self, agent: str, argv: list[str]) -> "subprocess.Popen[str]":
+    def _start(self, agent: str, argv: list[str]) -> subprocess.Popen[str]:
         env: Mapping[str, str] = {**self.env, "GITCOORD_AGENT": agent} if agent else self.env
         pipe = subprocess.PIPE
         return subprocess.Popen(

@@ -1,5 +1,7 @@
 """The second act of `git coord demo`: hooks, with a remote. What nobody claimed does not leave; nothing stale is deployed."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
 _CONFIG = '[deploy "production"]\n\tremote = origin\n\tref = refs/heads/production\n'
 
 
-def prepare(stage: "Stage") -> None:
+def prepare(stage: Stage) -> None:
     """A bare remote, a policy, the hooks, and `git-claim` on the path of whoever runs them."""
     commands = stage.home / "bin"
     commands.mkdir()
@@ -30,7 +32,7 @@ def prepare(stage: "Stage") -> None:
     stage.git("push", "-q", "-u", "origin", "main")
 
 
-def _work(stage: "Stage", branch: str, old: str, new: str) -> str:
+def _work(stage: Stage, branch: str, old: str, new: str) -> str:
     """A line changed and committed, past the hooks, on a branch from main."""
     stage.git("checkout", "-q", "-b", branch, "main")
     file = stage.repo / "src" / "core.py"
@@ -42,7 +44,7 @@ def _work(stage: "Stage", branch: str, old: str, new: str) -> str:
     ).stdout.strip()
 
 
-def scene_unclaimed(stage: "Stage") -> bool:
+def scene_unclaimed(stage: Stage) -> bool:
     """With hooks, what nobody claimed does not leave: fred pushes a change of a shared file"""
     prepare(stage)
     installed = stage.show("fred", "coord", "install-hooks")
@@ -54,7 +56,7 @@ def scene_unclaimed(stage: "Stage") -> bool:
     return installed == 0 and refused != 0 and (pushed, released) == (0, 0)
 
 
-def scene_lineage(stage: "Stage") -> bool:
+def scene_lineage(stage: Stage) -> bool:
     """The claim is free again, but fred's work must not get lost: gina starts from a copy without it"""
     stage.show("gina", "claim", "src/core.py")
     _work(stage, "gina", "slow = True", "slow = False")
@@ -66,7 +68,7 @@ def scene_lineage(stage: "Stage") -> bool:
     return refused != 0 and (merged, pushed, released) == (0, 0, 0)
 
 
-def scene_stale_deploy(stage: "Stage") -> bool:
+def scene_stale_deploy(stage: Stage) -> bool:
     """Nothing is deployed from a stale copy: gina's work landed meanwhile, and hugo does not have it"""
     landed = stage.plain("gina", "push", "-q", "origin", "gina:main")
     stage.git("checkout", "-q", "main")

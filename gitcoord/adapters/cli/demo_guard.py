@@ -1,5 +1,7 @@
 """The fourth act of `git coord demo`: two agent tools in one work tree, and the guard that each asks before it writes."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
 _CONVERSATIONS = ("kim", "lee")
 
 
-def _asks(stage: "Stage", conversation: str, tool: str, arguments: "dict[str, str]") -> str:
+def _asks(stage: Stage, conversation: str, tool: str, arguments: dict[str, str]) -> str:
     """What the guard answers to an agent tool that is about to act; '' for yes."""
     event = {
         "hook_event_name": "PreToolUse", "session_id": conversation, "cwd": str(stage.repo), "tool_name": tool,
@@ -27,7 +29,7 @@ def _asks(stage: "Stage", conversation: str, tool: str, arguments: "dict[str, st
     return str(told)
 
 
-def scene_guard(stage: "Stage") -> bool:
+def scene_guard(stage: Stage) -> bool:
     """At the moment of writing: two agent tools share one work tree, and neither undoes the other"""
     one, two = _CONVERSATIONS
     claimed = stage.show(f"claude-{one}", "claim", "src/parse.py", "-m", "smaller functions")

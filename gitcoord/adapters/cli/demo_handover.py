@@ -1,5 +1,7 @@
 """The third act of `git coord demo`: one agent stops in the middle of a task, hands it over, and the other finishes it."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,14 +15,14 @@ _SECTIONS = (
 )
 
 
-def _edit(stage: "Stage", agent: str, line: str) -> int:
+def _edit(stage: Stage, agent: str, line: str) -> int:
     file = stage.repo / "src" / "parse.py"
     file.write_text((file.read_text() if file.exists() else "") + line + "\n")
     stage.git("add", str(file))
     return stage.plain(agent, "commit", "-q", "-m", line)
 
 
-def scene_handover(stage: "Stage") -> bool:
+def scene_handover(stage: Stage) -> bool:
     """Work is handed over whole: ivan takes a task, stops in the middle, and judy goes on where he was"""
     stage.git("checkout", "-q", "main")
     added = stage.show("boss", "coord", "task", "add", "Read numbers and strings", "--path", "src/parse.py")

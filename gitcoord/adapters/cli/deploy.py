@@ -1,5 +1,7 @@
 """Commands of `git coord` against stale deploys: sync, deploy, deploys."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import typer

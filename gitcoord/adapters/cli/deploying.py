@@ -4,6 +4,8 @@ From the claim to the record nothing may end this process quietly: signals befor
 after it began go to the command and wait until what came of it is on record.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import signal

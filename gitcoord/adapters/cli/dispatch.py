@@ -1,5 +1,7 @@
 """`git coord dispatch`: one at a time, it keeps as many workers at work as there is work for, up to the cap."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time

@@ -1,5 +1,7 @@
 """`git coord once`: an outside effect, at most once over all agents."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time

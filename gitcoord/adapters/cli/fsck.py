@@ -1,5 +1,7 @@
 """`git coord fsck`: the reader for volume, a progress line, the differences."""
 
+from __future__ import annotations
+
 import sys
 
 from gitcoord.app import fsck as app_fsck
@@ -46,7 +48,7 @@ def _refuse_own_branch(call: Call) -> None:
         refuse_own_branch(call.ctx, tip is not None)
 
 
-def _reader(call: Call) -> "Reader":
+def _reader(call: Call) -> Reader:
     """libgit2 reads at volume; where it refuses the repository (sha256, reftable), git itself does."""
     from gitcoord.store.libgit2 import Pygit2Reader
 
@@ -56,7 +58,7 @@ def _reader(call: Call) -> "Reader":
         return call.ctx.store
 
 
-def _progress(call: Call) -> "app_fsck.Progress | None":
+def _progress(call: Call) -> app_fsck.Progress | None:
     if call.screen.quiet or call.screen.json or not sys.stderr.isatty():
         return None
 

@@ -1,5 +1,7 @@
 """The commands around the gates: gate, policy, approvals, approve, deny, role."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import typer

@@ -1,5 +1,7 @@
 """The full `git handoff`: the verbs of the table with typer's help."""
 
+from __future__ import annotations
+
 from gitcoord.adapters.cli.shared import new_app, run_app
 from gitcoord.adapters.cli.table import add_verbs
 from gitcoord.hot.verbtable import HANDOFF

@@ -1,5 +1,7 @@
 """`git coord install-hooks` and `uninstall-hooks`."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys
@@ -29,7 +31,7 @@ def kit() -> Kit:
     return Kit(hook_sources("", EVENTS), git_claim())
 
 
-def hook_sources(below: str, events: "tuple[str, ...]") -> dict[str, str]:
+def hook_sources(below: str, events: tuple[str, ...]) -> dict[str, str]:
     """The hooks of these events, and what is written into them; those of a server lie below the others."""
     places = (Path(gitcoord.__file__).parents[1] / "githooks", Path(sys.prefix, "share/gitcoord/githooks"))
     place = next((place for place in places if (place / below / "gate.sh").is_file()), None)
@@ -49,7 +51,7 @@ def git_claim() -> str:
     return os.path.abspath(found)
 
 
-def watched(call: Call) -> "Actor | None":
+def watched(call: Call) -> Actor | None:
     """Who acts, or nobody in particular; an agent tool that does not say who is no script of nobody's."""
     return call.actor() if in_tool(call.environ) else call.onlooker()
 
@@ -106,7 +108,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def step_lines(steps: "list[hooks.Step]", *, done: bool) -> list[str]:
+def step_lines(steps: list[hooks.Step], *, done: bool) -> list[str]:
     lines = []
     for step in steps:
         if step.action == "unchanged":
@@ -122,11 +124,11 @@ def step_lines(steps: "list[hooks.Step]", *, done: bool) -> list[str]:
     return lines
 
 
-def _say_steps(call: Call, steps: "list[hooks.Step]", *, dry_run: bool) -> None:
+def _say_steps(call: Call, steps: list[hooks.Step], *, dry_run: bool) -> None:
     call.screen.say(*(("would " if dry_run else "") + line for line in step_lines(steps, done=not dry_run)))
 
 
-def show_snippet(call: Call, data: "dict[str, Any]") -> None:
+def show_snippet(call: Call, data: dict[str, Any]) -> None:
     """As it is to be pasted; it holds nothing that came from outside but the name of a directory."""
     if not call.screen.json and data.get("snippet"):
         put(1, "\n".join(printable(line) for line in str(data["snippet"]).split("\n")) + "\n\n")

@@ -1,5 +1,7 @@
 """The starter policy that `git coord init --policy` writes: settings, rules and path classes, all commented."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from gitcoord.errors import UsageError

@@ -1,5 +1,7 @@
 """`git coord run`: launch an agent, keep its heartbeat, end its session with it, end it when it is killed."""
 
+from __future__ import annotations
+
 import os
 import signal
 
@@ -80,7 +82,7 @@ def _end(call: Call, actor: Actor, supervisor: Supervisor) -> None:
 # --- who runs what ------------------------------------------------------------------------------------------------
 
 
-def _note_run(ctx: "Context", actor: Actor) -> str:
+def _note_run(ctx: Context, actor: Actor) -> str:
     path = ctx.scratch(f"runs/{actor.agent}")
     words = (str(os.getpid()), start_time(os.getpid()), ctx.host.boot, actor.instance)
     write_file(path, "\n".join(words).encode())
@@ -94,7 +96,7 @@ def _forget(path: str) -> None:
         pass
 
 
-def wake(ctx: "Context", agent: str) -> bool:
+def wake(ctx: Context, agent: str) -> bool:
     """Tell the supervisor of an agent, if it runs on this machine, to look at the ledger now."""
     words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("ascii", "replace").split("\n")
     if len(words) != 4 or words[2] != ctx.host.boot or not runs_still(words[0], words[1]):

@@ -1,5 +1,7 @@
 """`git coord server`: the gate of a repository that others push to."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -131,7 +133,7 @@ def key_rotate(repository: Repository, agent: Agent, file: KeyFile, json: Json =
     return _change(repository, json, lambda call: app_server.rotate_key(call.ctx, agent, file), "is the only key now")
 
 
-def _change(repository: str, json: bool, change: "Callable[[Call], app_server.Key]", words: str) -> int:
+def _change(repository: str, json: bool, change: Callable[[Call], app_server.Key], words: str) -> int:
     def body(call: Call) -> int:
         key = change(call)
         call.screen.answer({"agent": key.agent, "key": key.key})

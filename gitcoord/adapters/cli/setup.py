@@ -1,5 +1,7 @@
 """`git coord setup` and `teardown`: all of gitcoord into a repository in one step, and out again."""
 
+from __future__ import annotations
+
 import sys
 import time
 from pathlib import Path
@@ -71,7 +73,7 @@ def setup(
     return act(body, json=json)
 
 
-def _todo(plan: "hooks.Plan | Managed", sync: str, files: list[str], top: str, *, there: bool) -> list[str]:
+def _todo(plan: hooks.Plan | Managed, sync: str, files: list[str], top: str, *, there: bool) -> list[str]:
     lines = [] if there else [f"make the ledger; work lands on '{printable(sync.removeprefix('refs/heads/'))}'"]
     lines += [f"{'add lines to' if Path(top, name).exists() else 'write'} {name}" for name in files]
     if isinstance(plan, hooks.Plan) and plan.changes:
@@ -81,7 +83,7 @@ def _todo(plan: "hooks.Plan | Managed", sync: str, files: list[str], top: str, *
     return lines
 
 
-def _already(plan: "hooks.Plan | Managed", files: list[str], *, there: bool, tools: bool) -> list[str]:
+def _already(plan: hooks.Plan | Managed, files: list[str], *, there: bool, tools: bool) -> list[str]:
     ready = isinstance(plan, hooks.Plan) and not plan.changes
     parts = [("the ledger", there), ("the policy", not files), ("the hooks", ready), ("the agent tools", tools)]
     found = [name for name, is_there in parts if is_there]
@@ -160,9 +162,7 @@ def teardown(
     return act(body, json=json)
 
 
-def _going(
-    ledger: bool, refs: int, settings: list[str], steps: "list[hooks.Step]", files: dict[str, bytes]
-) -> list[str]:
+def _going(ledger: bool, refs: int, settings: list[str], steps: list[hooks.Step], files: dict[str, bytes]) -> list[str]:
     others = f", and remove it with {refs} other {'ref' if refs == 1 else 'refs'} of gitcoord"
     lines = [f"archive the ledger{others}"] if ledger else []
     lines += [f"forget the local settings {', '.join(settings)}"] if settings else []
@@ -172,7 +172,7 @@ def _going(
     ]
 
 
-def _told(call: Call, result: "dict[str, Any]", left: list[str], *, anything: bool, dry_run: bool) -> None:
+def _told(call: Call, result: dict[str, Any], left: list[str], *, anything: bool, dry_run: bool) -> None:
     if left and anything:
         call.screen.say(f"left in the tree, since they are committed or changed: {', '.join(left)}")
     if dry_run or not anything:

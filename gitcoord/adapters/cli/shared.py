@@ -1,5 +1,7 @@
 """What every command of the full command line shares: opening, errors, exit codes, typer without surprises."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from typing import Annotated

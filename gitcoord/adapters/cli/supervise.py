@@ -4,6 +4,8 @@ The child stays in the terminal's foreground group, so Ctrl-C reaches it and not
 child come to the supervisor (a subreaper, on Linux), so that a kill finds them too.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import time

@@ -1,5 +1,7 @@
 """Commands of the full command line made from a table of verbs: the same words as the quick parser's, with typer's help."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Mapping
 from keyword import iskeyword

@@ -1,5 +1,7 @@
 """The agent tools in `git coord setup` and `teardown`: which ones, what is shown of them, what could not be done."""
 
+from __future__ import annotations
+
 import os
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """Commands of `git coord` that only look: status, agents, log, fsck, resources."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import typer

@@ -1,5 +1,7 @@
 """`git coord watch`: the ledger as a stream of events, each once and in order."""
 
+from __future__ import annotations
+
 import os
 import signal
 import tempfile
@@ -102,7 +104,7 @@ class Wanted(NamedTuple):
     case: bool
 
     @staticmethod
-    def of(call: Call, kinds: list[str], words: list[str]) -> "Wanted":
+    def of(call: Call, kinds: list[str], words: list[str]) -> Wanted:
         wrong = [kind for kind in kinds if kind not in KINDS]
         if wrong:
             raise UsageError(f"'{printable(wrong[0])}' is not a kind of event", hints=(", ".join(KINDS),))

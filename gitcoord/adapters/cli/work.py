@@ -1,5 +1,7 @@
 """Commands of `git coord` for work in one work tree or in several: commit, worktree."""
 
+from __future__ import annotations
+
 import contextlib
 import sys
 from collections.abc import Iterator
@@ -148,7 +150,7 @@ def add(
 
 
 @contextlib.contextmanager
-def _inside(call: Call, place: str) -> Iterator["Context"]:
+def _inside(call: Call, place: str) -> Iterator[Context]:
     """The same repository, seen from another of its work trees."""
     env = {key: value for key, value in call.environ.items() if key not in (b"GIT_DIR", b"GIT_WORK_TREE")}
     with contextlib.chdir(place):

@@ -5,6 +5,8 @@ byte: an entry that follows another goes right behind it; a container that was e
 a container that had to be made has white space there, and goes with its last entry.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Sequence
@@ -25,7 +27,7 @@ class Node(NamedTuple):
     start: int
     end: int
     value: Any  # what the text means
-    items: "list[Item] | None" = None  # of an object or an array
+    items: list[Item] | None = None  # of an object or an array
 
 
 class Item(NamedTuple):

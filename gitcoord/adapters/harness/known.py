@@ -3,6 +3,8 @@
 The words of their events are in `hot/tools/`; docs/guard.md has the same as a table.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 from gitcoord.hot.tools import LIMIT

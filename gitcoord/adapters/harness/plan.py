@@ -3,6 +3,8 @@
 A file is read once for the plan; if it is another one when it is written, it is left alone. In a project no link is followed.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

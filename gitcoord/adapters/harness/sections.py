@@ -1,5 +1,7 @@
 """A section of ours in a text file that others write: between two markers, and every other byte stays."""
 
+from __future__ import annotations
+
 BEGIN = "<!-- gitcoord: begin. 'git coord setup' writes this section, 'git coord teardown' takes it out. -->"
 END = "<!-- gitcoord: end -->"
 _BEGIN = BEGIN.partition(".")[0]  # the rest may be worded differently one day

@@ -1,5 +1,7 @@
 """Our hooks in a tool's JSON settings: put in beside those of others, and taken out to the byte."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,7 @@
 """The texts that setup writes: the skill, the section for instructions, Cursor's rule and OpenCode's plugin."""
 
+from __future__ import annotations
+
 import re
 from importlib.resources import files
 from zlib import crc32

@@ -1,5 +1,7 @@
 """The MCP server: the everyday verbs as tools of the Model Context Protocol. Its library is an extra, `gitcoord[mcp]`."""
 
+from __future__ import annotations
+
 from gitcoord.errors import UsageError
 from gitcoord.hot.open import environ
 from gitcoord.hot.render import Screen, guarded

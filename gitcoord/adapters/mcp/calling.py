@@ -1,5 +1,7 @@
 """One verb called from a process that stays: the same handlers as the command line's, answering with data."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 from gitcoord.app.context import Context
@@ -39,7 +41,7 @@ class Caller:
         self._ctx: Context | None = None
         self._marks: list[tuple[int, ...]] = []
 
-    def call(self, name: str, verb: Verb, values: "Values", words: list[str]) -> tuple[Row, bool]:
+    def call(self, name: str, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
         """(the answer as `--json` gives it, did it go wrong). A rule's no is an answer of its own kind: code, message, hints."""
         try:
             return self._run(name, verb, values, words), False
@@ -53,7 +55,7 @@ class Caller:
             where = f": {error.filename}" if error.filename else ""
             return {"ok": False, "error": "store", "message": f"{error.strerror or error}{where}", "hints": []}, True
 
-    def _run(self, name: str, verb: Verb, values: "Values", words: list[str]) -> Row:
+    def _run(self, name: str, verb: Verb, values: Values, words: list[str]) -> Row:
         screen = _Answer()
         said = {key: value for key, value in values.items() if value not in ("", False, [])}
         run(name, verb, Call(self._context(), screen, self._environ), said, words)

@@ -4,6 +4,8 @@ Each tool is one verb of the command line; who acts is resolved as everywhere el
 run one after the other in the main thread, where git's children and signals belong.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -48,8 +50,8 @@ def build(caller: Caller) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "gitcoord", title="gitcoord", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
-    for function, annotations in _tools(caller):
-        server.add_tool(function, annotations=annotations, structured_output=False)
+    for function, hints in _tools(caller):
+        server.add_tool(function, annotations=hints, structured_output=False)
     return server
 
 
@@ -196,7 +198,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     return [(journal_add, _ONCE), (journal_show, _LOOKS)]
 
 
-def _values(given: dict[str, Any]) -> "Values":
+def _values(given: dict[str, Any]) -> Values:
     """Options as a verb takes them: what was not said is not there."""
     return {key: value for key, value in given.items() if value not in ("", False, [])}
 

@@ -12,6 +12,8 @@ and, where a command makes it, `decide...(state, command, view) -> Decision | Re
                                     the command of (`core/retrace.py`): pairs of a `decide` and its command
 """
 
+from __future__ import annotations
+
 from gitcoord.core.codec import Malformed
 
 TYPE_CHECKING = False
@@ -28,13 +30,13 @@ KINDS = (
 )  # fmt: skip
 
 
-def agent_fields(kind: str) -> "tuple[str, ...]":
+def agent_fields(kind: str) -> tuple[str, ...]:
     """Which fields of this kind name an agent, besides the one who acted."""
     found: tuple[str, ...] = getattr(kind_module(kind), "AGENTS", ("target", "holder"))
     return found
 
 
-def kind_module(kind: str) -> "Any":
+def kind_module(kind: str) -> Any:
     """The module of a kind; an unknown one is refused, never skipped."""
     if kind not in KINDS:
         raise Malformed(f"events of kind {kind[:40]!r} are not known here", hints=("upgrade gitcoord on this side",))

@@ -4,6 +4,8 @@ The one who handed over holds nothing of it from here on: every gate refuses its
 granted too where nobody else has taken it; where somebody has, nothing is accepted.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import (
     MAX_TTL,
     MODES,
@@ -51,20 +53,20 @@ FIELDS = {
 }  # fmt: skip
 
 
-_CAP: "Record" = {"expected": 0, "reason": "", "task": "", "base": ""}  # what is said of a place under a cap
+_CAP: Record = {"expected": 0, "reason": "", "task": "", "base": ""}  # what is said of a place under a cap
 
 
 class Accept(NamedTuple):
     actor: Actor
     handoff: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
     ttl: int = 0  # the silence that the task survives, where it is looked back at; 0: as the settings say
     lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
 
 
-def decide(state: "State", command: Accept, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Accept, view: View) -> Decision | Refusal:
     refusal = halted(state)
     if refusal is not None:
         return refusal
@@ -83,9 +85,7 @@ def decide(state: "State", command: Accept, view: "View") -> "Decision | Refusal
     return _accept(state, command, view, record, admitted)
 
 
-def _accept(
-    state: "State", command: Accept, view: "View", record: "Record", admitted: "Admission"
-) -> "Decision | Refusal":
+def _accept(state: State, command: Accept, view: View, record: Record, admitted: Admission) -> Decision | Refusal:
     from gitcoord.core.asking import access_to
 
     actor, session = command.actor, admitted.session
@@ -120,7 +120,7 @@ def _accept(
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
-def _end_silent(chain: Chain, command: Accept, view: "View", silent: "list[Judged]") -> "list[Beat]":
+def _end_silent(chain: Chain, command: Accept, view: View, silent: list[Judged]) -> list[Beat]:
     """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
     if not silent:
         return []
@@ -134,11 +134,11 @@ def _end_silent(chain: Chain, command: Accept, view: "View", silent: "list[Judge
     return joined(beats, judged_beats(view, silent, event.seq))
 
 
-def _told(record: "Record") -> "dict[str, object]":
+def _told(record: Record) -> dict[str, object]:
     return {key: record[key] for key in ("id", "from", "task", "branch", "head", "dirty", "unpushed")}
 
 
-def _losing(state: "State", record: "Record") -> "list[Record]":
+def _losing(state: State, record: Record) -> list[Record]:
     """Those of the claims that the one who handed over still has, whatever token they have by now; and with its last
     task its place under a cap."""
     holder = record["from"]
@@ -150,7 +150,7 @@ def _losing(state: "State", record: "Record") -> "list[Record]":
     return [{key: own[key] for key in ("space", "path", "agent", "token")} for own in held]
 
 
-def _silence(state: "State", view: "View", command: Accept, record: "Record") -> int:
+def _silence(state: State, view: View, command: Accept, record: Record) -> int:
     """How long the task will survive silence: a worker's 60 seconds are no measure for one whom nobody beats for.
 
     What was agreed on for longer stays so. 0: no task passes.
@@ -162,12 +162,12 @@ def _silence(state: "State", view: "View", command: Accept, record: "Record") ->
     return own if is_launched(command.actor) else max(own, task["ttl"])
 
 
-def _with_task(record: "Record", ttl: int) -> "list[Record]":
+def _with_task(record: Record, ttl: int) -> list[Record]:
     """The claims that are offered; those of the task live as long as it does."""
     return [{**claim, "ttl": ttl} if ttl and claim["task"] == record["task"] else claim for claim in record["claims"]]
 
 
-def _caps(state: "State", view: "View", command: Accept, record: "Record", ttl: int) -> "list[Record]":
+def _caps(state: State, view: View, command: Accept, record: Record, ttl: int) -> list[Record]:
     """The places under a cap that the new owner of a task needs and does not have yet."""
     actor = command.actor
     needed = caps_for(state, view, actor) if record["task"] else ()
@@ -179,11 +179,11 @@ def _caps(state: "State", view: "View", command: Accept, record: "Record", ttl: 
     ]
 
 
-def _without(state: "State", losing: "list[Record]") -> "State":
+def _without(state: State, losing: list[Record]) -> State:
     return state.patched({file_of(state, Item(c["space"], c["path"]), c["agent"]): None for c in losing})
 
 
-def _grant(state: "State", view: "View", item: Item, claim: "Record", agent: str) -> "Record":
+def _grant(state: State, view: View, item: Item, claim: Record, agent: str) -> Record:
     """The claim as the new owner gets it: as it was handed over, joined with what it holds there itself."""
     own = own_claim(state, item, agent)
     grant = {key: claim[key] for key in _GRANT if key != "capacity"}
@@ -196,11 +196,11 @@ def _grant(state: "State", view: "View", item: Item, claim: "Record", agent: str
     return grant
 
 
-def _by_claim(ways: "list[Standing]", part: str) -> "dict[tuple[str, str, str], Judged]":
+def _by_claim(ways: list[Standing], part: str) -> dict[tuple[str, str, str], Judged]:
     return {(c["space"], c["path"], c["agent"]): (c, verdict) for way in ways for c, verdict in getattr(way, part)}
 
 
-def _held(record: "Record", rows: "list[Judged]") -> Refusal:
+def _held(record: Record, rows: list[Judged]) -> Refusal:
     """Others took what had expired; nothing is accepted, and every holder is named."""
     names = ", ".join(sorted({claim["agent"] for claim, _ in rows}))
     held = tuple(describe(claim, verdict.expires_in) for claim, verdict in rows)
@@ -208,7 +208,7 @@ def _held(record: "Record", rows: "list[Judged]") -> Refusal:
     return Refusal("held", f"{record['id']} cannot be accepted now: part of it is held by {names}", held, hints)
 
 
-def _no_task(state: "State", view: "View", record: "Record", actor: Actor) -> "Refusal | None":
+def _no_task(state: State, view: View, record: Record, actor: Actor) -> Refusal | None:
     """A task that was finished meanwhile passes to nobody; one for a role only to who has it."""
     if not record["task"]:
         return None
@@ -225,7 +225,7 @@ def _no_task(state: "State", view: "View", record: "Record", actor: Actor) -> "R
     )
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first, last = events[0], events[-1]
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
@@ -235,13 +235,13 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, Accept(actor, *said))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     body = event.body
     what = f" with {body['task']}" if body["task"] else ""
     return f"accept {body['handoff']}{what} from {body['holder']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     require_open(state, event.agent, body["session"])
     record = _sound(state, event)
@@ -261,7 +261,7 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def _sound(state: "State", event: "Event") -> "Record":
+def _sound(state: State, event: Event) -> Record:
     """The handoff, if the event fits it."""
     body = event.body
     record = handoff_record(state, body["handoff"])
@@ -284,7 +284,7 @@ def _sound(state: "State", event: "Event") -> "Record":
     return record
 
 
-def _require_free(state: "State", event: "Event", item: Item, grant: "Record") -> None:
+def _require_free(state: State, event: Event, item: Item, grant: Record) -> None:
     capacity = grant["capacity"] if item.space == "resource" else 1
     units = grant["units"]
     for claim in overlapping(state, item):
@@ -298,7 +298,7 @@ def _require_free(state: "State", event: "Event", item: Item, grant: "Record") -
         raise Illegal(f"event {event.seq} passes on more of '@{item.name}' than there is")
 
 
-def _claim(event: "Event", item: Item, grant: "Record") -> "Record":
+def _claim(event: Event, item: Item, grant: Record) -> Record:
     kept = {key: value for key, value in grant.items() if key != "capacity"}
     return {
         "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": event.body["session"],
@@ -306,7 +306,7 @@ def _claim(event: "Event", item: Item, grant: "Record") -> "Record":
     }  # fmt: skip
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     body = event.body
     gone = {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in body["claims"]}
     return gone | {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in body["items"]}

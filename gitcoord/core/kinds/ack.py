@@ -1,5 +1,7 @@
 """ack: an agent says that it has read one version of the project's rules."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.codec import VERSION, check
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 FIELDS = {"version": str}
 _KEPT = 8  # branches may have different versions of the rules for a while: the last few that were read count
 
-_RECORD: "dict[str, Shape]" = {"agent": str, "read": [{"version": str, "seq": int, "at": int}]}
+_RECORD: dict[str, Shape] = {"agent": str, "read": [{"version": str, "seq": int, "at": int}]}
 
 
 class Ack(NamedTuple):
@@ -26,10 +28,10 @@ class Ack(NamedTuple):
     actor: Actor
     version: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Ack, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Ack, view: View) -> Decision | Refusal:
     if not is_oid(command.version):
         raise UsageError(f"{quote(command.version[:80])} is no version of the rules")
     refusal = barred(state, command.actor, view)
@@ -49,14 +51,14 @@ def ack_file(agent: str) -> str:
     return f"acks/{agent}"
 
 
-def versions(state: "State", agent: str) -> "list[str]":
+def versions(state: State, agent: str) -> list[str]:
     """The versions that an agent itself has read, the last one last."""
     file = ack_file(agent)
     record = state.get(file)
     return [] if record is None else [row["version"] for row in check(record, _RECORD, file)["read"]]
 
 
-def has_read(state: "State", agent: str, version: str) -> bool:
+def has_read(state: State, agent: str, version: str) -> bool:
     """Has the agent, or whoever it is a subagent of, read this version?"""
     while agent:
         if version in versions(state, agent):
@@ -65,20 +67,20 @@ def has_read(state: "State", agent: str, version: str) -> bool:
     return False
 
 
-def all_acks(state: "State") -> "list[Record]":
+def all_acks(state: State) -> list[Record]:
     return [check(record, _RECORD, file) for file, record in sorted(state.below("acks").items())]
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"ack rules {event.body['version'][:12]} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     version = event.body["version"]
     if not is_oid(version):
         raise Illegal(f"event {event.seq} names no version of the rules")
@@ -90,5 +92,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {file: {"v": VERSION, "agent": event.agent, "read": [*read, entry]}}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """adopt: a copied repository becomes an authority of its own, on record."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import format_record
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.sessions import Actor
@@ -16,12 +18,12 @@ FIELDS = {"authority": dict}
 
 class Adopt(NamedTuple):
     actor: Actor
-    authority: "Record"
+    authority: Record
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Adopt, view: "View") -> Decision:
+def decide(state: State, command: Adopt, view: View) -> Decision:
     if format_record(state)["authority"] == command.authority:
         return Decision([], [], {"adopted": False})
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
@@ -29,18 +31,18 @@ def decide(state: "State", command: Adopt, view: "View") -> Decision:
     return Decision(chain.events, [], {"adopted": True})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"adopt by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     return {"format": {**format_record(state), "authority": event.body["authority"]}}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

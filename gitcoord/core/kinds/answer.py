@@ -1,5 +1,7 @@
 """answer: a person approves or denies what a gate asked for."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.request import APPROVED, DENIED, OPEN, approval_file, approvals
 from gitcoord.core.roles import not_an_approver
@@ -26,10 +28,10 @@ class Answer(NamedTuple):
     blob: str
     reason: str = ""
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Answer, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Answer, view: View) -> Decision | Refusal:
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -52,7 +54,7 @@ def decide(state: "State", command: Answer, view: "View") -> "Decision | Refusal
     return Decision(chain.events, [], result)
 
 
-def _may_not(command: Answer, record: "Record", view: "View") -> "Refusal | None":
+def _may_not(command: Answer, record: Record, view: View) -> Refusal | None:
     refusal = not_an_approver(command.actor, view, "answer", "ask one of them")
     if refusal is not None:
         return refusal
@@ -63,18 +65,18 @@ def _may_not(command: Answer, record: "Record", view: "View") -> "Refusal | None
     return None
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[0], events[0].body
     command = Answer(actor, body["id"], body["approved"], body["blob"], body["reason"], event.nonce, event.refused)
     return [(decide, command)]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     verb = "approve" if event.body["approved"] else "deny"
     return f"{verb} {printable(event.body['path'])} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     record = state.get(approval_file(event.body["id"]))
     if record is None or record["blob"] != event.body["blob"] or record["path"] != event.body["path"]:
         raise Illegal(f"event {event.seq} answers a request that was not made")
@@ -87,5 +89,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {approval_file(event.body["id"]): new}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -3,6 +3,8 @@
 The claims come first in the chain, all or none; the assignment is its last event, and its Seq is the task's token.
 """
 
+from __future__ import annotations
+
 from gitcoord.core import workers
 from gitcoord.core.asking import Take
 from gitcoord.core.asking import decide as decide_take
@@ -51,13 +53,13 @@ class Assign(NamedTuple):
     base: str = ""
     nonce: str = ""
     keep: bool = False
-    refused: "tuple[Record, ...]" = ()
-    only: "tuple[tuple[str, str, str], ...] | None" = None  # silent claims to expire; None: all in the way
-    lapsed: "tuple[str, ...] | None" = None  # tasks whose owners may be found lost; None: all
-    asked: "str | None" = None  # the id that was asked for, where another is looked back at
+    refused: tuple[Record, ...] = ()
+    only: tuple[tuple[str, str, str], ...] | None = None  # silent claims to expire; None: all in the way
+    lapsed: tuple[str, ...] | None = None  # tasks whose owners may be found lost; None: all
+    asked: str | None = None  # the id that was asked for, where another is looked back at
 
 
-def decide(state: "State", command: Assign, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Assign, view: View) -> Decision | Refusal:
     """One task for one asker, or a refusal; from `next`, none where nothing can be done now."""
     refusal = halted(state)
     if refusal is not None:
@@ -80,7 +82,7 @@ def decide(state: "State", command: Assign, view: "View") -> "Decision | Refusal
     return _next(chain, command, view, admitted, beats)
 
 
-def _collect(chain: Chain, command: Assign, view: "View") -> "list[Beat]":
+def _collect(chain: Chain, command: Assign, view: View) -> list[Beat]:
     """Whoever asks for work finds out whose work was left behind."""
     if command.lapsed == ():
         return []
@@ -90,9 +92,7 @@ def _collect(chain: Chain, command: Assign, view: "View") -> "list[Beat]":
     return collect(chain, view, lost(chain.state, view, command.actor.agent, only), command.only)
 
 
-def _next(
-    chain: Chain, command: Assign, view: "View", admitted: Admission, beats: "list[Beat]"
-) -> "Decision | Refusal":
+def _next(chain: Chain, command: Assign, view: View, admitted: Admission, beats: list[Beat]) -> Decision | Refusal:
     agent = command.actor.agent
     mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
     held_up: list[dict[str, object]] = []
@@ -114,14 +114,14 @@ _NAMED = 200  # of those that nobody could do now so many are named
 _FIRST = 8  # so many are tried one by one; then whole parts of the queue are read at a time, and all claims
 
 
-def _read_on(chain: Chain, view: "View", queue: list[str], index: int) -> None:
+def _read_on(chain: Chain, view: View, queue: list[str], index: int) -> None:
     """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
     if index >= _FIRST and not index & (index - 1):
         chain.state.want(("file", task_file(id)) for id in queue[index : 2 * index])
         view.want_beats([claim["agent"] for claim in all_claims(chain.state)])
 
 
-def _own(chain: Chain, view: "View", task: "Record", command: Assign) -> "Decision | None":
+def _own(chain: Chain, view: View, task: Record, command: Assign) -> Decision | None:
     """Taking again what one has is harmless."""
     held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task["id"])
     if held is None or held.state != ACTIVE:
@@ -131,8 +131,8 @@ def _own(chain: Chain, view: "View", task: "Record", command: Assign) -> "Decisi
 
 
 def _give(
-    chain: Chain, command: Assign, view: "View", task: "Record", admitted: Admission, beats: "list[Beat]"
-) -> "Decision | Refusal":
+    chain: Chain, command: Assign, view: View, task: Record, admitted: Admission, beats: list[Beat]
+) -> Decision | Refusal:
     refusal = _not_to_be_had(chain.state, view, task, command.actor) or _offered(chain.state, task, chain.agent)
     if refusal is not None:
         return refusal
@@ -160,8 +160,8 @@ def _give(
 
 
 def _claims(
-    chain: Chain, command: Assign, view: "View", items: "tuple[Item, ...]", task: "Record", ttl: int
-) -> "Decision | Refusal":
+    chain: Chain, command: Assign, view: View, items: tuple[Item, ...], task: Record, ttl: int
+) -> Decision | Refusal:
     """All that the task needs, in one request; its events become part of the chain."""
     take = Take(
         command.actor, items, ttl=ttl, expected=task["expected"], reason=task["title"], task=task["id"],
@@ -175,7 +175,7 @@ def _claims(
     return granted
 
 
-def _capped(refusal: Refusal, caps: "tuple[Item, ...]") -> Refusal:
+def _capped(refusal: Refusal, caps: tuple[Item, ...]) -> Refusal:
     """Held by too many workers is another thing than held by somebody."""
     names = {f"@{item.name}" for item in caps}
     full = sorted({str(row["path"]) for row in refusal.held if row["path"] in names})
@@ -189,19 +189,19 @@ def _capped(refusal: Refusal, caps: "tuple[Item, ...]") -> Refusal:
     )
 
 
-def items_of(task: "Record") -> "tuple[Item, ...]":
+def items_of(task: Record) -> tuple[Item, ...]:
     """What is claimed for a task: its paths, and its line of work, which has one mover at a time."""
     line = [Item("resource", f"line/{task['line']}")] if task["line"] else []
     return (*(Item(*pair) for pair in task["paths"]), *line)
 
 
-def needed_beside(state: "State", agent: str, id: str) -> "dict[Item, str]":
+def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
     """What the other tasks that an agent has taken need, each with such a task: it is not given away with this one."""
     others = [task for task in tasks_of(state, agent) if task["id"] != id and task["session"]]
     return {item: str(task["id"]) for task in others for item in items_of(task)}
 
 
-def _not_to_be_had(state: "State", view: "View", task: "Record", actor: Actor) -> "Refusal | None":
+def _not_to_be_had(state: State, view: View, task: Record, actor: Actor) -> Refusal | None:
     id, hint = task["id"], f"look at it: git coord task show {task['id']}"
     if task["state"] not in (OPEN, ASSIGNED) or (task["state"] == ASSIGNED and task["owner"] != actor.agent):
         whose = f", {task['owner']}'s" if task["owner"] else ""
@@ -214,7 +214,7 @@ def _not_to_be_had(state: "State", view: "View", task: "Record", actor: Actor) -
     return None
 
 
-def _offered(state: "State", task: "Record", agent: str) -> "Refusal | None":
+def _offered(state: State, task: Record, agent: str) -> Refusal | None:
     """What the asker itself waits to hand over it cannot have for another task: it may be gone any moment."""
     items = items_of(task)
     for row in open_handoffs(state) if items else ():
@@ -229,7 +229,7 @@ def _offered(state: "State", task: "Record", agent: str) -> "Refusal | None":
     return None
 
 
-def assignment(state: "State", task: "Record") -> "dict[str, object]":
+def assignment(state: State, task: Record) -> dict[str, object]:
     """What an asker gets: the record that `task take --json` prints."""
     claims = [claim for item in items_of(task) if (claim := own_claim(state, item, task["owner"])) is not None]
     return {
@@ -242,11 +242,11 @@ def assignment(state: "State", task: "Record") -> "dict[str, object]":
     }  # fmt: skip
 
 
-def _memo(command: Assign) -> "Record":
+def _memo(command: Assign) -> Record:
     return {"verb": "assign", "id": command.id if command.asked is None else command.asked}
 
 
-def _repeat(state: "State", command: Assign) -> "Decision | Refusal | None":
+def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
     first = remembered(state, command.actor.agent, command.nonce, _memo(command))
     if first is None or isinstance(first, Refusal):
         return first
@@ -259,7 +259,7 @@ def _repeat(state: "State", command: Assign) -> "Decision | Refusal | None":
     )
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first, last = events[0], events[-1]
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
@@ -272,11 +272,11 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, command)]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"assign {event.body['id']} to {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     task = task_record(state, body["id"])
     require_open(state, event.agent, body["session"])
@@ -290,5 +290,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changed(state, task, after)
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

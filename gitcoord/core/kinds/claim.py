@@ -1,5 +1,7 @@
 """claim: one or several paths or resources granted to one agent, whole or not at all."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import (
     MAX_TTL,
     MIN_TTL,
@@ -31,20 +33,20 @@ FIELDS = {
 }  # fmt: skip
 
 
-def recall(state: "State", events: "list[Event]", actor: "Actor") -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     from gitcoord.core import recalled
 
     return recalled.recall(state, events, actor)
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     items = event.body["items"]
     more = f" and {len(items) - 1} more" if len(items) > 1 else ""
     mode = "" if event.body["mode"] == WRITE else f" ({event.body['mode']})"
     return f"claim {shown(items[0][1], items[0][0])}{more}{mode} by {event.agent}"
 
 
-def record_of(event: "Event", item: Item, base: str, before: "Record | None") -> "Record":
+def record_of(event: Event, item: Item, base: str, before: Record | None) -> Record:
     """The claim. A text that was not said again stays as it was before."""
     body = event.body
     said = {key: body[key] or (before[key] if before is not None else body[key]) for key in ("reason", "task")}
@@ -56,7 +58,7 @@ def record_of(event: "Event", item: Item, base: str, before: "Record | None") ->
     }  # fmt: skip
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     require_open(state, event.agent, event.body["session"])
     if event.body["mode"] not in MODES or event.body["units"] < 1 or not MIN_TTL <= event.body["ttl"] <= MAX_TTL:
         raise Illegal(f"event {event.seq} grants in a mode, number or ttl that does not exist")
@@ -73,7 +75,7 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def _sound(item: Item, event: "Event") -> Item:
+def _sound(item: Item, event: Event) -> Item:
     """The item, if a command could have named it so."""
     try:
         clean = check_path(item.name) if item.space == PATH else check_resource(item.name)
@@ -84,7 +86,7 @@ def _sound(item: Item, event: "Event") -> Item:
     return item
 
 
-def _require_free(state: "State", event: "Event", item: Item) -> None:
+def _require_free(state: State, event: Event, item: Item) -> None:
     capacity = event.body["capacity"].get(item.name, 1) if item.space == "resource" else 1
     units = event.body["units"]
     for claim in overlapping(state, item):
@@ -98,5 +100,5 @@ def _require_free(state: "State", event: "Event", item: Item) -> None:
         raise Illegal(f"event {event.seq} grants more of '@{item.name}' than there is")
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in event.body["items"]}

@@ -1,5 +1,7 @@
 """close: a handoff that nobody will accept any more: its addressee declined it, or who made it took it back."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.claims import own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -31,10 +33,10 @@ class Close(NamedTuple):
     state: str
     reason: str = ""
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Close, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Close, view: View) -> Decision | Refusal:
     agent = command.actor.agent
     if command.state not in (DECLINED, WITHDRAWN):
         raise UsageError("a handoff is declined or withdrawn")
@@ -59,7 +61,7 @@ def decide(state: "State", command: Close, view: "View") -> "Decision | Refusal"
     return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
 
 
-def _lost_place(state: "State", view: "View", record: "Record") -> bool:
+def _lost_place(state: State, view: View, record: Record) -> bool:
     """Did the owner of the task lose its place under a cap while it waited? Then the task goes back into the queue."""
     task = _task(state, record)
     if task is None or task["owner"] != record["from"]:
@@ -68,13 +70,13 @@ def _lost_place(state: "State", view: "View", record: "Record") -> bool:
     return any(own_claim(state, item, record["from"]) is None for item in needed)
 
 
-def _task(state: "State", record: "Record") -> "Record | None":
+def _task(state: State, record: Record) -> Record | None:
     """The task that this handoff offers, while it does."""
     task = task_record(state, record["task"]) if record["task"] else None
     return task if task is not None and task["handoff"] == record["id"] else None
 
 
-def _may_not(state: "State", command: Close, view: "View", record: "Record") -> "Refusal | None":
+def _may_not(state: State, command: Close, view: View, record: Record) -> Refusal | None:
     if command.state == WITHDRAWN:
         if record["from"] == command.actor.agent or may_approve(command.actor, _approvers(view)):
             return None
@@ -86,24 +88,24 @@ def _may_not(state: "State", command: Close, view: "View", record: "Record") -> 
     return not_addressed(state, view, record, command.actor)
 
 
-def _approvers(view: "View") -> list[str]:
+def _approvers(view: View) -> list[str]:
     found = view.fact("approvers")
     assert isinstance(found, list)
     return found
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[-1], events[-1].body
     command = Close(actor, body["handoff"], body["state"], body["reason"], event.nonce, event.refused)
     return [(decide, command)]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     verb = "decline" if event.body["state"] == DECLINED else "withdraw"
     return f"{verb} {event.body['handoff']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = handoff_record(state, body["handoff"])
     mine = agent_record(state, event.agent)
@@ -128,5 +130,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

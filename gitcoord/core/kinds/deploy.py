@@ -3,6 +3,8 @@
 What happened is recorded whatever became of the claim meanwhile: the surface has changed, and others must know.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, own_claim
 from gitcoord.core.codec import VERSION, check
 from gitcoord.core.deploys import check_target, resource_of
@@ -26,10 +28,10 @@ OK, FAILED, UNVERIFIED, INTERRUPTED = "ok", "failed", "unverified", "interrupted
 OUTCOMES = (OK, FAILED, UNVERIFIED, INTERRUPTED)
 NOT_RUN = -1  # the exit code of a verification that did not take place
 
-_ENTRY: "dict[str, Shape]" = {
+_ENTRY: dict[str, Shape] = {
     "seq": int, "at": int, "agent": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int,
 }  # fmt: skip
-_RECORD: "dict[str, Shape]" = {"target": str, "last": _ENTRY, "good": [_ENTRY]}
+_RECORD: dict[str, Shape] = {"target": str, "last": _ENTRY, "good": [_ENTRY]}
 
 
 class Deploy(NamedTuple):
@@ -43,10 +45,10 @@ class Deploy(NamedTuple):
     verify_code: int
     token: int
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Deploy, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Deploy, view: View) -> Decision | Refusal:
     """Allowed while halted, as a release is. Only the killed have no say."""
     agent = command.actor.agent
     refusal = dead(state, view, agent)
@@ -69,34 +71,34 @@ def deploy_file(target: str) -> str:
     return f"deploys/{encode(target)}"
 
 
-def deploy_record(state: "State", target: str) -> "Record | None":
+def deploy_record(state: State, target: str) -> Record | None:
     """The last deploy of a target, and the last successful one."""
     file = deploy_file(target)
     record = state.get(file)
     return None if record is None else check(record, _RECORD, file)
 
 
-def all_deploys(state: "State") -> "list[Record]":
+def all_deploys(state: State) -> list[Record]:
     return [check(record, _RECORD, file) for file, record in sorted(state.below("deploys").items())]
 
 
-def succeeded(body: "Record") -> bool:
+def succeeded(body: Record) -> bool:
     """The command did its work, and no verification says otherwise."""
     return body["outcome"] in (OK, UNVERIFIED) and body["code"] == 0 and body["verify_code"] in (0, NOT_RUN)
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[0], events[0].body
     return [(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     body = event.body
     outcome = "" if body["outcome"] == OK else f" ({body['outcome']})"
     return f"deploy {body['commit'][:12]} to {body['target']} by {event.agent}{outcome}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     target = _sound(event)
     record = agent_record(state, event.agent)
@@ -110,7 +112,7 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {deploy_file(target): {"v": VERSION, "target": target, "last": entry, "good": good}}
 
 
-def _sound(event: "Event") -> str:
+def _sound(event: Event) -> str:
     body = event.body
     try:
         target = check_target(body["target"])
@@ -123,5 +125,5 @@ def _sound(event: "Event") -> str:
     return target
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """disown: the lineage of a path is cleared, on record: the released work was abandoned or rewritten."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.released import lineage_dir, lineage_file
 from gitcoord.core.rules import halted
@@ -22,10 +24,10 @@ class Disown(NamedTuple):
     path: str
     reason: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Disown, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Disown, view: View) -> Decision | Refusal:
     if not command.reason:
         raise UsageError("disowning needs a reason", hints=("git claim disown <path> --reason '...'",))
     refusal = halted(state) or admit_or_none(state, command.actor, view)
@@ -41,18 +43,18 @@ def decide(state: "State", command: Disown, view: "View") -> "Decision | Refusal
     return Decision(chain.events, [], result)
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"disown {event.body['path']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     return {lineage_file(state, path, seq): None for path, seq in event.body["entries"]}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """done: an effect that was to happen once has ended, with this exit code; or it could not even be started."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.once import told
 from gitcoord.core.once import DONE, MOST_CODE, RUNNING, check_key, once_file, once_record
@@ -25,10 +27,10 @@ class Done(NamedTuple):
     token: int
     code: int
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Done, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Done, view: View) -> Decision | Refusal:
     """What happened is recorded whatever became of the session, and while halted too. Only the killed have no say."""
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
@@ -45,22 +47,22 @@ def decide(state: "State", command: Done, view: "View") -> "Decision | Refusal":
     return Decision(chain.events, [], told(after) if after is not None else {"key": command.key})
 
 
-def _is_own(record: "Record", agent: str, token: int) -> bool:
+def _is_own(record: Record, agent: str, token: int) -> bool:
     return record["state"] == RUNNING and (record["agent"], record["token"]) == (agent, token)
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[0], events[0].body
     return [(decide, Done(actor, body["key"], body["token"], body["code"], event.nonce, event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     if event.body["code"] == NOT_STARTED:
         return f"{event.body['key']} was not started by {event.agent}"
     return f"done {event.body['key']} by {event.agent}: exit code {event.body['code']}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     try:
         key = check_key(body["key"])
@@ -78,5 +80,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {once_file(key): {**record, "state": DONE, "code": body["code"], "ended": event.at}}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """epoch: Seq leaps forward, after events may have been lost, so that no token is ever given twice."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Decision, Event
 from gitcoord.core.sessions import Actor, dead
 from gitcoord.errors import Refusal
@@ -21,10 +23,10 @@ class Epoch(NamedTuple):
     seq: int
     reason: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Epoch, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Epoch, view: View) -> Decision | Refusal:
     """It grants nobody anything: whoever has seen a higher number may leap above it."""
     agent = command.actor.agent
     refusal = dead(state, view, agent)
@@ -39,18 +41,18 @@ def decide(state: "State", command: Epoch, view: "View") -> "Decision | Refusal"
     return Decision([event], [], {"seq": command.seq})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"epoch at {event.seq} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     return {}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

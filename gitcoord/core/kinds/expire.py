@@ -1,5 +1,7 @@
 """expire: claims of silent holders end, by whoever wants the path or by a sweep. The holder's session goes on."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, all_claims, describe, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halted
@@ -30,12 +32,12 @@ class Sweep(NamedTuple):
 
     actor: Actor
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
     only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of the claims to look at; none: all
-    lapsed: "tuple[str, ...] | None" = None  # ids of the tasks to look at; None: all
+    lapsed: tuple[str, ...] | None = None  # ids of the tasks to look at; None: all
 
 
-def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Sweep, view: View) -> Decision | Refusal:
     refusal = halted(state) or dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -56,7 +58,7 @@ def decide(state: "State", command: Sweep, view: "View") -> "Decision | Refusal"
     return Decision(chain.events, beats, result)
 
 
-def _lapses(chain: Chain, command: Sweep, view: "View") -> "list[Beat]":
+def _lapses(chain: Chain, command: Sweep, view: View) -> list[Beat]:
     """Before the claims: whoever loses its place under a cap has lost its task too."""
     if command.lapsed == ():
         return []
@@ -65,7 +67,7 @@ def _lapses(chain: Chain, command: Sweep, view: "View") -> "list[Beat]":
     return add_lapses(chain, view, lost(chain.state, view, command.actor.agent, command.lapsed or ()))
 
 
-def expire_body(view: "View", silent: "list[tuple[Record, Silence]]") -> "Record":
+def expire_body(view: View, silent: list[tuple[Record, Silence]]) -> Record:
     """The event with its evidence: which heartbeat was judged, by which rule."""
     claims = []
     for claim, verdict in silent:
@@ -75,7 +77,7 @@ def expire_body(view: "View", silent: "list[tuple[Record, Silence]]") -> "Record
     return {"claims": claims}
 
 
-def judged_beats(view: "View", silent: "list[tuple[Record, Silence]]", seq: int) -> "list[Beat]":
+def judged_beats(view: View, silent: list[tuple[Record, Silence]], seq: int) -> list[Beat]:
     """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
     beats = {}
     for claim, _ in silent:
@@ -85,12 +87,12 @@ def judged_beats(view: "View", silent: "list[tuple[Record, Silence]]", seq: int)
     return list(beats.values())
 
 
-def joined(beats: "list[Beat]", marked: "list[Beat]") -> "list[Beat]":
+def joined(beats: list[Beat], marked: list[Beat]) -> list[Beat]:
     """One ref moves once: where a heartbeat was judged twice, the later mark counts."""
     return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     """A sweep of what one client saw to be silent, which may be less than the server sees."""
     first, last = events[0], events[-1]
     only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in last.body["claims"])
@@ -98,13 +100,13 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     claims = event.body["claims"]
     more = f" and {len(claims) - 1} more" if len(claims) > 1 else ""
     return f"expire {shown(claims[0]['path'], claims[0]['space'])} of {claims[0]['agent']}{more}, for {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     changes = lose(state, event, event.body["claims"])
     for entry in event.body["claims"]:
         if not sound_evidence(entry):
@@ -112,7 +114,7 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def lose(state: "State", event: "Event", entries: "list[Record]") -> "Changes":
+def lose(state: State, event: Event, entries: list[Record]) -> Changes:
     """Claims end without their holders' doing; the holders will be told."""
     changes: Changes = {}
     lost: dict[str, list[Record]] = {}
@@ -134,6 +136,6 @@ def lose(state: "State", event: "Event", entries: "list[Record]") -> "Changes":
     return changes
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     claims = event.body["claims"]
     return {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in claims}

@@ -1,5 +1,7 @@
 """finish: the owner of a task hands in its result, or says that it failed. What was claimed for it is released."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.contracts import complete_record, failed_record
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -42,14 +44,14 @@ class Finish(NamedTuple):
     actor: Actor
     id: str
     outcome: str
-    record: "Record"
+    record: Record
     dirty: bool = False
     nonce: str = ""
     keep: bool = False
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Finish, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Finish, view: View) -> Decision | Refusal:
     """All at once: the claims go back with the commits that carry the work, and the task is over or to be reviewed."""
     result = _MAKE[command.outcome](command.record)
     refusal = barred(state, command.actor, view)
@@ -79,7 +81,7 @@ def decide(state: "State", command: Finish, view: "View") -> "Decision | Refusal
     return Decision(chain.events, beats, {"task": described(after), "released": released})
 
 
-def _waits_for_a_person(task: "Record") -> "Refusal | None":
+def _waits_for_a_person(task: Record) -> Refusal | None:
     """What an agent gave to a person it does not take back by handing something in."""
     if task["state"] != NEEDS_HUMAN:
         return None
@@ -90,7 +92,7 @@ def _waits_for_a_person(task: "Record") -> "Refusal | None":
     )
 
 
-def to_release(state: "State", view: "View", actor: Actor, task: "Record") -> "tuple[Item, ...]":
+def to_release(state: State, view: View, actor: Actor, task: Record) -> tuple[Item, ...]:
     """What was claimed for a task and no other one of the agent's needs; its place under a cap only with the last task."""
     others = [held for held in held_by(state, actor.agent) if held.id != task["id"] and held.state == ACTIVE]
     kept = needed_beside(state, actor.agent, task["id"])
@@ -98,7 +100,7 @@ def to_release(state: "State", view: "View", actor: Actor, task: "Record") -> "t
     return (*items, *(() if others else caps_for(state, view, actor)))
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first, last = events[0], events[-1]
     outcome = FAILED if last.body["outcome"] == FAILED else DONE
     command = Finish(
@@ -107,11 +109,11 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, command)]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"finish {event.body['id']} by {event.agent}: {event.body['outcome']}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     task = task_record(state, body["id"])
     if task is None or not_the_owner(state, task, event.agent) is not None or body["outcome"] not in _MAKE:
@@ -128,5 +130,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changed(state, task, {**given_back(task, event.at), "state": over, "result": result})
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """forget: a person says that an effect which was to happen once may be tried again."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.once import UNDER_WAY, check_key, once_file, once_record, standing
 from gitcoord.core.roles import not_an_approver
@@ -24,10 +26,10 @@ class Forget(NamedTuple):
     key: str
     reason: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Forget, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Forget, view: View) -> Decision | Refusal:
     """Not while somebody runs it. An outcome that is known may be forgotten too, a failed one say."""
     check_key(command.key)
     reason = one_line(command.reason, "reason")
@@ -46,16 +48,16 @@ def decide(state: "State", command: Forget, view: "View") -> "Decision | Refusal
     return Decision(chain.events, [], {"key": command.key, "token": record["token"], "seq": event.seq})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[0], events[0].body
     return [(decide, Forget(actor, body["key"], body["reason"], event.nonce, event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"forget {event.body['key']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     try:
         key = check_key(event.body["key"])
         one_line(event.body["reason"], "reason")
@@ -67,5 +69,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {once_file(key): None}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """halt: nothing is granted to anybody until `unhalt`. Releases, kills and heartbeats go on; nobody expires."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import halt_record
@@ -20,10 +22,10 @@ class Halt(NamedTuple):
     actor: Actor
     reason: str = ""
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Halt, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Halt, view: View) -> Decision | Refusal:
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -34,20 +36,20 @@ def decide(state: "State", command: Halt, view: "View") -> "Decision | Refusal":
     return Decision(chain.events, [], {"halted": True, "changed": True})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"halt by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     if halt_record(state) is not None:
         raise Illegal(f"event {event.seq} halts what is halted")
     return {"halt": {"v": VERSION, "by": event.agent, "reason": event.body["reason"], "seq": event.seq, "at": event.at}}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """handoff: an agent offers its work, with its claims and its task, to another. Nothing changes hands until it is accepted."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.claims import Item, all_claims, overlapping, own_claim, want_around
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -33,17 +35,17 @@ class New(NamedTuple):
     """The command. No items: all that this agent holds. `facts` is what the client found out about its work."""
 
     actor: Actor
-    sections: "dict[str, str]"
+    sections: dict[str, str]
     to: str = ""
     role: str = ""
     task: str = ""
     items: tuple[Item, ...] = ()
-    facts: "Record | None" = None
+    facts: Record | None = None
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: New, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: New, view: View) -> Decision | Refusal:
     sections, facts = check_sections(command.sections), check_facts(command.facts)
     agent = command.actor.agent
     if command.to:
@@ -73,12 +75,12 @@ def decide(state: "State", command: New, view: "View") -> "Decision | Refusal":
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
 
 
-def _told(body: "Record") -> "dict[str, object]":
+def _told(body: Record) -> dict[str, object]:
     told = {key: body[key] for key in ("to", "role", "task", "branch", "head", "dirty", "unpushed")}
     return {**told, "claims": [shown(claim["path"], claim["space"]) for claim in body["claims"]]}
 
 
-def check_facts(facts: "Record | None") -> "Record":
+def check_facts(facts: Record | None) -> Record:
     """What the client tells of its work tree, in bounds. It is for people to read; nothing is decided by it."""
     found: Record = {
         "branch": "",
@@ -104,7 +106,7 @@ def check_facts(facts: "Record | None") -> "Record":
     return found
 
 
-def _claims(state: "State", command: New) -> "list[Record] | Refusal":
+def _claims(state: State, command: New) -> list[Record] | Refusal:
     """What goes along: all claims, or for each item the claim on it or those below it; what the task needs in any case.
 
     Never a place under a cap, which is the worker's and not the work's, nor what belongs to a task that stays.
@@ -131,7 +133,7 @@ def _claims(state: "State", command: New) -> "list[Record] | Refusal":
     return [claim for key, claim in found.items() if not is_cap(key) and claim["task"] not in staying]
 
 
-def _needed(state: "State", id: str) -> "tuple[Item, ...]":
+def _needed(state: State, id: str) -> tuple[Item, ...]:
     """What is claimed for the task that goes along: its paths and its line of work."""
     from gitcoord.core.kinds.assign import items_of
 
@@ -139,11 +141,11 @@ def _needed(state: "State", id: str) -> "tuple[Item, ...]":
     return items_of(task) if task is not None else ()
 
 
-def _is_below(claim: "Record", item: Item, agent: str) -> bool:
+def _is_below(claim: Record, item: Item, agent: str) -> bool:
     return claim["agent"] == agent and covers(item.name, claim["path"])
 
 
-def _overlap(state: "State", command: New, claims: "list[Record]") -> "Refusal | None":
+def _overlap(state: State, command: New, claims: list[Record]) -> Refusal | None:
     """One piece of work is offered once."""
     offered = {(claim["space"], claim["path"]) for claim in claims}
     for row in open_handoffs(state):
@@ -158,7 +160,7 @@ def _overlap(state: "State", command: New, claims: "list[Record]") -> "Refusal |
     return None
 
 
-def _task(state: "State", command: New) -> "Refusal | None":
+def _task(state: State, command: New) -> Refusal | None:
     if not command.task:
         return None
     task = the_task(state, command.task)
@@ -172,7 +174,7 @@ def _task(state: "State", command: New) -> "Refusal | None":
     )
 
 
-def _not_whole(state: "State", command: New) -> "Refusal | None":
+def _not_whole(state: State, command: New) -> Refusal | None:
     """A task goes with all that it needs: not without a claim that was lost, nor with one that another task needs too."""
     from gitcoord.core.kinds.assign import needed_beside
 
@@ -196,7 +198,7 @@ def _not_whole(state: "State", command: New) -> "Refusal | None":
     )
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[-1], events[-1].body
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
@@ -204,14 +206,14 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     body = event.body
     whom = f" to {body['to']}" if body["to"] else f" to the role {body['role']}" if body["role"] else ""
     what = f" {body['task']}" if body["task"] else ""
     return f"hand over{what}{whom} by {event.agent} (h{event.seq})"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     try:
         sound = check_sections(body["sections"]) == body["sections"]
@@ -240,5 +242,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """init: the first event of a ledger. It fixes format, case folding, sync branch and authority."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import FORMAT_MAJOR, FORMAT_MINOR
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Event, Illegal
@@ -18,7 +20,7 @@ Each commit is one event, and the tree is the state after it. Do not commit here
 FIELDS = {"case": str, "sync": str, "authority": dict}
 
 
-def first_event(agent: str, at: int, nonce: str, *, fold: bool, sync: str, authority: "Record") -> Event:
+def first_event(agent: str, at: int, nonce: str, *, fold: bool, sync: str, authority: Record) -> Event:
     body = {"case": "fold" if fold else "exact", "sync": sync, "authority": authority}
     return Event("init", 1, agent, at, nonce, 0, body)
 
@@ -27,7 +29,7 @@ def subject(event: Event) -> str:
     return f"init by {event.agent}"
 
 
-def apply(state: "State", event: Event) -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     if state.seq:
         raise Illegal("a ledger begins once")
     return {
@@ -36,5 +38,5 @@ def apply(state: "State", event: Event) -> "Changes":
     }
 
 
-def refs(state: "State", event: Event) -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """journal: what a person or agent writes down, beside what the machine records. Nothing changes or removes an entry."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -28,10 +30,10 @@ class Write(NamedTuple):
     paths: tuple[str, ...] = ()
     task: str = ""
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Write, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Write, view: View) -> Decision | Refusal:
     body = _body(command.text, command.paths, command.task)
     refusal = barred(state, command.actor, view)
     if refusal is not None:
@@ -43,7 +45,7 @@ def decide(state: "State", command: Write, view: "View") -> "Decision | Refusal"
     return Decision(chain.events, beats, {"seq": event.seq, "file": entry_file(event), **body})
 
 
-def _body(text: str, paths: "tuple[str, ...] | list[str]", task: str) -> "Record":
+def _body(text: str, paths: tuple[str, ...] | list[str], task: str) -> Record:
     """The entry, sound; UsageError where it cannot be kept."""
     if len(paths) > _MOST_PATHS:
         raise UsageError(f"an entry names at most {_MOST_PATHS} paths", hints=("name a directory above them",))
@@ -52,23 +54,23 @@ def _body(text: str, paths: "tuple[str, ...] | list[str]", task: str) -> "Record
     return {"text": prose(text, "the entry"), "paths": [check_path(path) for path in paths], "task": task}
 
 
-def entry_file(event: "Event") -> str:
+def entry_file(event: Event) -> str:
     """One file an entry, in a directory for each minute: so appending costs the same however long the journal is."""
     minute = event.at // 60
     return f"journal/{day(event.at)}/{minute // 60 % 24:02d}/{minute % 60:02d}/{event.seq}-{event.agent}.md"
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[-1], events[-1].body
     command = Write(actor, body["text"], tuple(body["paths"]), body["task"], event.nonce, event.refused)
     return [(decide, command)]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"journal by {event.agent}: {printable(event.body['text'].split(chr(10))[0])}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     try:
         sound = _body(body["text"], body["paths"], body["task"]) == body
@@ -84,5 +86,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {file: {"v": VERSION, **told, "text": body["text"] + "\n"}}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """kill: an agent is stopped for good. Flag, tombstone, claims freed; only `revive` lets the name open a session again."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, all_claims, describe, file_of
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.stop import end_children, free
@@ -21,10 +23,10 @@ class Kill(NamedTuple):
     target: str
     reason: str = ""
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Kill, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Kill, view: View) -> Decision | Refusal:
     """Kill by anyone who was not killed, also while halted."""
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
@@ -45,16 +47,16 @@ def decide(state: "State", command: Kill, view: "View") -> "Decision | Refusal":
     return Decision(chain.events, [tomb], result)
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"kill {event.body['target']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
     if record is None or record["session"] != body["session"] or record["state"] == KILLED:
@@ -64,10 +66,10 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {"refs/" + file_of(state, Item(*pair), event.body["target"]): False for pair in event.body["freed"]}
 
 
-def tombstone(event: "Event") -> "tuple[str, int]":
+def tombstone(event: Event) -> tuple[str, int]:
     """Whose session ref must say that this session is dead."""
     return event.body["target"], event.body["session"]

@@ -4,6 +4,8 @@ What a silent owner had claimed for such a task ends with it, in the next event 
 would keep from others the paths of a task that it no longer has.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.claims import all_claims
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.kinds.expire import expire_body, joined, judged_beats
@@ -31,12 +33,12 @@ class Collect(NamedTuple):
 
     actor: Actor
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
     only: tuple[str, ...] = ()  # ids; none: all
-    claims: "Only" = None
+    claims: Only = None
 
 
-def decide(state: "State", command: Collect, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Collect, view: View) -> Decision | Refusal:
     refusal = halted(state) or dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -46,7 +48,7 @@ def decide(state: "State", command: Collect, view: "View") -> "Decision | Refusa
     return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
 
 
-def lost(state: "State", view: "View", agent: str, only: tuple[str, ...] = ()) -> "list[tuple[Held, Silence]]":
+def lost(state: State, view: View, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Silence]]:
     """The tasks of others whose owners are lost. Whoever asks is not silent."""
     found = [held for held in all_held(state) if not only or held.id in only]
     view.want_beats([held.agent for held in found])
@@ -58,7 +60,7 @@ def lost(state: "State", view: "View", agent: str, only: tuple[str, ...] = ()) -
     ]
 
 
-def collect(chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]", only: "Only" = None) -> "list[Beat]":
+def collect(chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Beat]:
     """The tasks of the lost are open again, and what the silent had claimed for them is free."""
     beats = add_lapses(chain, view, rows)
     silent = left_behind(chain, view, rows, only)
@@ -69,8 +71,8 @@ def collect(chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]", only
 
 
 def left_behind(
-    chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]", only: "Only" = None
-) -> "list[tuple[Record, Silence]]":
+    chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: Only = None
+) -> list[tuple[Record, Silence]]:
     """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
     its claims until their ttl."""
     gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
@@ -81,7 +83,7 @@ def left_behind(
     return [row for row in judged if row[1].silent]
 
 
-def add_lapses(chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]") -> "list[Beat]":
+def add_lapses(chain: Chain, view: View, rows: list[tuple[Held, Silence]]) -> list[Beat]:
     """One event for all, and the heartbeats that were judged: one in between wins."""
     if not rows:
         return []
@@ -100,37 +102,37 @@ def add_lapses(chain: Chain, view: "View", rows: "list[tuple[Held, Silence]]") -
     return [beat._replace(judged=event.seq) for beat in beats.values()]
 
 
-def after_loss(task: "Record") -> str:
+def after_loss(task: Record) -> str:
     """Where a task goes whose owner was lost: back into the queue, until that has happened too often."""
     return NEEDS_HUMAN if task["attempts"] + 1 >= task["limit"] else OPEN
 
 
-def lost_task(task: "Record", at: int, why: str) -> "Record":
+def lost_task(task: Record, at: int, why: str) -> Record:
     """The task without its owner, the attempt counted."""
     after = {**given_back(task, at, reason=why), "attempts": task["attempts"] + 1}
     return {**after, "state": after_loss(task)}
 
 
-def _task(state: "State", id: str) -> "Record":
+def _task(state: State, id: str) -> Record:
     task = task_record(state, id)
     if task is None:
         raise Illegal(f"the task '{id}' is not there")
     return task
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first = events[0]
     only = tuple(row["id"] for row in first.body["tasks"])
     return [(decide, Collect(actor, first.nonce, first.refused, only, ()))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     rows = event.body["tasks"]
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
     return f"lapse {rows[0]['id']} of {rows[0]['agent']}{more}, for {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     changes: Changes = {}
     for row in event.body["tasks"]:
         task = _task(state, row["id"])
@@ -143,7 +145,7 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def _tell(state: "State", event: "Event", task: "Record", changes: "Changes") -> None:
+def _tell(state: State, event: Event, task: Record, changes: Changes) -> None:
     """Whoever lost it learns so with its next command."""
     file = agent_file(task["owner"])
     record = changes.get(file) or agent_record(state, task["owner"])
@@ -152,5 +154,5 @@ def _tell(state: "State", event: "Event", task: "Record", changes: "Changes") ->
         changes[file] = {**record, "lost": [*record["lost"], {**row, "cause": event.kind}][-MAX_LOST:]}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """notice: a gate let something through that a rule speaks against, because the rule is only watched or warns so far."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.sessions import Actor, dead
 from gitcoord.errors import Refusal
@@ -18,12 +20,12 @@ MAX_ROWS = 50
 class Notice(NamedTuple):
     actor: Actor
     gate: str
-    rows: "tuple[Record, ...]"
+    rows: tuple[Record, ...]
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Notice, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Notice, view: View) -> Decision | Refusal:
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -33,21 +35,21 @@ def decide(state: "State", command: Notice, view: "View") -> "Decision | Refusal
     return Decision(chain.events, [], {"noted": len(command.rows)})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[0], events[0].body
     more = max(0, min(body["more"], 1_000_000))  # rows that were not written down: how many is all that is known
     rows = (*body["rows"], *({},) * more)
     return [(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     rules = ", ".join(sorted({row["rule"] for row in event.body["rows"]}))
     return f"notice at {event.body['gate']}: {rules} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     return {}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

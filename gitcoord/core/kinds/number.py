@@ -1,5 +1,7 @@
 """number: the next numbers of a sequence are reserved, for migrations, records or ports. None is ever given twice."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.codec import MAX_DIGITS, VERSION, check
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -29,14 +31,14 @@ class Number(NamedTuple):
     amount: int = 1
     floor: int = 0
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
 def check_sequence(name: str) -> str:
     return check_word(name, "sequence", 64)
 
 
-def decide(state: "State", command: Number, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Number, view: View) -> Decision | Refusal:
     """Whoever has no session needs none: the number is its own for ever."""
     check_sequence(command.sequence)
     if not 1 <= command.amount <= MOST:
@@ -62,7 +64,7 @@ def number_file(sequence: str) -> str:
     return f"numbers/{encode(sequence)}"
 
 
-def next_number(state: "State", sequence: str, floor: int) -> int:
+def next_number(state: State, sequence: str, floor: int) -> int:
     """Above all that were given and all that are in use."""
     file = number_file(sequence)
     record = state.get(file)
@@ -70,20 +72,20 @@ def next_number(state: "State", sequence: str, floor: int) -> int:
     return max(last, floor, 0) + 1
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     """The floor is about files that only the client may have; whatever it is, numbers only grow."""
     event, body = events[0], events[0].body
     command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
     return [(decide, command)]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     first, count = event.body["first"], event.body["count"]
     numbers = f"{first}" if count == 1 else f"{first} to {first + count - 1}"
     return f"number {numbers} of {event.body['sequence']} for {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     try:
         sequence = check_sequence(body["sequence"])
@@ -98,5 +100,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {number_file(sequence): record}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """once: an outside effect begins, for the first and only time under its key."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.once import begun, check_key, once_file, once_record, standing
 from gitcoord.core.rules import as_started, halted, open_session, require_open
@@ -22,10 +24,10 @@ class Once(NamedTuple):
     actor: Actor
     key: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Once, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Once, view: View) -> Decision | Refusal:
     """An outcome that is known is told to anybody; the effect itself is begun in a session, whose heartbeat vouches for it."""
     check_key(command.key)
     record = once_record(state, command.key)
@@ -42,21 +44,21 @@ def decide(state: "State", command: Once, view: "View") -> "Decision | Refusal":
     return Decision(chain.events, [beat] if beat else [], {"begun": True, **told(begun(event))})
 
 
-def told(record: "Record") -> "dict[str, object]":
+def told(record: Record) -> dict[str, object]:
     """A record as `--json` shows it."""
     return {key: record[key] for key in ("key", "state", "agent", "session", "token", "at", "code", "ended")}
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     last = events[-1]
     return [(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"once {event.body['key']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     try:
         key = check_key(event.body["key"])
     except UsageError as error:
@@ -67,5 +69,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {once_file(key): begun(event)}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim, want_own
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision, Illegal
@@ -33,10 +35,10 @@ class Release(NamedTuple):
     commit: str = ""
     dirty: bool = False
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Release, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Release, view: View) -> Decision | Refusal:
     """Release all that is named or nothing. Allowed while halted."""
     agent = command.actor.agent
     refusal = admit_or_none(state, command.actor, view)
@@ -80,9 +82,7 @@ def decide(state: "State", command: Release, view: "View") -> "Decision | Refusa
     )
 
 
-def let_go(
-    chain: Chain, view: "View", items: "tuple[Item, ...]", *, dirty: bool
-) -> "list[dict[str, object]] | Refusal":
+def let_go(chain: Chain, view: View, items: tuple[Item, ...], *, dirty: bool) -> list[dict[str, object]] | Refusal:
     """Release those of these items that the agent still holds, as part of a larger command."""
     want_own(chain.state, items, chain.agent)
     claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
@@ -95,12 +95,12 @@ def let_go(
     return refusal or [_told(entry) for entry in chain.events[-1].body["released"]]
 
 
-def _told(entry: "Record") -> "dict[str, object]":
+def _told(entry: Record) -> dict[str, object]:
     row = {key: value for key, value in entry.items() if key != "space"}
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
 
 
-def uncommitted(view: "View", claims: "list[Record]") -> "Refusal | None":
+def uncommitted(view: View, claims: list[Record]) -> Refusal | None:
     """The refusal to give up paths below which something is not committed."""
     paths = [c["path"] for c in claims if c["space"] == "path"]
     unclean = dirty_paths(view, paths) if paths else []
@@ -113,7 +113,7 @@ def uncommitted(view: "View", claims: "list[Record]") -> "Refusal | None":
     )
 
 
-def stranded(view: "View", event: "Event") -> list[str]:
+def stranded(view: View, event: Event) -> list[str]:
     """The paths whose work only this clone has: their lineage would name what others cannot fetch."""
     carried = {entry["commit"] for entry in event.body["released"] if entry["commit"]}
     if not view.remote or not carried:
@@ -123,7 +123,7 @@ def stranded(view: "View", event: "Event") -> list[str]:
     return [entry["path"] for entry in event.body["released"] if entry["commit"] in lacking]
 
 
-def unpushed(view: "View", event: "Event") -> "Refusal | None":
+def unpushed(view: View, event: Event) -> Refusal | None:
     paths = stranded(view, event)
     if not paths:
         return None
@@ -134,12 +134,12 @@ def unpushed(view: "View", event: "Event") -> "Refusal | None":
     )
 
 
-def _is_open(state: "State", agent: str) -> bool:
+def _is_open(state: State, agent: str) -> bool:
     record = agent_record(state, agent)
     return record is not None and record["state"] == "open"
 
 
-def _not_held(state: "State", agent: str, missing: "list[Item]") -> Refusal:
+def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
     record = agent_record(state, agent)
     rows = [entry for entry in record["lost"] if entry["space"] != "task"] if record is not None else []
     lost = {shown(entry["path"], entry["space"]): entry for entry in rows}
@@ -155,7 +155,7 @@ def _not_held(state: "State", agent: str, missing: "list[Item]") -> Refusal:
     )
 
 
-def _holders(state: "State", item: Item, agent: str) -> str:
+def _holders(state: State, item: Item, agent: str) -> str:
     """Who holds the item, or else something above or below it."""
     others = [claim for claim in overlapping(state, item) if claim["agent"] != agent]
     same = [claim["agent"] for claim in others if key_of(state, item_of(claim)) == key_of(state, item)]
@@ -164,7 +164,7 @@ def _holders(state: "State", item: Item, agent: str) -> str:
     return ", ".join(f"{claim['agent']} holds {shown(claim['path'], claim['space'])}" for claim in others[:3])
 
 
-def dirty_paths(view: "View", paths: list[str], agent: str = "") -> list[str]:
+def dirty_paths(view: View, paths: list[str], agent: str = "") -> list[str]:
     """Those of the claimed paths below which something is not committed; with `agent`, in all work trees it claimed in."""
     found = view.fact("dirty", *paths)
     assert isinstance(found, list)
@@ -175,13 +175,13 @@ def dirty_paths(view: "View", paths: list[str], agent: str = "") -> list[str]:
     return found
 
 
-def _trees(view: "View", agent: str) -> list[str]:
+def _trees(view: View, agent: str) -> list[str]:
     found = view.fact("trees", agent)
     assert isinstance(found, list)
     return found
 
 
-def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str) -> None:
+def add_release(chain: Chain, view: View, claims: list[Record], commit: str) -> None:
     """One event for all these claims, each judged from its own base."""
     state, work = chain.state, commit or str(view.fact("head"))
     written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
@@ -211,7 +211,7 @@ def add_release(chain: Chain, view: "View", claims: "list[Record]", commit: str)
     chain.add("release", {"released": released})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     """A release by name, or what a session that was ended from outside gives back."""
     from gitcoord.core.kinds.stop import Stop
     from gitcoord.core.kinds.stop import decide as decide_stop
@@ -226,13 +226,13 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, release), (decide_stop, stop)]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     released = event.body["released"]
     more = f" and {len(released) - 1} more" if len(released) > 1 else ""
     return f"release {shown(released[0]['path'], released[0]['space'])}{more} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     changes: Changes = {}
     for entry in event.body["released"]:
         item = Item(entry["space"], entry["path"])
@@ -251,13 +251,13 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def _forget_kept(state: "State", event: "Event", changes: "Changes") -> None:
+def _forget_kept(state: State, event: Event, changes: Changes) -> None:
     record = agent_record(state, event.agent)
     if record is not None and record["kept"]:
         gone = {(e["space"], e["path"]) for e in event.body["released"]}
         changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if tuple(k) not in gone]}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     released = event.body["released"]
     return {"refs/" + file_of(state, Item(e["space"], e["path"]), event.agent): False for e in released}

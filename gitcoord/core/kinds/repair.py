@@ -1,5 +1,7 @@
 """repair: the ledger goes on over commits that are no legal events; they are named and have no effect."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Illegal
 from gitcoord.names import is_oid
 
@@ -11,15 +13,15 @@ if TYPE_CHECKING:
 FIELDS = {"skipped": [str], "reason": str}
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"repair over {len(event.body['skipped'])} commit(s) by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     if not all(is_oid(oid) for oid in event.body["skipped"]):
         raise Illegal(f"event {event.seq} skips something that is no commit")
     return {}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """request: a gate asked for a person's approval of one content of one path."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION, check
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.sessions import Actor, dead
@@ -25,12 +27,12 @@ class Request(NamedTuple):
     """The command. What waits for an answer or was denied is not asked for again; an approval may be used up."""
 
     actor: Actor
-    rows: "tuple[Record, ...]"
+    rows: tuple[Record, ...]
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def approvals(state: "State") -> "list[Record]":
+def approvals(state: State) -> list[Record]:
     """Every request, oldest first."""
     found = [check(record, _SHAPE, file) for file, record in state.below("approvals").items()]
     return sorted(found, key=lambda record: (record["at"], record["id"]))
@@ -40,7 +42,7 @@ def approval_file(id: str) -> str:
     return f"approvals/{id}"
 
 
-def decide(state: "State", command: Request, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Request, view: View) -> Decision | Refusal:
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -54,18 +56,18 @@ def decide(state: "State", command: Request, view: "View") -> "Decision | Refusa
     return Decision(chain.events, [], {"ids": ids})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     rows = event.body["rows"]
     more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
     return f"request approval of {printable(rows[0]['path'])}{more} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     changes: Changes = {}
     for number, row in enumerate(event.body["rows"]):
         id = f"{event.seq}" if not number else f"{event.seq}.{number}"
@@ -77,5 +79,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

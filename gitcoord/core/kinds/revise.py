@@ -1,5 +1,7 @@
 """revise: what is said of a task changes, or the task moves: blocked, waiting for a person, given back, reviewed, abandoned."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.claims import own_claim
 from gitcoord.core.codec import has_shape
@@ -65,16 +67,16 @@ class Revise(NamedTuple):
 
     actor: Actor
     id: str
-    set: "Record"
+    set: Record
     move: str = ""
     owner: str = ""
     reason: str = ""
     dirty: bool = False
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Revise, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Revise, view: View) -> Decision | Refusal:
     refusal = barred(state, command.actor, view)
     if refusal is not None:
         return refusal
@@ -108,17 +110,17 @@ def decide(state: "State", command: Revise, view: "View") -> "Decision | Refusal
     return Decision(chain.events, beats, {"task": described(after), "released": released})
 
 
-def _body(id: str, content: "Record", move: str, owner: str, reason: str, *, counted: bool = False) -> "Record":
+def _body(id: str, content: Record, move: str, owner: str, reason: str, *, counted: bool = False) -> Record:
     owner = check_agent(owner) if move == ASSIGNED else ""
     return {"id": id, "set": content, "move": move, "owner": owner, "reason": reason, "counted": counted}
 
 
-def give_up(chain: Chain, task: "Record", why: str) -> None:
+def give_up(chain: Chain, task: Record, why: str) -> None:
     """The owner's session ends without a result: the task goes to others, and the attempt counts."""
     chain.add("revise", _body(task["id"], {}, after_loss(task), "", why, counted=True))
 
 
-def _meant(state: "State", view: "View", task: "Record", move: str) -> str:
+def _meant(state: State, view: View, task: Record, move: str) -> str:
     """Whoever lost what the task needs while it was blocked, or its place under a cap, has to take it again."""
     if move not in (_UNBLOCK, ACTIVE):
         return move
@@ -128,11 +130,11 @@ def _meant(state: "State", view: "View", task: "Record", move: str) -> str:
     return ACTIVE if there and all(own_claim(state, item, owner) is not None for item in places) else OPEN
 
 
-def _is_whole(state: "State", task: "Record") -> bool:
+def _is_whole(state: State, task: Record) -> bool:
     return all(own_claim(state, item, task["owner"]) is not None for item in items_of(task))
 
 
-def _illegal(state: "State", task: "Record", move: str, owner: str, content: "Record") -> "Refusal | None":
+def _illegal(state: State, task: Record, move: str, owner: str, content: Record) -> Refusal | None:
     id = task["id"]
     if move and move not in MOVES[task["state"]]:
         return Refusal("move", f"{id} is {task['state']}: from there it does not become {printable(move)}")
@@ -163,7 +165,7 @@ def _illegal(state: "State", task: "Record", move: str, owner: str, content: "Re
     return None
 
 
-def _may_not(state: "State", view: "View", actor: Actor, task: "Record", move: str) -> "Refusal | None":
+def _may_not(state: State, view: View, actor: Actor, task: Record, move: str) -> Refusal | None:
     """Nobody's task is anybody's to tend. One that somebody has: the owner's, and to pause it also the one's who asked for it."""
     id, agent = task["id"], actor.agent
     if task["state"] == NEEDS_HUMAN and move:
@@ -184,7 +186,7 @@ def _may_not(state: "State", view: "View", actor: Actor, task: "Record", move: s
     )
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first, last = events[0], events[-1]
     body = last.body
     return [
@@ -205,13 +207,13 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     ]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     body = event.body
     what = body["move"] or ", ".join(sorted(body["set"])) or "nothing"
     return f"revise {body['id']} by {event.agent}: {what}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     task = task_record(state, body["id"])
     if task is None:
@@ -235,7 +237,7 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changed(state, task, after)
 
 
-def _moved(task: "Record", body: "Record", at: int) -> "Record":
+def _moved(task: Record, body: Record, at: int) -> Record:
     move = body["move"]
     if move == OPEN:
         return given_back(task, at, reason=body["reason"])
@@ -246,5 +248,5 @@ def _moved(task: "Record", body: "Record", at: int) -> "Record":
     return {**task, "state": move, "reason": body["reason"]}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

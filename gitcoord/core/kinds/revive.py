@@ -1,5 +1,7 @@
 """revive: the name of a killed agent may open sessions again. The killed session stays dead."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.roles import not_an_overseer
 from gitcoord.core.rules import halted
@@ -20,10 +22,10 @@ class Revive(NamedTuple):
     actor: Actor
     target: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Revive, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Revive, view: View) -> Decision | Refusal:
     refusal = halted(state) or dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -40,21 +42,21 @@ def decide(state: "State", command: Revive, view: "View") -> "Decision | Refusal
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"revive {event.body['target']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.body["target"])
     if record is None or record["state"] != KILLED:
         raise Illegal(f"event {event.seq} revives '{event.body['target']}', which was not killed")
     return {agent_file(event.body["target"]): {**record, "state": ENDED}}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """role: what an agent is here to do, and so where it may write."""
 
+from __future__ import annotations
+
 from gitcoord.core.codec import VERSION
 from gitcoord.core.events import Chain, Decision
 from gitcoord.core.roles import not_an_approver
@@ -23,10 +25,10 @@ class SetRole(NamedTuple):
     target: str
     role: str
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: SetRole, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: SetRole, view: View) -> Decision | Refusal:
     refusal = dead(state, view, command.actor.agent)
     refusal = refusal or not_an_approver(command.actor, view, "give roles", "ask one of them")
     if refusal is not None:
@@ -40,14 +42,14 @@ def decide(state: "State", command: SetRole, view: "View") -> "Decision | Refusa
     return Decision(chain.events, [], {**result, "changed": True})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [
         (decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused))
     ]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     body = event.body
     return (
         f"role {body['role']} for {body['target']} by {event.agent}"
@@ -56,12 +58,12 @@ def subject(event: "Event") -> str:
     )
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     target, role = event.body["target"], event.body["role"]
     if not role:
         return {f"roles/{target}": None}
     return {f"roles/{target}": {"v": VERSION, "agent": target, "role": role, "by": event.agent, "seq": event.seq}}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

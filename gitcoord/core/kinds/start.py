@@ -1,5 +1,7 @@
 """start: a session of an agent opens; whoever starts takes again what it lost by silence and what is still free."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import Item, all_claims, describe, in_the_way, own_claim, want_around, want_own
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.rules import as_started, halted, open_session
@@ -36,14 +38,14 @@ class Start(NamedTuple):
     actor: Actor
     fresh: bool = False
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
-    again: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
+    again: tuple[Record, ...] = ()
 
 
 AGAIN = ("mode", "ttl", "expected", "reason", "task", "base", "units")
 
 
-def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Start, view: View) -> Decision | Refusal:
     """Open a session, or go on with the open one."""
     agent = command.actor.agent
     refusal = halted(state)
@@ -82,7 +84,7 @@ def decide(state: "State", command: Start, view: "View") -> "Decision | Refusal"
     return Decision(chain.events, [beat] if beat else [], result)
 
 
-def _take_again(chain: Chain, actor: Actor, view: "View", session: int, row: "Record") -> bool:
+def _take_again(chain: Chain, actor: Actor, view: View, session: int, row: Record) -> bool:
     """One claim that was lost, if nobody stands in its way now: each by itself, so that one that is gone blocks no other."""
     from gitcoord.core.asking import access_to
 
@@ -101,7 +103,7 @@ def _take_again(chain: Chain, actor: Actor, view: "View", session: int, row: "Re
     return True
 
 
-def _is_for_another(state: "State", id: str, agent: str) -> bool:
+def _is_for_another(state: State, id: str, agent: str) -> bool:
     """Was it claimed for a task that went back into the queue? It comes with the task, to whoever takes that."""
     from gitcoord.core.tasks import task_record
 
@@ -109,13 +111,13 @@ def _is_for_another(state: "State", id: str, agent: str) -> bool:
     return task is not None and task["owner"] != agent
 
 
-def _is_somebody(state: "State", view: "View", agent: str) -> bool:
+def _is_somebody(state: State, view: View, agent: str) -> bool:
     """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
     record = agent_record(state, agent)
     return record is not None and bool(record["instance"]) and alive(state, view, record)
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first, actor = events[0], as_started(events, actor)
     want_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     again = tuple(
@@ -126,15 +128,15 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
 
 
-def _said(event: "Event") -> "Record":
+def _said(event: Event) -> Record:
     return {key: event.body[key] for key in AGAIN if key != "base"}
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"start session {event.body['session']} of {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.agent)
     last = record["session"] if record is not None else 0
     if event.body["session"] != last + 1 or (record is not None and record["state"] in (OPEN, KILLED)):
@@ -143,5 +145,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return {agent_file(event.agent): new}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

@@ -1,5 +1,7 @@
 """stop: a session ends. What it held is released first; claims with uncommitted work may stay until their ttl."""
 
+from __future__ import annotations
+
 from gitcoord.core.claims import WRITE, Item, all_claims, file_of, own_claim
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.handoffs import handed_over
@@ -28,11 +30,11 @@ class Stop(NamedTuple):
     actor: Actor
     keep: bool = False
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
     blind: bool = False
 
 
-def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
     """End the actor's session and those of the agents it launched. Allowed while halted: it only gives back.
 
     A session that was ended from outside may still give back what was kept for it, in the name of its own number.
@@ -90,13 +92,13 @@ def decide(state: "State", command: Stop, view: "View") -> "Decision | Refusal":
     return Decision(chain.events, [], result)
 
 
-def _unclean(view: "View", agent: str, claims: "list[Record]", *, blind: bool) -> set[str]:
+def _unclean(view: View, agent: str, claims: list[Record], *, blind: bool) -> set[str]:
     """The claimed paths below which something is not committed, or may not be."""
     paths = [c["path"] for c in claims if c["space"] == "path" and (c["mode"] == WRITE or not blind)]
     return set(paths if blind or not paths else dirty_paths(view, paths, agent))
 
 
-def _by_handoff(state: "State", agent: str) -> "tuple[list[Record], list[Record]]":
+def _by_handoff(state: State, agent: str) -> tuple[list[Record], list[Record]]:
     """(claims that end or are stranded with the session, those that wait with a handoff to be accepted)."""
     claims = all_claims(state, agent)
     waiting = handed_over(state, agent) if claims else set()
@@ -104,7 +106,7 @@ def _by_handoff(state: "State", agent: str) -> "tuple[list[Record], list[Record]
     return [c for c in claims if (c["space"], c["path"]) not in waiting], handed
 
 
-def _stranded(tasks: "list[Record]") -> Refusal:
+def _stranded(tasks: list[Record]) -> Refusal:
     ids = [str(task["id"]) for task in tasks]
     return Refusal(
         "task",
@@ -116,7 +118,7 @@ def _stranded(tasks: "list[Record]") -> Refusal:
     )
 
 
-def give_up_all(chain: Chain, tasks: "list[Record]") -> None:
+def give_up_all(chain: Chain, tasks: list[Record]) -> None:
     if tasks:
         from gitcoord.core.kinds.revise import give_up  # few sessions end with a task in hand
 
@@ -124,7 +126,7 @@ def give_up_all(chain: Chain, tasks: "list[Record]") -> None:
             give_up(chain, task, f"{chain.agent}'s session ended")
 
 
-def end_session(chain: Chain, record: "Record", cause: str, freed: "list[list[str]]", kept: "list[list[str]]") -> None:
+def end_session(chain: Chain, record: Record, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
     body = {"target": record["agent"], "session": record["session"], "cause": cause, "freed": freed, "kept": kept}
     chain.add("stop", body)
 
@@ -139,16 +141,16 @@ def end_children(chain: Chain, parent: str) -> None:
             end_children(chain, record["agent"])
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first = events[0]
     return [(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"stop session {event.body['session']} of {event.body['target']}: {event.body['cause']}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
     if record is None or record["state"] != OPEN or record["session"] != body["session"]:
@@ -158,12 +160,12 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changes
 
 
-def free(state: "State", agent: str, freed: "list[list[str]]", changes: "Changes") -> None:
+def free(state: State, agent: str, freed: list[list[str]], changes: Changes) -> None:
     for pair in freed:
         if own_claim(state, Item(*pair), agent) is None:
             raise Illegal(f"'{agent}' does not hold what is freed")
         changes[file_of(state, Item(*pair), agent)] = None
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {"refs/" + file_of(state, Item(*pair), event.body["target"]): False for pair in event.body["freed"]}

@@ -1,5 +1,7 @@
 """takeover: a person takes a live claim away, naming its token and why. Agents cannot; what has expired needs none."""
 
+from __future__ import annotations
+
 from gitcoord.core.asking import Take
 from gitcoord.core.asking import decide as decide_take
 from gitcoord.core.claims import Item, describe, file_of, item_of, key_of, overlapping
@@ -28,10 +30,10 @@ class Takeover(NamedTuple):
     reason: str
     base: str = ""
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
     if not command.reason:
         raise UsageError(
             "a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",)
@@ -85,7 +87,7 @@ def decide(state: "State", command: Takeover, view: "View") -> "Decision | Refus
     return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event, body = events[0], events[0].body
     base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
     item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
@@ -93,17 +95,17 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
     return [(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     body = event.body
     return f"takeover {shown(body['path'], body['space'])} from {body['holder']} by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     entry = {"space": body["space"], "path": body["path"], "agent": body["holder"], "token": body["token"]}
     return lose(state, event, [entry])
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     item = Item(event.body["space"], event.body["path"])
     return {"refs/" + file_of(state, item, event.body["holder"]): False}

@@ -1,5 +1,7 @@
 """task: work is put into the shared queue."""
 
+from __future__ import annotations
+
 from gitcoord.core.acting import barred, sign_of_life
 from gitcoord.core.claims import Item
 from gitcoord.core.codec import VERSION
@@ -32,11 +34,11 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
-CONTENT: "dict[str, Shape]" = {
+CONTENT: dict[str, Shape] = {
     "title": str, "text": str, "priority": str, "needs": [str], "paths": [(str, str)], "line": str, "role": str,
     "next": str, "expected": int, "safe": bool, "review": bool, "limit": int, "branch": str,
 }  # fmt: skip
-FIELDS: "dict[str, Shape]" = {**CONTENT, "key": str, "owner": str}
+FIELDS: dict[str, Shape] = {**CONTENT, "key": str, "owner": str}
 ATTEMPTS = 3
 MAX_TASKS, MAX_LIMIT = 1000, 1000
 
@@ -65,10 +67,10 @@ class Add(NamedTuple):
     actor: Actor
     tasks: tuple[New, ...]
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Add, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Add, view: View) -> Decision | Refusal:
     """All tasks or none. One whose key is known already is the one that was added under it."""
     refusal = barred(state, command.actor, view)
     if refusal is not None:
@@ -89,7 +91,7 @@ def decide(state: "State", command: Add, view: "View") -> "Decision | Refusal":
     return Decision(chain.events, sign_of_life(state, command.actor, view), result)
 
 
-def _body(state: "State", new: New, view: "View") -> "Record":
+def _body(state: State, new: New, view: View) -> Record:
     needs = known(state, new.needs)
     limit = new.limit or settings(view).attempts or ATTEMPTS
     content = checked({**{key: getattr(new, key) for key in CONTENT}, "needs": needs, "limit": limit})
@@ -100,12 +102,12 @@ def _body(state: "State", new: New, view: "View") -> "Record":
     }
 
 
-def known(state: "State", needs: "Iterable[str]") -> list[str]:
+def known(state: State, needs: Iterable[str]) -> list[str]:
     """The ids of tasks that are named by their ids or their keys, each once."""
     return list(dict.fromkeys(_known(state, need) for need in dict.fromkeys(needs)))
 
 
-def _known(state: "State", need: str) -> str:
+def _known(state: State, need: str) -> str:
     """The id of a task that is named by its id or its key."""
     if need[:1] == "t" and need[1:].isdecimal():
         number_of(need)
@@ -117,7 +119,7 @@ def _known(state: "State", need: str) -> str:
     return id
 
 
-def checked(content: "Record") -> "Record":
+def checked(content: Record) -> Record:
     """What a person or agent says of a task, as it is kept; UsageError where it may not be."""
     found = dict(content)
     for key, value in content.items():
@@ -153,7 +155,7 @@ def _named(item: Item) -> Item:
     return Item(item.space, check_path(item.name) if item.space == "path" else check_resource(item.name))
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     first = events[0]
     rows = []
     for event in events:
@@ -166,11 +168,11 @@ def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
 AGENTS = ()
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"task t{event.seq} by {event.agent}: {event.body['title']}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     body = event.body
     try:
         if checked({key: body[key] for key in CONTENT}) != {key: body[key] for key in CONTENT}:
@@ -191,5 +193,5 @@ def apply(state: "State", event: "Event") -> "Changes":
     return changed(state, None, task)
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

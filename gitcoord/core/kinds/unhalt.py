@@ -1,5 +1,7 @@
 """unhalt: after a halt, grants go on. A killed agent cannot lift a halt."""
 
+from __future__ import annotations
+
 from gitcoord.core.events import Chain, Decision, Illegal
 from gitcoord.core.roles import not_an_overseer
 from gitcoord.core.rules import halt_record
@@ -13,16 +15,16 @@ if TYPE_CHECKING:
     from gitcoord.core.events import Event, Recalled
     from gitcoord.core.state import Changes, State, View
 
-FIELDS: "dict[str, type]" = {}
+FIELDS: dict[str, type] = {}
 
 
 class Unhalt(NamedTuple):
     actor: Actor
     nonce: str = ""
-    refused: "tuple[Record, ...]" = ()
+    refused: tuple[Record, ...] = ()
 
 
-def decide(state: "State", command: Unhalt, view: "View") -> "Decision | Refusal":
+def decide(state: State, command: Unhalt, view: View) -> Decision | Refusal:
     refusal = dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -36,20 +38,20 @@ def decide(state: "State", command: Unhalt, view: "View") -> "Decision | Refusal
     return Decision(chain.events, [], {"halted": False, "changed": True})
 
 
-def recall(state: "State", events: "list[Event]", actor: Actor) -> "Recalled":
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     event = events[0]
     return [(decide, Unhalt(actor, nonce=event.nonce, refused=event.refused))]
 
 
-def subject(event: "Event") -> str:
+def subject(event: Event) -> str:
     return f"unhalt by {event.agent}"
 
 
-def apply(state: "State", event: "Event") -> "Changes":
+def apply(state: State, event: Event) -> Changes:
     if halt_record(state) is None:
         raise Illegal(f"event {event.seq} lifts a halt that is not there")
     return {"halt": None}
 
 
-def refs(state: "State", event: "Event") -> "dict[str, bool]":
+def refs(state: State, event: Event) -> dict[str, bool]:
     return {}

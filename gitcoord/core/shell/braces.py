@@ -1,5 +1,7 @@
 """Brace expansion: `{a,b}` and `{1..3}` in what is not quoted, before anything else is expanded."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.words import ODD, TEXT, Part
 
 MAX_WORDS, MAX_BRACES = 256, 64
@@ -21,7 +23,7 @@ def braces(parts: list[Part]) -> list[list[Part]]:
     return [[Part(ODD)]] if len(found) > MAX_WORDS else [_joined(one) for one in found]
 
 
-def _joined(atoms: "list[str | Part]") -> list[Part]:
+def _joined(atoms: list[str | Part]) -> list[Part]:
     parts: list[Part] = []
     text = ""
     for atom in [*atoms, Part(TEXT)]:
@@ -35,7 +37,7 @@ def _joined(atoms: "list[str | Part]") -> list[Part]:
     return parts[:-1]
 
 
-def _expand(atoms: "list[str | Part]") -> "list[list[str | Part]]":
+def _expand(atoms: list[str | Part]) -> list[list[str | Part]]:
     """From the left: the first brace that holds a comma or a range is replaced, then what follows it."""
     start = 0
     while "{" in atoms[start:]:
@@ -55,7 +57,7 @@ def _expand(atoms: "list[str | Part]") -> "list[list[str | Part]]":
     return [atoms]
 
 
-def _close(atoms: "list[str | Part]", start: int) -> tuple[int, list[int]]:
+def _close(atoms: list[str | Part], start: int) -> tuple[int, list[int]]:
     """Where the brace at `start` ends (-1: nowhere), and its commas."""
     depth = 0
     commas: list[int] = []
@@ -71,14 +73,14 @@ def _close(atoms: "list[str | Part]", start: int) -> tuple[int, list[int]]:
     return -1, []
 
 
-def _pieces(atoms: "list[str | Part]", start: int, end: int, commas: list[int]) -> "list[list[str | Part]]":
+def _pieces(atoms: list[str | Part], start: int, end: int, commas: list[int]) -> list[list[str | Part]]:
     found: list[list[str | Part]] = []
     for left, right in zip([start, *commas], [*commas, end]):
         found += _expand(atoms[left + 1 : right])
     return found
 
 
-def _range(inside: "list[str | Part]") -> "list[list[str | Part]] | None":
+def _range(inside: list[str | Part]) -> list[list[str | Part]] | None:
     """`1..3`, `a..e`, `01..10..3`."""
     text = "".join(atom if isinstance(atom, str) else "\0" for atom in inside)
     ends = text.split("..")
@@ -99,7 +101,7 @@ def _range(inside: "list[str | Part]") -> "list[list[str | Part]] | None":
     return None
 
 
-def _number(text: str) -> "int | None":
+def _number(text: str) -> int | None:
     digits = text[1:] if text[:1] in ("-", "+") else text
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 10 else None
 

@@ -1,5 +1,7 @@
 """What a shell command would do to a file, as far as its text shows."""
 
+from __future__ import annotations
+
 from gitcoord.record import NamedTuple
 
 WRITE, DELETE, READ, BYPASS, UNKNOWN = "write", "delete", "read", "bypass", "unknown"

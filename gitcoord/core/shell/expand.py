@@ -3,6 +3,8 @@
 A word becomes one or more choices, each a list of arguments. What cannot be told stays an argument that is not known.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.shell import bypass, glob
 from gitcoord.core.shell.braces import braces
 from gitcoord.core.shell.paths import join
@@ -30,7 +32,7 @@ class _Chunk(NamedTuple):
 _UNKNOWN = _Chunk("", known=False)
 
 
-def expand(run: "Run", word: "Word") -> "list[list[Arg]]":
+def expand(run: Run, word: Word) -> list[list[Arg]]:
     """The choices for a word; never none."""
     if len(word.pieces) == 1 and _SPECIAL.isdisjoint(word.raw):
         return [[Arg(word.raw, word.raw)]]
@@ -43,7 +45,7 @@ def expand(run: "Run", word: "Word") -> "list[list[Arg]]":
     return choices
 
 
-def expand_all(run: "Run", words: "tuple[Word, ...]") -> "list[list[Arg]]":
+def expand_all(run: Run, words: tuple[Word, ...]) -> list[list[Arg]]:
     """The choices for all words of a command."""
     choices: list[list[Arg]] = [[]]
     for word in words:
@@ -58,7 +60,7 @@ def expand_all(run: "Run", words: "tuple[Word, ...]") -> "list[list[Arg]]":
     return choices
 
 
-def value(run: "Run", word: "Word | None") -> Value:
+def value(run: Run, word: Word | None) -> Value:
     """What a variable holds after `x=word`: no splitting and no patterns."""
     if word is None:
         return Value((("",),))
@@ -71,7 +73,7 @@ def value(run: "Run", word: "Word | None") -> Value:
     return Value(tuple(found))
 
 
-def text_of(run: "Run", word: "Word") -> "str | None":
+def text_of(run: Run, word: Word) -> str | None:
     """A here-document's text, where it can be told; its commands are run."""
     parts = here_document(word)
     found = _fields(run, parts)
@@ -81,7 +83,7 @@ def text_of(run: "Run", word: "Word") -> "str | None":
     return "".join(chunk.text for chunk in chunks) if all(chunk.known for chunk in chunks) else None
 
 
-def _fields(run: "Run", parts: "list[Part]") -> "list[list[list[_Chunk]]]":
+def _fields(run: Run, parts: list[Part]) -> list[list[list[_Chunk]]]:
     """Choices of fields."""
     choices: list[list[list[_Chunk]]] = [[[]]]
     for index, part in enumerate(parts):
@@ -95,14 +97,14 @@ def _fields(run: "Run", parts: "list[Part]") -> "list[list[list[_Chunk]]]":
     return choices
 
 
-def _glue(fields: "list[list[_Chunk]]", option: "list[list[_Chunk]]") -> None:
+def _glue(fields: list[list[_Chunk]], option: list[list[_Chunk]]) -> None:
     """In place: a text may have a great many parts."""
     if option:
         fields[-1] += option[0]
         fields += [[*field] for field in option[1:]]
 
 
-def _options(run: "Run", part: Part, *, first: bool) -> "list[list[list[_Chunk]]]":
+def _options(run: Run, part: Part, *, first: bool) -> list[list[list[_Chunk]]]:
     if part.kind == TEXT:
         if first and not part.quoted and part.text.startswith("~"):
             return [[_tilde(run, part.text)]]
@@ -124,7 +126,7 @@ def _options(run: "Run", part: Part, *, first: bool) -> "list[list[list[_Chunk]]
     return [[[_UNKNOWN]]]
 
 
-def _of_value(run: "Run", found: Value, part: Part) -> "list[list[list[_Chunk]]]":
+def _of_value(run: Run, found: Value, part: Part) -> list[list[list[_Chunk]]]:
     if not part.quoted and "IFS" in run.state.variables and _splits_otherwise(run.state.variables["IFS"], found):
         return [[[_UNKNOWN]]]
     if not found.choices:
@@ -139,7 +141,7 @@ def _splits_otherwise(separators: Value, found: Value) -> bool:
     return any(mark in element for choice in found.choices for element in choice for mark in marks)
 
 
-def _split(elements: tuple[str, ...], *, quoted: bool) -> "list[list[_Chunk]]":
+def _split(elements: tuple[str, ...], *, quoted: bool) -> list[list[_Chunk]]:
     if quoted:
         return [[_Chunk(element, quoted=True)] for element in elements]
     fields: list[list[_Chunk]] = [[]]
@@ -156,7 +158,7 @@ def _split(elements: tuple[str, ...], *, quoted: bool) -> "list[list[_Chunk]]":
     return fields
 
 
-def _tilde(run: "Run", text: str) -> "list[_Chunk]":
+def _tilde(run: Run, text: str) -> list[_Chunk]:
     user, slash, rest = text[1:].partition("/")
     if user == "" and run.home:
         return [_Chunk(run.home, quoted=True), _Chunk(slash + rest)]
@@ -165,7 +167,7 @@ def _tilde(run: "Run", text: str) -> "list[_Chunk]":
     return [_UNKNOWN, _Chunk(slash + rest)]
 
 
-def variable(run: "Run", part: Part) -> Value:
+def variable(run: Run, part: Part) -> Value:
     """A variable's value after what stands behind its name in `${...}`."""
     held = run.state.variables.get(part.text, NOT_KNOWN)
     op = part.op.lstrip(":")
@@ -190,7 +192,7 @@ def variable(run: "Run", part: Part) -> Value:
     return NOT_KNOWN
 
 
-def _args(run: "Run", fields: "list[list[_Chunk]]", raw: str) -> list[Arg]:
+def _args(run: Run, fields: list[list[_Chunk]], raw: str) -> list[Arg]:
     found: list[Arg] = []
     for chunks in fields:
         if not chunks:
@@ -202,7 +204,7 @@ def _args(run: "Run", fields: "list[list[_Chunk]]", raw: str) -> list[Arg]:
     return found
 
 
-def _names(run: "Run", chunks: "list[_Chunk]", raw: str) -> list[Arg]:
+def _names(run: Run, chunks: list[_Chunk], raw: str) -> list[Arg]:
     """Where there is a pattern, the files that it means; else the text."""
     pattern = "".join(glob.escape(chunk.text) if chunk.quoted else chunk.text for chunk in chunks)
     plain = "".join(chunk.text for chunk in chunks)
@@ -220,7 +222,7 @@ def _names(run: "Run", chunks: "list[_Chunk]", raw: str) -> list[Arg]:
     return [Arg(name, raw) for name in found]
 
 
-def _dark(run: "Run", chunks: "list[_Chunk]", raw: str) -> Arg:
+def _dark(run: Run, chunks: list[_Chunk], raw: str) -> Arg:
     """An argument of which something is not known. Where it lies can still be said if that holds no slash."""
     chunks = [chunk for chunk in chunks if chunk.text or not chunk.known]
     at = next(i for i, chunk in enumerate(chunks) if not chunk.known)
@@ -237,7 +239,7 @@ def _dark(run: "Run", chunks: "list[_Chunk]", raw: str) -> Arg:
     return Arg(before, raw, known=False, below=_below(run, before.rpartition("/")[0] + "/" if "/" in before else ""))
 
 
-def _below(run: "Run", fixed: str) -> tuple[str, ...]:
+def _below(run: Run, fixed: str) -> tuple[str, ...]:
     if fixed.startswith("/"):
         return (join("/", fixed),)
     return tuple(dict.fromkeys(join(cwd, fixed) for cwd in run.state.cwds))

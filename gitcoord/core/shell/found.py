@@ -1,5 +1,7 @@
 """What was found while a command was followed: paths resolved, effects collected, devices left out."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
 from gitcoord.core.shell.paths import in_git_dir, is_below_descriptor, is_device, join
 
@@ -18,7 +20,7 @@ class TooMuch(Exception):
 class Found:
     """Effects in the order in which they were met, each once."""
 
-    state: "State"
+    state: State
 
     def __init__(self) -> None:
         self.effects: dict[Effect, None] = {}
@@ -30,7 +32,7 @@ class Found:
             raise TooMuch("it does too much to be followed")
         self.effects.setdefault(Effect(kind, path, word if len(word) <= MAX_WORD else word[:MAX_WORD] + "...", detail))
 
-    def write(self, arg: "Arg", detail: str, kind: str = WRITE) -> None:
+    def write(self, arg: Arg, detail: str, kind: str = WRITE) -> None:
         if arg.known and not arg.text:
             return
         for path in self.through_links(self.resolve(arg), itself=kind == DELETE):
@@ -45,10 +47,10 @@ class Found:
         if not self.resolve(arg):
             self.dark(arg, detail)
 
-    def delete(self, arg: "Arg", detail: str) -> None:
+    def delete(self, arg: Arg, detail: str) -> None:
         self.write(arg, detail, DELETE)
 
-    def read(self, arg: "Arg", detail: str) -> None:
+    def read(self, arg: Arg, detail: str) -> None:
         if arg.known and not arg.text:
             return
         found = self.through_links(self.resolve(arg), itself=False) or arg.below or ("",)
@@ -56,7 +58,7 @@ class Found:
             if not is_device(path):
                 self.tell(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
 
-    def dark(self, arg: "Arg", detail: str) -> None:
+    def dark(self, arg: Arg, detail: str) -> None:
         """A change to a file that cannot be told."""
         for path in arg.below or ("",):
             self.unknown(arg.raw, f"{detail}: which file cannot be told", path)
@@ -70,7 +72,7 @@ class Found:
     def bypass(self, word: str, detail: str) -> None:
         self.tell(BYPASS, "", word, detail)
 
-    def resolve(self, arg: "Arg") -> tuple[str, ...]:
+    def resolve(self, arg: Arg) -> tuple[str, ...]:
         """The absolute paths that an argument may mean; none: cannot be told."""
         if not arg.known or not arg.text:
             return ()

@@ -1,5 +1,7 @@
 """Shell patterns: which names match, and which files a pattern means, by listings that are handed in."""
 
+from __future__ import annotations
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +110,7 @@ def _in_set(inside: str, char: str) -> bool:
     return False
 
 
-def find(pattern: str, base: str, listing: "Listing") -> "list[str] | None":
+def find(pattern: str, base: str, listing: Listing) -> list[str] | None:
     """The files that a pattern means, as they would be spelled; None where that cannot be told."""
     found = ["/"] if pattern.startswith("/") else [""]
     for part in pattern.split("/"):

@@ -1,5 +1,7 @@
 """Options told apart from operands, as getopt does it."""
 
+from __future__ import annotations
+
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -8,17 +10,17 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    options: "list[tuple[str, Arg | None]]"  # '-o', '--output', with its value
-    operands: "list[Arg]"
+    options: list[tuple[str, Arg | None]]  # '-o', '--output', with its value
+    operands: list[Arg]
 
     def has(self, *names: str) -> bool:
         return any(name in names for name, _ in self.options)
 
-    def values(self, *names: str) -> "list[Arg]":
+    def values(self, *names: str) -> list[Arg]:
         return [value for name, value in self.options if name in names and value is not None]
 
 
-def parse(args: "list[Arg]", valued: str = "", *, mixed: bool = True) -> Given:
+def parse(args: list[Arg], valued: str = "", *, mixed: bool = True) -> Given:
     """`valued` lists the options that take a value: '-o --output'. `mixed`: options may follow operands."""
     names = valued.split()
     options: list[tuple[str, Arg | None]] = []
@@ -49,7 +51,7 @@ def parse(args: "list[Arg]", valued: str = "", *, mixed: bool = True) -> Given:
     return Given(options, operands)
 
 
-def _long(arg: "Arg", names: list[str]) -> "list[tuple[str, Arg | None]]":
+def _long(arg: Arg, names: list[str]) -> list[tuple[str, Arg | None]]:
     """One option; an abbreviation of one with a value counts as that one."""
     name, equals, value = arg.text.partition("=")
     if name not in names and len(name) > 3:
@@ -58,7 +60,7 @@ def _long(arg: "Arg", names: list[str]) -> "list[tuple[str, Arg | None]]":
     return [(name, arg._replace(text=value) if equals else None)]
 
 
-def _short(arg: "Arg", names: list[str]) -> "list[tuple[str, Arg | None]]":
+def _short(arg: Arg, names: list[str]) -> list[tuple[str, Arg | None]]:
     """A bundle: '-xvf' is three options, '-ofile' one with its value."""
     found: list[tuple[str, Arg | None]] = []
     for at in range(1, len(arg.text)):

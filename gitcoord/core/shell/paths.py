@@ -1,6 +1,8 @@
 """Paths as text: joined, without '.' and '..', and those that are no files."""
 
 # Reading and writing these touches no file. '/dev/tcp' and '/dev/udp' are bash's own.
+from __future__ import annotations
+
 _DEVICES = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "/dev/random",
             "/dev/urandom")  # fmt: skip
 _DEVICE_DIRS = ("/dev/pts/", "/dev/tcp/", "/dev/udp/")

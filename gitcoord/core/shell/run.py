@@ -1,5 +1,7 @@
 """A command followed without being run: what it would do to files, along every path that it may take."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell import bypass
 from gitcoord.core.shell.expand import expand, expand_all, text_of, value
 from gitcoord.core.shell.found import Found, TooMuch
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     class Look(Protocol):
         """What the file system says. Bounded: None and False where it would take long."""
 
-        def listing(self, path: str) -> "tuple[str, ...] | None": ...
+        def listing(self, path: str) -> tuple[str, ...] | None: ...
         def is_dir(self, path: str) -> bool: ...
         def exists(self, path: str) -> bool: ...
         def top(self, path: str) -> str:
@@ -35,15 +37,15 @@ class Call(NamedTuple):
     name: str
     args: list[Arg]
     raw: str
-    assigns: "tuple[Assign, ...]" = ()
+    assigns: tuple[Assign, ...] = ()
     stdin: str = ""  # '' its own, 'pipe', 'file', 'text'
-    text: "str | None" = None  # of stdin, where it can be told
+    text: str | None = None  # of stdin, where it can be told
 
 
 class Run(Found):
     """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as that is known."""
 
-    def __init__(self, parse: "Callable[[str], Node]", look: "Look", home: str) -> None:
+    def __init__(self, parse: Callable[[str], Node], look: Look, home: str) -> None:
         super().__init__()
         self.output = NOT_KNOWN
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
@@ -58,13 +60,13 @@ class Run(Found):
         self.last: list[tuple[str, str]] = []  # what traps run at the end, and the words that say so
         self.steps = 0
 
-    def words(self, node: "Node") -> None:
+    def words(self, node: Node) -> None:
         """For what runs inside words that are no arguments."""
         for word in node.words:
             if any(isinstance(piece, Sub) for piece in word.pieces):
                 expand(self, word)
 
-    def loop_over(self, node: "Node") -> None:
+    def loop_over(self, node: Node) -> None:
         bypass.variable(self, node.name, "")
         for choice in expand_all(self, node.words):
             if len(choice) > MAX_LOOP or not all(arg.known for arg in choice):
@@ -84,7 +86,7 @@ class Run(Found):
             return False
         return path in self.made or self.look.is_dir(path)
 
-    def listing(self, path: str) -> "tuple[str, ...] | None":
+    def listing(self, path: str) -> tuple[str, ...] | None:
         """What lies in a directory, with what this command put there."""
         names = self.look.listing(path)
         base = join("/", path) + "/"
@@ -93,7 +95,7 @@ class Run(Found):
 
     # --- one command -------------------------------------------------------------------------------------------------
 
-    def command(self, node: "Node") -> None:
+    def command(self, node: Node) -> None:
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise TooMuch("it has too many steps to be followed")
@@ -114,7 +116,7 @@ class Run(Found):
         if len(ends) > 1:
             self.state.become(ends)
 
-    def call(self, call: Call, first: "Arg | None" = None) -> None:
+    def call(self, call: Call, first: Arg | None = None) -> None:
         """A command whose words are known; wrappers call this for what they wrap."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -161,7 +163,7 @@ class Run(Found):
         for text, word in self.last[:MAX_LOOP]:
             self.script(text, word)
 
-    def assign(self, assigns: "tuple[Assign, ...]", *, keep: bool) -> None:
+    def assign(self, assigns: tuple[Assign, ...], *, keep: bool) -> None:
         for one in assigns:
             bypass.variable(self, one.name, one.value.raw if one.value else "")
             if one.items is not None:
@@ -184,7 +186,7 @@ class Run(Found):
         self.feed, self.piped = outer
         return found
 
-    def redirect(self, redirects: "tuple[Redirect, ...]") -> "tuple[str, str | None]":
+    def redirect(self, redirects: tuple[Redirect, ...]) -> tuple[str, str | None]:
         """The files of redirections; answers where standard input comes from, and its text where that is known."""
         stdin: tuple[str, str | None] = ("pipe", None) if self.piped else self.stdin
         for one in redirects:

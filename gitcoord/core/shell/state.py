@@ -4,6 +4,8 @@ A command is followed along every path that it may take. Where paths meet again,
 values; too many of them become one that is not known.
 """
 
+from __future__ import annotations
+
 from gitcoord.record import NamedTuple
 
 TYPE_CHECKING = False
@@ -42,7 +44,7 @@ class Arg(NamedTuple):
 class State:
     __slots__ = ("aliases", "cwds", "functions", "maybe", "old", "stack", "strict", "variables")
 
-    def __init__(self, cwds: tuple[str, ...], variables: "dict[str, Value]") -> None:
+    def __init__(self, cwds: tuple[str, ...], variables: dict[str, Value]) -> None:
         self.cwds = cwds  # none: not known
         self.variables = variables
         self.functions: dict[str, Node] = {}
@@ -52,13 +54,13 @@ class State:
         self.strict = False  # set -e
         self.maybe: tuple[str, ...] = ()  # where it still stands if a cd of this statement failed
 
-    def copy(self) -> "State":
+    def copy(self) -> State:
         made = State(self.cwds, dict(self.variables))
         made.functions, made.aliases = dict(self.functions), dict(self.aliases)
         made.old, made.stack, made.strict, made.maybe = self.old, [*self.stack], self.strict, self.maybe
         return made
 
-    def become(self, others: "Iterable[State]") -> None:
+    def become(self, others: Iterable[State]) -> None:
         """Where several paths meet."""
         states = [*others]
         self.cwds = _all_of([state.cwds for state in states])
@@ -77,10 +79,10 @@ class State:
         if self.maybe and self.cwds and not self.strict:
             self.cwds = tuple(dict.fromkeys((*self.cwds, *self.maybe)))
 
-    def same(self, other: "State") -> bool:
+    def same(self, other: State) -> bool:
         return self.cwds == other.cwds and self.variables == other.variables
 
-    def forget(self, other: "State") -> None:
+    def forget(self, other: State) -> None:
         """What another state has otherwise is not known."""
         if self.cwds != other.cwds:
             self.cwds = ()
@@ -89,7 +91,7 @@ class State:
                 self.variables[name] = NOT_KNOWN
 
 
-def _all_of(several: "list[tuple[str, ...]]") -> tuple[str, ...]:
+def _all_of(several: list[tuple[str, ...]]) -> tuple[str, ...]:
     """None at all where one of them is not known, or where there are too many."""
     found = tuple(dict.fromkeys(one for some in several for one in some))
     return found if all(several) and len(found) <= MAX_CHOICES else ()

@@ -1,5 +1,7 @@
 """The ways that a command may take: lists, pipes, branches, loops, shells inside shells. `run.py` does what stands on them."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.state import NOT_KNOWN, State
 from gitcoord.core.shell.syntax import (
     AND_OR,
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 MAX_LOOP = 64
 
 
-def follow(run: "Run", node: "Node") -> None:
+def follow(run: Run, node: Node) -> None:
     run.depth += 1  # `call` stops what goes too deep
     if node.kind != COMMAND:
         run.output = NOT_KNOWN
@@ -39,7 +41,7 @@ def follow(run: "Run", node: "Node") -> None:
     run.depth -= 1
 
 
-def _by_kind(run: "Run", node: "Node") -> None:
+def _by_kind(run: Run, node: Node) -> None:
     kind = node.kind
     if kind == COMMAND:
         run.command(node)
@@ -67,7 +69,7 @@ def _by_kind(run: "Run", node: "Node") -> None:
             _settled(run, one)
 
 
-def apart(run: "Run", nodes: "tuple[Node, ...]") -> State:
+def apart(run: Run, nodes: tuple[Node, ...]) -> State:
     """In a shell of its own: what it changes in itself ends with it."""
     outer, run.state = run.state, run.state.copy()
     for one in nodes:
@@ -76,7 +78,7 @@ def apart(run: "Run", nodes: "tuple[Node, ...]") -> State:
     return inner
 
 
-def _settled(run: "Run", node: "Node") -> None:
+def _settled(run: Run, node: Node) -> None:
     """One statement. After it, a cd that may have failed and what was joined to it by && are over."""
     before = run.state.maybe
     run.state.maybe = ()
@@ -85,7 +87,7 @@ def _settled(run: "Run", node: "Node") -> None:
     run.state.maybe = before
 
 
-def _and_or(run: "Run", node: "Node") -> None:
+def _and_or(run: Run, node: Node) -> None:
     """What stands behind && is not run if what stands before it fails."""
     skipped: list[State] = []
     sure = _never_fails(node.nodes[0])
@@ -106,7 +108,7 @@ def _and_or(run: "Run", node: "Node") -> None:
         run.state.become([run.state, *skipped])
 
 
-def _pipe(run: "Run", node: "Node") -> None:
+def _pipe(run: Run, node: Node) -> None:
     feed, piped, pipeline = run.feed, run.piped, run.pipeline
     run.pipeline = node.raw
     for index, one in enumerate(node.nodes):
@@ -117,12 +119,12 @@ def _pipe(run: "Run", node: "Node") -> None:
     run.feed, run.piped, run.said, run.pipeline = feed, piped, NOT_KNOWN, pipeline
 
 
-def _either(run: "Run", ways: "list[tuple[Node, ...]]", *, may_skip: bool) -> None:
+def _either(run: Run, ways: list[tuple[Node, ...]], *, may_skip: bool) -> None:
     ends = [apart(run, way) for way in ways]
     run.state.become([*ends, run.state] if may_skip else ends)
 
 
-def _branches(run: "Run", node: "Node") -> None:
+def _branches(run: Run, node: Node) -> None:
     ends = []
     pairs = [*zip(node.nodes[::2], node.nodes[1::2])]
     for condition, body in pairs:
@@ -133,7 +135,7 @@ def _branches(run: "Run", node: "Node") -> None:
     run.state.become([*ends, run.state])
 
 
-def loop(run: "Run", nodes: "tuple[Node, ...]") -> None:
+def loop(run: Run, nodes: tuple[Node, ...]) -> None:
     """Until nothing new is learned; what still changes after that is not known."""
     for _ in range(2):
         before = run.state.copy()
@@ -144,14 +146,14 @@ def loop(run: "Run", nodes: "tuple[Node, ...]") -> None:
     _either(run, [nodes], may_skip=True)
 
 
-def _one_speaks(node: "Node") -> bool:
+def _one_speaks(node: Node) -> bool:
     """Whether all that it prints comes from the last of its commands."""
     if node.kind == PIPE:
         return True
     return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_silent, node.nodes[:-1]))
 
 
-def _says(node: "Node") -> bool:
+def _says(node: Node) -> bool:
     """It prints its words, or its here-document, as they are. What others print is only near enough to tell names of files."""
     words = [word.raw for word in node.words]
     if words == ["cat"]:
@@ -159,7 +161,7 @@ def _says(node: "Node") -> bool:
     return node.kind == COMMAND and words[:1] in (["echo"], ["printf"])
 
 
-def _silent(node: "Node") -> bool:
+def _silent(node: Node) -> bool:
     names = (
         "cd",
         "mkdir",
@@ -184,7 +186,7 @@ def _silent(node: "Node") -> bool:
     return node.kind in (TEST, FUNCTION) or node.kind == COMMAND and (not node.words or node.words[0].raw in names)
 
 
-def _never_fails(node: "Node") -> bool:
+def _never_fails(node: Node) -> bool:
     """Nothing that is ever expected to fail. A cd that may fail says so itself."""
     names = (
         "cd",
@@ -205,7 +207,7 @@ def _never_fails(node: "Node") -> bool:
     return node.kind == COMMAND and (not node.words or node.words[0].raw in names)
 
 
-def _leaves(node: "Node") -> bool:
+def _leaves(node: Node) -> bool:
     """Whether this ends the shell: `|| exit`, `|| { echo no; return 1; }`."""
     if node.kind == GROUP or node.kind == LIST:
         return bool(node.nodes) and _leaves(node.nodes[-1])

@@ -1,5 +1,7 @@
 """Words taken apart: quotes, escapes, variables. What remains to be put in their place is left to `expand.py`."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.syntax import Sub
 from gitcoord.record import NamedTuple
 
@@ -17,7 +19,7 @@ class Part(NamedTuple):
     quoted: bool = False
     op: str = ""  # of a variable: ':-', '%', '@' (all elements), ...
     value: str = ""  # of a variable: what follows op, as it was written
-    sub: "Sub | None" = None
+    sub: Sub | None = None
 
 
 _NUMBERS = "$?#!"
@@ -25,16 +27,16 @@ _OPERATORS = (":-", ":=", ":+", ":?", "##", "%%", "-", "=", "+", "?", "#", "%")
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 
 
-def take_apart(word: "Word") -> list[Part]:
+def take_apart(word: Word) -> list[Part]:
     return _Lexer().read(word.pieces)
 
 
-def here_document(word: "Word") -> list[Part]:
+def here_document(word: Word) -> list[Part]:
     """A here-document's text: as between double quotes, but these themselves are plain."""
     return _Lexer(body=True).read(word.pieces)
 
 
-def _together(pieces: "tuple[str | Sub, ...]") -> "list[str | Sub]":
+def _together(pieces: tuple[str | Sub, ...]) -> list[str | Sub]:
     """Texts side by side are one: the grammar cuts `$"a"` apart."""
     found: list[str | Sub] = []
     for piece in pieces:
@@ -59,7 +61,7 @@ class _Lexer:
         self.closing = ""  # inside a bracket that goes on over pieces: what ends it
         self.depth = 0
 
-    def read(self, pieces: "tuple[str | Sub, ...]") -> list[Part]:
+    def read(self, pieces: tuple[str | Sub, ...]) -> list[Part]:
         for piece in _together(pieces):
             if isinstance(piece, Sub):
                 self.flush()
@@ -200,7 +202,7 @@ class _Lexer:
         return end
 
 
-def _expansion(inside: str) -> "Part | None":
+def _expansion(inside: str) -> Part | None:
     """What stands between `${` and `}`; None: not understood."""
     if inside[:1] == "#" and len(inside) > 1:
         return Part(DIGITS)

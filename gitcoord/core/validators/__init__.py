@@ -5,6 +5,8 @@ commands. A `[validator "name"]` section turns one on, and a name may stand twic
 overlay, which adds and never replaces.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.durations import parse_duration
 from gitcoord.errors import CouldNotJudge, UsageError
 from gitcoord.names import CONFIG, printable, quote
@@ -63,13 +65,13 @@ class Validator(NamedTuple):
     """One that is turned on."""
 
     name: str
-    settings: "tuple[tuple[str, str], ...]"
+    settings: tuple[tuple[str, str], ...]
     stage: str = "enforce"
     why: str = ""
     private: bool = False  # of the overlay
     secret: bool = False
 
-    def every(self, key: str) -> "list[str]":
+    def every(self, key: str) -> list[str]:
         return [value for name, value in self.settings if name == key]
 
     def get(self, key: str, default: str = "") -> str:
@@ -95,7 +97,7 @@ class Validator(NamedTuple):
         return value in ("true", "yes", "on", "1", "")
 
     @property
-    def moments(self) -> "tuple[str, ...]":
+    def moments(self) -> tuple[str, ...]:
         """When the project's own one is asked, or one of those that look at changes."""
         words = ",".join(self.every("on")).replace(",", " ").split() or [PUSH]
         for word in words:
@@ -107,7 +109,7 @@ class Validator(NamedTuple):
     def seconds(self) -> int:
         return self.duration("timeout", _SECONDS)
 
-    def said(self, outcome: str, message: str, hints: "tuple[str, ...]" = (), path: str = "") -> Result:
+    def said(self, outcome: str, message: str, hints: tuple[str, ...] = (), path: str = "") -> Result:
         """Its answer as it counts. A secret one says that it is there, and where, and no more."""
         if self.secret:
             name, message, hints, why = PRIVATE, _HIDDEN, (), "rules of this machine that are not published"
@@ -129,7 +131,7 @@ def _senseless(name: str, key: str, value: str, wanted: str, *, private: bool = 
     )
 
 
-def sections(pairs: "Iterable[tuple[str, str]]", *, private: bool = False) -> "list[Validator]":
+def sections(pairs: Iterable[tuple[str, str]], *, private: bool = False) -> list[Validator]:
     """The `[validator "name"]` sections that turn one on, in their order. What makes no sense is never guessed at."""
     found: dict[str, list[tuple[str, str]]] = {}
     for key, value in pairs:

@@ -1,12 +1,14 @@
 """attribution: a commit of an agent says whose it is. Asked by `core/judge.py`, which sees every commit anyway."""
 
+from __future__ import annotations
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.judge import Step
     from gitcoord.core.sessions import Actor
 
 
-def lacks_agent(step: "Step", actor: "Actor") -> "tuple[str, str] | None":
+def lacks_agent(step: Step, actor: Actor) -> tuple[str, str] | None:
     """(what is wrong, what helps) of a commit that names no agent. People need no trailer; the index is no commit yet."""
     if not step.oid or step.agent or actor.person:
         return None

@@ -1,5 +1,7 @@
 """budget: an agent's session has so many tool calls, bytes, seconds and tokens, as far as its tool tells them."""
 
+from __future__ import annotations
+
 from gitcoord.core.durations import format_duration
 from gitcoord.core.validators import BLOCK, WARN
 
@@ -14,7 +16,7 @@ _LAST = ("git add ", "git commit", "git status", "git diff", "git push", "git ha
 _HINTS = ("bring it to an end: commit, release, hand over (git handoff new), git coord stop",)
 
 
-def judge(validator: "Validator", tally: "Tally", event: "ToolEvent", now: int) -> "list[Result]":
+def judge(validator: Validator, tally: Tally, event: ToolEvent, now: int) -> list[Result]:
     """Before the deed. Whoever has spent all of it may still commit, release and hand over."""
     limits = (
         ("calls", tally.calls, validator.number("calls"), "tool calls"),
@@ -34,7 +36,7 @@ def judge(validator: "Validator", tally: "Tally", event: "ToolEvent", now: int) 
     return results
 
 
-def is_last_word(event: "ToolEvent") -> bool:
+def is_last_word(event: ToolEvent) -> bool:
     """One plain command that brings work to its end."""
     command = event.command.strip()
     return command.startswith(_LAST) and not any(mark in command for mark in (";", "&", "|", "`", "$("))

@@ -1,5 +1,7 @@
 """changelog: what users notice has a line in the changelog."""
 
+from __future__ import annotations
+
 from gitcoord.core.validators import BLOCK
 from gitcoord.names import printable, shell_word
 
@@ -13,7 +15,7 @@ FILE = "CHANGELOG.md"
 _SHOWN = 3
 
 
-def file_of(validator: "Validator") -> str:
+def file_of(validator: Validator) -> str:
     return validator.get("file", FILE)
 
 
@@ -32,7 +34,7 @@ def has_new_line(old: bytes, new: bytes) -> bool:
     return False
 
 
-def judge(validator: "Validator", concerned: "Iterable[str]", old: bytes, new: bytes) -> "Result | None":
+def judge(validator: Validator, concerned: Iterable[str], old: bytes, new: bytes) -> Result | None:
     """`concerned`: the changed paths that the section names; the changelog's bytes before and after."""
     file = file_of(validator)
     paths = sorted(path for path in concerned if path != file)
@@ -44,7 +46,7 @@ def judge(validator: "Validator", concerned: "Iterable[str]", old: bytes, new: b
     )  # fmt: skip
 
 
-def named(paths: "list[str]") -> str:
+def named(paths: list[str]) -> str:
     """A few of them, for a message."""
     shown = ", ".join(map(printable, paths[:_SHOWN]))
     return shown + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")

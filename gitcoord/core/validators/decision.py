@@ -1,5 +1,7 @@
 """decision: a change of what was decided comes with a decision record."""
 
+from __future__ import annotations
+
 from gitcoord.core.validators import BLOCK
 from gitcoord.core.validators.changelog import named
 from gitcoord.names import covers, printable
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 RECORDS = "docs/adr"
 
 
-def judge(validator: "Validator", concerned: "Iterable[str]", left: "Iterable[str]") -> "Result | None":
+def judge(validator: Validator, concerned: Iterable[str], left: Iterable[str]) -> Result | None:
     """`concerned`: the changed paths that the section names; `left`: all changed paths that are there afterwards."""
     places = [place.rstrip("/") for place in validator.every("records") or [RECORDS]]
     paths = sorted(path for path in concerned if not _below(path, places))
@@ -26,5 +28,5 @@ def judge(validator: "Validator", concerned: "Iterable[str]", left: "Iterable[st
     )  # fmt: skip
 
 
-def _below(path: str, places: "list[str]") -> bool:
+def _below(path: str, places: list[str]) -> bool:
     return any(covers(place, path) for place in places)

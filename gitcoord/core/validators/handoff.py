@@ -1,5 +1,7 @@
 """handoff: whoever ends its work leaves nothing half done that nobody knows of."""
 
+from __future__ import annotations
+
 from gitcoord.core.validators import BLOCK
 from gitcoord.core.validators.changelog import named
 
@@ -8,7 +10,7 @@ if TYPE_CHECKING:
     from gitcoord.core.validators import Result, Validator
 
 
-def judge(validator: "Validator", held: "list[str]", dirty: "list[str]", tasks: "list[str]") -> "list[Result]":
+def judge(validator: Validator, held: list[str], dirty: list[str], tasks: list[str]) -> list[Result]:
     """All of it without what waits in a handoff: paths held, those with uncommitted work, and tasks in hand."""
     results = []
     if tasks:

@@ -5,6 +5,8 @@ person cannot see. Found by plain search on folded text; what is found is named 
 message goes to the very agent that must not read it.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.validators import BLOCK
 
 TYPE_CHECKING = False
@@ -53,7 +55,7 @@ _FLAG = "\U0001f3f4"  # a flag is spelt with tags
 _SHOWN = 3
 
 
-def find(text: str, marks: "Iterable[str]" = ()) -> "list[tuple[int, str]]":
+def find(text: str, marks: Iterable[str] = ()) -> list[tuple[int, str]]:
     """(line, kind) of what was found, by line."""
     found = set()
     if not text.isascii():
@@ -69,7 +71,7 @@ def find(text: str, marks: "Iterable[str]" = ()) -> "list[tuple[int, str]]":
     return sorted(found)
 
 
-def _phrases(folded: str) -> "Iterable[str]":
+def _phrases(folded: str) -> Iterable[str]:
     """The phrases that can occur at all: most texts hold no verb of them."""
     yield from PHRASES
     for verb in _VERBS:
@@ -81,7 +83,7 @@ def _phrases(folded: str) -> "Iterable[str]":
                         yield from (start + what for what in _WHAT)
 
 
-def _fold(text: str) -> "tuple[str, list[tuple[int, int]]]":
+def _fold(text: str) -> tuple[str, list[tuple[int, int]]]:
     """One case, one blank between words, nothing invisible, no marks of emphasis; and where each line begins in that."""
     parts, lines, at = [], [], 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -98,14 +100,14 @@ def _fold(text: str) -> "tuple[str, list[tuple[int, int]]]":
 _EMPHASIS = dict.fromkeys(map(ord, "*`~#"))
 
 
-def _places(folded: str, phrase: str) -> "Iterable[int]":
+def _places(folded: str, phrase: str) -> Iterable[int]:
     at = folded.find(phrase)
     while at >= 0:
         yield at
         at = folded.find(phrase, at + 1)
 
 
-def _line(lines: "list[tuple[int, int]]", at: int) -> int:
+def _line(lines: list[tuple[int, int]], at: int) -> int:
     low, high = 0, len(lines)
     while high - low > 1:
         middle = (low + high) // 2
@@ -113,7 +115,7 @@ def _line(lines: "list[tuple[int, int]]", at: int) -> int:
     return lines[low][1] if lines else 1
 
 
-def _hidden(text: str) -> "Iterable[tuple[int, str]]":
+def _hidden(text: str) -> Iterable[tuple[int, str]]:
     """Tags (text that no screen shows), marks that reorder, and runs of characters without width."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.isascii():
@@ -139,7 +141,7 @@ _KINDS = {
 }
 
 
-def judge(validator: "Validator", text: str, path: str = "") -> "Result | None":
+def judge(validator: Validator, text: str, path: str = "") -> Result | None:
     found = find(text, validator.every("mark"))
     if not found:
         return None

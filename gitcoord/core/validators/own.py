@@ -1,5 +1,7 @@
 """The project's own validators: what their commands are told, and what their answers mean."""
 
+from __future__ import annotations
+
 from gitcoord.core.validators import BLOCK, PASS, UNKNOWN, WARN
 from gitcoord.names import printable
 
@@ -13,7 +15,7 @@ _LONGEST = 500
 _OUTCOMES = {0: PASS, 1: BLOCK, 2: WARN}
 
 
-def judge(validator: "Validator", code: "int | None", said: bytes) -> "Result":
+def judge(validator: Validator, code: int | None, said: bytes) -> Result:
     """0 passes, 1 says no, 2 warns; anything else, and no answer in time (None), is no judgement. The first line is the message."""
     line = next((row for row in said.decode("utf-8", "replace").split("\n") if row.strip()), "").strip()
     words = printable(line[:_LONGEST])
@@ -26,12 +28,12 @@ def judge(validator: "Validator", code: "int | None", said: bytes) -> "Result":
     return validator.said(outcome, words or ("it says no" if outcome == BLOCK else ""))
 
 
-def question(validator: "Validator", on: str, agent: str, more: "Record") -> "Record":
+def question(validator: Validator, on: str, agent: str, more: Record) -> Record:
     """What the command reads: one line of JSON."""
     return {"v": 1, "validator": validator.name, "on": on, "agent": agent, **more}
 
 
-def event_told(event: "ToolEvent") -> "Record":
+def event_told(event: ToolEvent) -> Record:
     """The tool's event without its arguments, which may be anything."""
     told = event._asdict()
     told.pop("input")

@@ -1,5 +1,7 @@
 """placeholders: nothing unfinished is deployed: TODO, TBD, FIXME, "coming soon", lorem ipsum."""
 
+from __future__ import annotations
+
 from gitcoord.core.validators import BLOCK
 from gitcoord.names import printable
 
@@ -16,7 +18,7 @@ LONGEST = 1 << 20  # bytes of a file that are looked at
 _SHOWN = 10
 
 
-def find(data: bytes, marks: "Iterable[str]" = ()) -> "list[tuple[int, str]]":
+def find(data: bytes, marks: Iterable[str] = ()) -> list[tuple[int, str]]:
     """(line, mark) of each line with an unfinished place; the first mark of a line. Binary files have none."""
     if b"\0" in data[:8192]:
         return []
@@ -44,7 +46,7 @@ def _has_word(line: str, word: str) -> bool:
     return False
 
 
-def judge(validator: "Validator", files: "Iterable[tuple[str, bytes]]") -> "list[Result]":
+def judge(validator: Validator, files: Iterable[tuple[str, bytes]]) -> list[Result]:
     """One result for each of the first few files, and one that counts the rest."""
     marks = validator.every("mark")
     wrong = [(path, rows) for path, data in files if (rows := find(data, marks))]

@@ -1,5 +1,7 @@
 """spiral: the same edit, or the same failing command, again and again leads nowhere."""
 
+from __future__ import annotations
+
 from gitcoord.core.validators import BLOCK
 from gitcoord.core.validators.tally import fingerprint, times
 
@@ -16,7 +18,7 @@ _HINTS = (
 )
 
 
-def judge(validator: "Validator", tally: "Tally", event: "ToolEvent") -> "Result | None":
+def judge(validator: Validator, tally: Tally, event: ToolEvent) -> Result | None:
     """Before the deed: `tally` does not have it yet."""
     key = fingerprint(event)
     if event.command:

@@ -1,5 +1,7 @@
 """What an agent did so far in its session, counted for `spiral` and `budget`: small, bounded, and harmless to lose."""
 
+from __future__ import annotations
+
 from zlib import crc32
 
 from gitcoord.core.codec import Malformed, dumps
@@ -21,12 +23,12 @@ class Tally(NamedTuple):
     calls: int = 0
     bytes: int = 0
     tokens: int = 0
-    edits: "tuple[tuple[str, int], ...]" = ()  # the last ones, newest last, with how often each came
-    failures: "tuple[tuple[str, int], ...]" = ()  # commands, by how often each failed with nothing changed in between
-    asked: "tuple[str, ...]" = ()  # the last events that were counted
+    edits: tuple[tuple[str, int], ...] = ()  # the last ones, newest last, with how often each came
+    failures: tuple[tuple[str, int], ...] = ()  # commands, by how often each failed with nothing changed in between
+    asked: tuple[str, ...] = ()  # the last events that were counted
 
 
-def fingerprint(event: "ToolEvent") -> str:
+def fingerprint(event: ToolEvent) -> str:
     """What makes two deeds the same: their files and all that was said to them, whatever the tool calls the action.
 
     Of a command only itself: which files it names is looked up before it runs, and not again when it is over.
@@ -36,22 +38,22 @@ def fingerprint(event: "ToolEvent") -> str:
     return f"{crc32(data):08x}{len(data):x}"
 
 
-def is_counted(tally: Tally, event: "ToolEvent") -> bool:
+def is_counted(tally: Tally, event: ToolEvent) -> bool:
     """Was this very event counted already? A tool may run two hooks for one action: a project's and a person's own."""
     return bool(event.id) and _word(event) in tally.asked
 
 
-def _counted(tally: Tally, event: "ToolEvent") -> Tally:
+def _counted(tally: Tally, event: ToolEvent) -> Tally:
     return tally._replace(asked=(*tally.asked, _word(event))[-_ASKED:]) if event.id else tally
 
 
-def _word(event: "ToolEvent") -> str:
+def _word(event: ToolEvent) -> str:
     """Its id may be no more than the time: what is done at the same moment is told apart by what was said to it."""
     text = "\0".join([event.id, event.phase, argument(event)])
     return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def argument(event: "ToolEvent") -> str:
+def argument(event: ToolEvent) -> str:
     try:
         return dumps(event.input)
     except (TypeError, Malformed):
@@ -72,14 +74,14 @@ def parse(record: object, session: str, now: int) -> Tally:
     return Tally(session, min(since, now), calls, size, tokens, rows[0], rows[1], asked)
 
 
-def _rows(rows: object) -> "tuple[tuple[str, int], ...]":
+def _rows(rows: object) -> tuple[tuple[str, int], ...]:
     if not isinstance(rows, list):
         return ()
     sound = [row for row in rows if isinstance(row, list) and [type(part) for part in row] == [str, int]]
     return tuple((row[0], row[1]) for row in sound[-KEPT:])
 
 
-def record_of(tally: Tally) -> "Record":
+def record_of(tally: Tally) -> Record:
     return {
         **tally._asdict(),
         "edits": [list(row) for row in tally.edits],
@@ -88,16 +90,16 @@ def record_of(tally: Tally) -> "Record":
     }
 
 
-def times(rows: "tuple[tuple[str, int], ...]", key: str) -> int:
+def times(rows: tuple[tuple[str, int], ...], key: str) -> int:
     return dict(rows).get(key, 0)
 
 
-def _plus(rows: "tuple[tuple[str, int], ...]", key: str) -> "tuple[tuple[str, int], ...]":
+def _plus(rows: tuple[tuple[str, int], ...], key: str) -> tuple[tuple[str, int], ...]:
     rest = tuple(row for row in rows if row[0] != key)
     return (*rest, (key, times(rows, key) + 1))[-KEPT:]
 
 
-def began(tally: Tally, event: "ToolEvent") -> Tally:
+def began(tally: Tally, event: ToolEvent) -> Tally:
     """One more deed. A change makes that what failed before it may work now: an edit that was not made before, or a command that
     writes, unless it is itself what fails."""
     tally = _counted(tally, event)
@@ -111,7 +113,7 @@ def began(tally: Tally, event: "ToolEvent") -> Tally:
     return tally._replace(edits=_plus(tally.edits, key), failures=() if fresh else tally.failures)
 
 
-def ended(tally: Tally, event: "ToolEvent") -> Tally:
+def ended(tally: Tally, event: ToolEvent) -> Tally:
     """How it came out. Where that is not known, nothing is counted, and nothing forgiven."""
     if is_counted(tally, event):
         return tally

@@ -5,6 +5,8 @@ thing that must be judged has a shape that it does not know, `answer(event, answ
 gitcoord itself could not judge. They are pure, and on the quick path: ADR 23.
 """
 
+from __future__ import annotations
+
 from gitcoord.hot.tools import words
 
 TYPE_CHECKING = False
@@ -30,14 +32,14 @@ parse = words.parse  # JSON as tools send it
 fail = words.blocked  # for input of which not even the tool can be told: every tool takes it for a denial
 
 
-def detect(data: object) -> "Tool":
+def detect(data: object) -> Tool:
     """Which tool speaks, told by its words alone: one tool's variables of environment are set by others too."""
     if not isinstance(data, dict):
         raise ValueError("the event is no JSON object")
     return load(_name(data))
 
 
-def load(name: str) -> "Tool":
+def load(name: str) -> Tool:
     """The file of one tool; the others are not loaded."""
     tool: Tool = __import__(f"gitcoord.hot.tools.{name}", fromlist=("read",))
     return tool
@@ -55,7 +57,7 @@ _GEMINI = (
 )
 
 
-def _name(data: "Record") -> str:
+def _name(data: Record) -> str:
     if "cursor_version" in data or ("conversation_id" in data and "workspace_roots" in data):
         return "cursor"
     if "agent_action_name" in data:
@@ -71,7 +73,7 @@ def _name(data: "Record") -> str:
     return _alike(data)
 
 
-def _alike(data: "Record") -> str:
+def _alike(data: Record) -> str:
     """Starts and ends are alike in four tools; all events of a conversation must come out as the same one."""
     transcript = words.text(data, "transcript_path")
     if "/.codex/" in transcript or transcript.rpartition("/")[2].startswith("rollout-"):

@@ -7,6 +7,8 @@ Devin's own agent runs the hooks of Claude Code's settings too, with other words
 3000.6): they are judged as well, and denied by the exit code, the one form that both are known to take.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import (
     AFTER,
     ALLOW,
@@ -43,7 +45,7 @@ EVENTS = {
     "PermissionRequest": OTHER,  # the action itself is judged before it runs
     "PermissionDenied": OTHER,
 }
-ACTIONS: "words.Table" = {
+ACTIONS: words.Table = {
     "Write": (WRITE, "file_path"),
     "Edit": (WRITE, "file_path"),
     "MultiEdit": (WRITE, "file_path"),
@@ -58,7 +60,7 @@ ACTIONS: "words.Table" = {
     "Monitor": (SHELL, "command"),
 }
 
-_DEVIN: "words.Table" = {
+_DEVIN: words.Table = {
     "exec": (SHELL, "command"),
     "write": (WRITE, "file_path"),
     "edit": (WRITE, "file_path"),
@@ -71,11 +73,11 @@ _DEVIN: "words.Table" = {
 }
 
 
-def read(data: "Record") -> ToolEvent:
+def read(data: Record) -> ToolEvent:
     return read_as(NAME, {**ACTIONS, **_DEVIN}, data)
 
 
-def read_as(tool: str, actions: "words.Table", data: "Record") -> ToolEvent:
+def read_as(tool: str, actions: words.Table, data: Record) -> ToolEvent:
     """The event of a tool that speaks as Claude Code does."""
     name = words.need(data, "hook_event_name")
     action, result = words.text(data, "tool_name"), data.get("tool_response")
@@ -96,7 +98,7 @@ def read_as(tool: str, actions: "words.Table", data: "Record") -> ToolEvent:
     return words.acting(event, actions, action, data.get("tool_input"), failed=failed, spent=spent)
 
 
-def answer(event: ToolEvent, answer: "Answer") -> Reply:
+def answer(event: ToolEvent, answer: Answer) -> Reply:
     if event.phase == BEFORE and event.action in _DEVIN and answer.decision != ALLOW:
         return words.blocked(answer.reason)
     return answer_as(event, answer, ask=True)
@@ -105,7 +107,7 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
 _CONTEXT = (BEFORE, AFTER, START, SUBAGENT_START)  # where the tool takes text for the agent
 
 
-def answer_as(event: ToolEvent, answer: "Answer", *, ask: bool) -> Reply:
+def answer_as(event: ToolEvent, answer: Answer, *, ask: bool) -> Reply:
     """`ask`: whether the tool asks the person; where it does not, what would be asked is denied."""
     specific: Record = {}
     context = words.context(event, answer)
@@ -123,6 +125,6 @@ def answer_as(event: ToolEvent, answer: "Answer", *, ask: bool) -> Reply:
     return words.said(told) if told else Reply()
 
 
-def fail(message: str, data: "Record | None" = None) -> Reply:
+def fail(message: str, data: Record | None = None) -> Reply:
     name = words.text(data, "hook_event_name") if data else ""
     return words.failing(EVENTS, name, message, about="tool_name" in (data or {}))

@@ -6,6 +6,8 @@ on: so only what it knows is said. Hooks of a project do not run before the pers
 Of a command that is over it tells what was printed, which may be anything, and not how it ended: `hot/rollout.py` looks that up.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import AFTER, Answer, Reply, ToolEvent
 from gitcoord.hot.tools import claude, words
 from gitcoord.hot.tools.words import PATCH, READ, SHELL
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 NAME = "codex"
 SAMPLED = "0.169"
 
-ACTIONS: "words.Table" = {
+ACTIONS: words.Table = {
     **claude.ACTIONS,
     "apply_patch": (PATCH, "command", "input", "patch"),
     "Bash": (SHELL, "command", "workdir"),
@@ -31,7 +33,7 @@ ACTIONS: "words.Table" = {
 fail = claude.fail
 
 
-def read(data: "Record") -> ToolEvent:
+def read(data: Record) -> ToolEvent:
     event = claude.read_as(NAME, ACTIONS, data)
     if event.phase != AFTER or not event.command or isinstance(data.get("tool_response"), dict):
         return event

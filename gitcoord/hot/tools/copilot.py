@@ -5,6 +5,8 @@ of Claude Code's settings and then speaks as that tool does (as its editor exten
 and a second event for one action is answered as the first.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import (
     AFTER,
     ALLOW,
@@ -33,7 +35,7 @@ _FILE = ("path", "filePath", "file_path")
 # What a subagent does comes under an id of its own, with that of the conversation that started it beside it.
 _SESSION = ("parentAgentId", "parent_agent_id", "sessionId", "session_id")
 _SUBAGENT = ("agentId", "agent_id", "agentName")
-ACTIONS: "words.Table" = {
+ACTIONS: words.Table = {
     **claude.ACTIONS,
     "create": (WRITE, *_FILE),
     "edit": (WRITE, *_FILE),
@@ -64,7 +66,7 @@ ACTIONS: "words.Table" = {
 }
 
 
-def read(data: "Record") -> ToolEvent:
+def read(data: Record) -> ToolEvent:
     if words.text(data, "hook_event_name", "hookEventName") and "toolName" not in data:
         return _as_claude(data)
     phase, name = _phase(data)
@@ -85,7 +87,7 @@ def read(data: "Record") -> ToolEvent:
     return words.acting(event, _table(action, words.arguments(given)), action, given, failed=failed)
 
 
-def _as_claude(data: "Record") -> ToolEvent:
+def _as_claude(data: Record) -> ToolEvent:
     """The same event in the words of Claude Code, and in those of the editor's extension."""
     session = words.text(data, *_SESSION)
     name = words.text(data, "hook_event_name", "hookEventName")
@@ -105,7 +107,7 @@ def _failed(result: object, kind: str, told: str) -> bool:
     return result.get(kind, "success") != "success" or words.exit_code(result.get(told), " with exit code ") != 0
 
 
-def _time(data: "Record") -> str:
+def _time(data: Record) -> str:
     """The time of day: the one form of an event has milliseconds since 1970, the other a date."""
     time = data.get("timestamp")
     if type(time) is int:
@@ -114,13 +116,13 @@ def _time(data: "Record") -> str:
     return time[11:23] if isinstance(time, str) else ""
 
 
-def _table(action: str, args: "Record") -> "words.Table":
+def _table(action: str, args: Record) -> words.Table:
     if action == "str_replace_editor":
         return {action: (READ if args.get("command") == "view" else WRITE, *_FILE)}
     return ACTIONS
 
 
-def _phase(data: "Record") -> tuple[str, str]:
+def _phase(data: Record) -> tuple[str, str]:
     """Which event it is; each has fields that no other has."""
     if "toolName" in data or "toolArgs" in data:
         if "toolResult" in data:
@@ -139,7 +141,7 @@ def _phase(data: "Record") -> tuple[str, str]:
     return OTHER, "other"
 
 
-def answer(event: ToolEvent, answer: "Answer") -> Reply:
+def answer(event: ToolEvent, answer: Answer) -> Reply:
     told: Record = {}
     denied = answer.decision != ALLOW
     context = words.context(event, answer, AFTER)
@@ -155,7 +157,7 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
     return words.said(told) if told else Reply()
 
 
-def fail(message: str, data: "Record | None" = None) -> Reply:
+def fail(message: str, data: Record | None = None) -> Reply:
     """Closed before an action and where it is not known what is asked."""
     name = words.text(data, "hook_event_name", "hookEventName") if data else ""
     if data and name and "toolName" not in data:

@@ -8,6 +8,8 @@ Its subagents act in conversations of their own. That one begins or ends is told
 done; so this is no event of ours, and each such conversation is an agent of its own unless its events name the parent.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
 from gitcoord.hot.tools import claude, words
 from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE
@@ -41,7 +43,7 @@ EVENTS = {
 }
 _FILE = ("file_path", "path", "target_file", "filePath")
 _PLACE = ("file_path", "path", "target_directory")  # a search, too, calls the directory 'file_path'
-ACTIONS: "words.Table" = {
+ACTIONS: words.Table = {
     "Write": (WRITE, *_FILE),
     "StrReplace": (WRITE, *_FILE),
     "Edit": (WRITE, *_FILE),
@@ -60,7 +62,7 @@ ACTIONS: "words.Table" = {
     "Bash": (SHELL, "command", "working_directory"),
 }
 # Events that are about one kind of action and carry its arguments themselves.
-_FLAT: "words.Table" = {
+_FLAT: words.Table = {
     "beforeShellExecution": (SHELL, "command"),
     "afterShellExecution": (SHELL, "command"),
     "beforeReadFile": (READ, "file_path"),
@@ -69,14 +71,14 @@ _FLAT: "words.Table" = {
     "afterTabFileEdit": (WRITE, "file_path"),
 }
 # What is asked here waits for a yes, and gitcoord never has another answer.
-_YES: "Record" = {
+_YES: Record = {
     "beforeSubmitPrompt": {"continue": True},
     "subagentStart": {"permission": "allow"},
     "SubagentStart": {"permission": "allow"},
 }
 
 
-def read(data: "Record") -> ToolEvent:
+def read(data: Record) -> ToolEvent:
     name = words.need(data, "hook_event_name")
     roots = data.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
@@ -105,11 +107,11 @@ def read(data: "Record") -> ToolEvent:
     return words.acting(event, ACTIONS, action, data.get("tool_input"), failed=failed, spent=event.spent)
 
 
-def _about(name: str, data: "Record") -> bool:
+def _about(name: str, data: Record) -> bool:
     return name.startswith("before") or "tool_name" in data
 
 
-def answer(event: ToolEvent, answer: "Answer") -> Reply:
+def answer(event: ToolEvent, answer: Answer) -> Reply:
     denied = answer.decision != ALLOW
     why = words.reason(answer.reason)
     if event.phase == BEFORE:
@@ -132,7 +134,7 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
     return words.said(_YES.get(event.name, {}))
 
 
-def fail(message: str, data: "Record | None" = None) -> Reply:
+def fail(message: str, data: Record | None = None) -> Reply:
     name = words.text(data, "hook_event_name") if data else ""
     if name in _YES:
         return words.said(_YES[name])._replace(err=words.noted(message).err)

@@ -3,6 +3,8 @@
 A hook that crashes or takes too long (its limit is in milliseconds) only warns: the action goes on. Exit code 2 denies it.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
 from gitcoord.hot.tools import words
 from gitcoord.hot.tools.words import READ, SEARCH, SHELL, WRITE
@@ -27,7 +29,7 @@ EVENTS = {
     "BeforeToolSelection": OTHER,
     "PreCompress": OTHER,
 }
-ACTIONS: "words.Table" = {
+ACTIONS: words.Table = {
     "write_file": (WRITE, "file_path"),
     "replace": (WRITE, "file_path"),
     "edit": (WRITE, "file_path"),
@@ -41,7 +43,7 @@ ACTIONS: "words.Table" = {
 }
 
 
-def read(data: "Record") -> ToolEvent:
+def read(data: Record) -> ToolEvent:
     name = words.need(data, "hook_event_name")
     action = words.text(data, "tool_name")
     event = ToolEvent(
@@ -65,7 +67,7 @@ def _failed(result: object) -> bool:
     return words.unlucky(result) or words.exit_code(told, "\nExit Code: ") != 0
 
 
-def answer(event: ToolEvent, answer: "Answer") -> Reply:
+def answer(event: ToolEvent, answer: Answer) -> Reply:
     if answer.decision != ALLOW and (event.phase == BEFORE or (event.phase == STOP and not event.final)):
         return words.said({"decision": "deny", "reason": words.reason(answer.reason)})
     # A denial afterwards would hide the action's result from the agent: it is told beside it.
@@ -75,6 +77,6 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
     return Reply()
 
 
-def fail(message: str, data: "Record | None" = None) -> Reply:
+def fail(message: str, data: Record | None = None) -> Reply:
     name = words.text(data, "hook_event_name") if data else ""
     return words.failing(EVENTS, name, message, about="tool_name" in (data or {}))

@@ -7,6 +7,8 @@ The plugin throws, which denies the action, unless it is told 'allow' in so many
 prints something else allows nothing. Its events are the phases of `core/toolevents.py`.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import ALLOW, BEFORE, DENY, OTHER, PHASES, Reply, ToolEvent
 from gitcoord.hot.tools import words
 from gitcoord.hot.tools.words import PATCH, READ, SEARCH, SHELL, WRITE
@@ -20,7 +22,7 @@ NAME = "opencode"
 SAMPLED = "1.18"
 
 _FILE = ("filePath", "path")
-ACTIONS: "words.Table" = {
+ACTIONS: words.Table = {
     "write": (WRITE, *_FILE),
     "edit": (WRITE, *_FILE),
     "multiedit": (WRITE, *_FILE),
@@ -34,7 +36,7 @@ ACTIONS: "words.Table" = {
 }
 
 
-def read(data: "Record") -> ToolEvent:
+def read(data: Record) -> ToolEvent:
     if data.get("opencode") != 1:
         raise ValueError("the plugin of OpenCode is of another version: run git coord setup again")
     phase = words.need(data, "event")
@@ -58,7 +60,7 @@ def read(data: "Record") -> ToolEvent:
     return words.acting(event, ACTIONS, action, data.get("args"), failed=failed, spent=event.spent)
 
 
-def answer(event: ToolEvent, answer: "Answer") -> Reply:
+def answer(event: ToolEvent, answer: Answer) -> Reply:
     told: Record = {"decision": ALLOW if answer.decision == ALLOW else DENY}
     if answer.decision != ALLOW:
         told["reason"] = words.reason(answer.reason)
@@ -67,7 +69,7 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
     return words.said(told)
 
 
-def fail(message: str, data: "Record | None" = None) -> Reply:
+def fail(message: str, data: Record | None = None) -> Reply:
     """Closed before an action and where it is not known what is asked."""
     phase = words.text(data, "event") if data and data.get("opencode") == 1 else ""
     harmless = phase in PHASES and phase not in (BEFORE, OTHER)

@@ -4,6 +4,8 @@ There is no limit of time of its own, no question to a person and no text for th
 what would be told stands in the project's rules. A hook that crashes otherwise allows the action.
 """
 
+from __future__ import annotations
+
 from gitcoord.core.toolevents import AFTER, ALLOW, BEFORE, OTHER, STOP, Reply, ToolEvent
 from gitcoord.hot.tools import words
 from gitcoord.hot.tools.words import READ, SHELL, WRITE
@@ -30,14 +32,14 @@ EVENTS = {
     "post_cascade_response_with_transcript": OTHER,
     "post_setup_worktree": OTHER,
 }
-ACTIONS: "words.Table" = {
+ACTIONS: words.Table = {
     "write_code": (WRITE, "file_path"),
     "read_code": (READ, "file_path"),
     "run_command": (SHELL, "command_line", "cwd"),
 }
 
 
-def read(data: "Record") -> ToolEvent:
+def read(data: Record) -> ToolEvent:
     name = words.need(data, "agent_action_name")
     info = words.arguments(data.get("tool_info"))
     action = name.partition("_")[2]
@@ -60,7 +62,7 @@ def read(data: "Record") -> ToolEvent:
     return event._replace(failed=None) if phase == AFTER and event.command and not event.failed else event
 
 
-def answer(event: ToolEvent, answer: "Answer") -> Reply:
+def answer(event: ToolEvent, answer: Answer) -> Reply:
     if answer.decision != ALLOW:
         if event.phase == BEFORE:
             return words.blocked(answer.reason)
@@ -68,6 +70,6 @@ def answer(event: ToolEvent, answer: "Answer") -> Reply:
     return Reply(err=(words.plain(answer.context).strip() + "\n").encode()) if answer.context.strip() else Reply()
 
 
-def fail(message: str, data: "Record | None" = None) -> Reply:
+def fail(message: str, data: Record | None = None) -> Reply:
     name = words.text(data, "agent_action_name") if data else ""
     return words.failing(EVENTS, name, message, about=name.startswith("pre"))

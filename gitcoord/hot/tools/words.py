@@ -4,6 +4,8 @@ A table says of each action of a tool what it does and under which names its arg
 read or a shell command and that does not have the expected shape is an error: it could not be judged.
 """
 
+from __future__ import annotations
+
 from _json import make_scanner
 
 from gitcoord.core.codec import dumps
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 WRITE, READ, SEARCH, SHELL, PATCH = "write", "read", "search", "shell", "patch"
 
 # What servers of files call their tools, whatever tool asks them; the name of the server comes before.
-_SERVED: "Table" = {
+_SERVED: Table = {
     "write_file": (WRITE, "path", "file_path"),
     "edit_file": (WRITE, "path", "file_path"),
     "edit_block": (WRITE, "file_path", "path"),
@@ -36,7 +38,7 @@ _SERVED: "Table" = {
 }
 _RUN = (SHELL, "command", "cwd", "workdir", "working_dir", "working_directory")
 # Such names mean other things elsewhere, so they count only where a path, or a command, is given.
-_ALSO: "Table" = {
+_ALSO: Table = {
     "create_file": (WRITE, "path", "file_path"),
     "append_file": (WRITE, "path", "file_path"),
     "delete_file": (WRITE, "path", "file_path"),
@@ -63,7 +65,7 @@ class Deed(NamedTuple):
 NOTHING = Deed()
 
 
-def deed(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
+def deed(table: Table, name: str, args: Record, patch: str = "") -> Deed:
     """What the action would do; ValueError where it is known and its arguments are not as they should be."""
     kind, *keys = table.get(name) or _served(name, args) or _guessed(args)
     if kind == WRITE:
@@ -82,8 +84,8 @@ def deed(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
 
 
 def acting(
-    event: "ToolEvent", table: "Table", action: str, given: object, *, failed: bool = False, spent: int = 0
-) -> "ToolEvent":
+    event: ToolEvent, table: Table, action: str, given: object, *, failed: bool = False, spent: int = 0
+) -> ToolEvent:
     """The event with what its action does, or did; as it is where it is about no action. `given`: the action's arguments."""
     if event.phase not in (BEFORE, AFTER):
         return event
@@ -103,7 +105,7 @@ def acting(
     )
 
 
-def done(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
+def done(table: Table, name: str, args: Record, patch: str = "") -> Deed:
     """The same of an action that is over: there is nothing left to judge, so nothing is an error."""
     try:
         return deed(table, name, args, patch)
@@ -111,7 +113,7 @@ def done(table: "Table", name: str, args: "Record", patch: str = "") -> Deed:
         return NOTHING
 
 
-def _served(name: str, args: "Record") -> "tuple[str, ...] | None":
+def _served(name: str, args: Record) -> tuple[str, ...] | None:
     for mark in ("__", ":", "/"):
         if mark in name:
             last = name.rpartition(mark)[2]
@@ -121,12 +123,12 @@ def _served(name: str, args: "Record") -> "tuple[str, ...] | None":
     return None
 
 
-def _guessed(args: "Record") -> tuple[str, ...]:
+def _guessed(args: Record) -> tuple[str, ...]:
     named = any([args.get(key) is not None for key in _GUESSED[1:]])
     return _GUESSED if named and any([key in args for key in _TEXTS]) else ("",)
 
 
-def _paths(name: str, args: "Record", keys: "list[str]", *, needed: bool) -> tuple[str, ...]:
+def _paths(name: str, args: Record, keys: list[str], *, needed: bool) -> tuple[str, ...]:
     found: list[str] = []
     for holder in (args, *_entries(args, keys)):
         for key in keys:
@@ -138,7 +140,7 @@ def _paths(name: str, args: "Record", keys: "list[str]", *, needed: bool) -> tup
     return tuple(dict.fromkeys(found))
 
 
-def _narrowed(args: "Record", places: tuple[str, ...]) -> "list[str]":
+def _narrowed(args: Record, places: tuple[str, ...]) -> list[str]:
     """Where a search goes whose pattern for names begins with a directory: 'secret/**' reads what is in there."""
     found = []
     for pattern in [args[key] for key in _PATTERNS if isinstance(args.get(key), str)]:
@@ -150,7 +152,7 @@ def _narrowed(args: "Record", places: tuple[str, ...]) -> "list[str]":
     return found
 
 
-def _entries(args: "Record", keys: "list[str]") -> "list[Record]":
+def _entries(args: Record, keys: list[str]) -> list[Record]:
     entries: list[Record] = []
     for many in _MANY:
         value = args.get(many)
@@ -197,7 +199,7 @@ def patched(text: str) -> tuple[str, ...]:
 # --- words in ---------------------------------------------------------------------------------------------------------
 
 
-def text(data: "Record", *keys: str) -> str:
+def text(data: Record, *keys: str) -> str:
     """The first of these that is a text with something in it; '' where none is."""
     for key in keys:
         value = data.get(key)
@@ -206,28 +208,28 @@ def text(data: "Record", *keys: str) -> str:
     return ""
 
 
-def need(data: "Record", key: str) -> str:
+def need(data: Record, key: str) -> str:
     value = data.get(key)
     if not isinstance(value, str) or not value:
         raise ValueError(f"the event has no '{key}'")
     return value
 
 
-def phase(events: "dict[str, str]", name: str, *, about: bool) -> str:
+def phase(events: dict[str, str], name: str, *, about: bool) -> str:
     """When it comes; ValueError for an event about an action that nobody knows."""
     if name not in events and about:
         raise ValueError(f"'{name}' is an event about an action that gitcoord does not know")
     return events.get(name, OTHER)
 
 
-def failing(events: "dict[str, str]", name: str, message: str, *, about: bool) -> Reply:
+def failing(events: dict[str, str], name: str, message: str, *, about: bool) -> Reply:
     """gitcoord itself could not judge: closed before an action and where it is not known what is asked; elsewhere a note,
     since nothing is at stake."""
     known = events.get(name, BEFORE if not name or about else OTHER)
     return blocked(message) if known == BEFORE else noted(message)
 
 
-def arguments(value: object) -> "Record":
+def arguments(value: object) -> Record:
     """An action's arguments, which some tools send as a text of JSON; {} for anything else."""
     if isinstance(value, str):
         try:
@@ -270,7 +272,7 @@ def exit_code(text: object, mark: str) -> int:
     return int(digits) if 0 < len(digits) < 6 else 0
 
 
-def _pairs(pairs: "list[tuple[str, Any]]") -> "Record":
+def _pairs(pairs: list[tuple[str, Any]]) -> Record:
     record = dict(pairs)
     if len(record) != len(pairs):
         raise ValueError("a key stands twice")  # two readers could take different ones
@@ -288,7 +290,7 @@ class _Settings:
     parse_float = float
     parse_int = int
     parse_constant = staticmethod(_no_number)
-    memo: "dict[str, str]" = {}
+    memo: dict[str, str] = {}
 
 
 def parse(words: str) -> object:
@@ -316,7 +318,7 @@ def reason(words: str) -> str:
     return plain(words).strip() or "gitcoord does not allow this"
 
 
-def context(event: "ToolEvent", answer: "Answer", *phases: str) -> str:
+def context(event: ToolEvent, answer: Answer, *phases: str) -> str:
     """The text for the agent. No start can be denied, so its reason is told; so it is in `phases`."""
     told = answer.context
     if answer.decision != ALLOW and event.phase in (START, SUBAGENT_START, *phases):
@@ -324,7 +326,7 @@ def context(event: "ToolEvent", answer: "Answer", *phases: str) -> str:
     return plain(told).strip()
 
 
-def said(record: "Record") -> Reply:
+def said(record: Record) -> Reply:
     return Reply(out=(dumps(record) + "\n").encode())
 
 

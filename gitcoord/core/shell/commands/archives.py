@@ -1,5 +1,7 @@
 """Commands that pack, unpack and fetch: tar, zip, 7z, gzip and its kin, cpio, curl, wget."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.options import parse
 from gitcoord.core.shell.paths import base_name
 
@@ -26,7 +28,7 @@ _ENDINGS = {
 }  # fmt: skip
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     name = call.name
     if name in _ENDINGS:
         _squeeze(run, call)
@@ -38,7 +40,7 @@ def perform(run: "Run", call: "Call") -> None:
         {"unzip": _unzip, "zip": _zip, "cpio": _cpio, "curl": _curl, "wget": _wget}[name](run, call)
 
 
-def _unpack(run: "Run", call: "Call", places: "list[Arg]") -> None:
+def _unpack(run: Run, call: Call, places: list[Arg]) -> None:
     for place in places[-1:]:
         for path in run.resolve(place) or place.below or ("",):
             run.unknown(call.raw, f"{call.name} unpacks files there", path)
@@ -46,7 +48,7 @@ def _unpack(run: "Run", call: "Call", places: "list[Arg]") -> None:
         run.here(call.raw, f"{call.name} unpacks files here")
 
 
-def _tar(run: "Run", call: "Call") -> None:
+def _tar(run: Run, call: Call) -> None:
     args = [*call.args]
     if args and args[0].known and args[0].text[:1] not in ("-", ""):
         args[0] = args[0]._replace(text="-" + args[0].text)  # the old form: `tar xzf`
@@ -74,7 +76,7 @@ def _tar(run: "Run", call: "Call") -> None:
                 run.delete(arg, "tar --remove-files deletes it")
 
 
-def _letters_first(args: "list[Arg]") -> "list[Arg]":
+def _letters_first(args: list[Arg]) -> list[Arg]:
     """In the old form the values follow the whole bundle: 'xfC a.tar dir' is '-x -f a.tar -C dir'."""
     if not args or args[0].text[:2] in ("--", "-") or len(args[0].text) < 3:
         return args
@@ -86,7 +88,7 @@ def _letters_first(args: "list[Arg]") -> "list[Arg]":
     return [*found, *rest]
 
 
-def _unzip(run: "Run", call: "Call") -> None:
+def _unzip(run: Run, call: Call) -> None:
     given = parse(call.args, "-d -x -P")
     for arg in given.operands[:1]:
         run.read(arg, "unzip reads it")
@@ -95,7 +97,7 @@ def _unzip(run: "Run", call: "Call") -> None:
     _unpack(run, call, given.values("-d"))
 
 
-def _zip(run: "Run", call: "Call") -> None:
+def _zip(run: Run, call: Call) -> None:
     given = parse(call.args, "-i -x -n -t -P -b")
     for arg in given.operands[:1]:
         if arg.text != "-":
@@ -108,7 +110,7 @@ def _zip(run: "Run", call: "Call") -> None:
             run.delete(arg, "zip -m deletes it")
 
 
-def _seven(run: "Run", call: "Call") -> None:
+def _seven(run: Run, call: Call) -> None:
     given = parse([arg for arg in call.args if not arg.text.startswith("-o")])
     verb = given.operands[0].text if given.operands else ""
     for arg in given.operands[1:2]:
@@ -123,7 +125,7 @@ def _seven(run: "Run", call: "Call") -> None:
             run.read(arg, f"{call.name} reads it")
 
 
-def _cpio(run: "Run", call: "Call") -> None:
+def _cpio(run: Run, call: Call) -> None:
     given = parse(call.args, "-F -D -O -I -E -H --file --directory")
     if given.has("-i", "-p", "--extract", "--pass-through") and not given.has("-t", "--list"):
         _unpack(run, call, given.values("-D", "--directory") or given.operands[:1])
@@ -132,7 +134,7 @@ def _cpio(run: "Run", call: "Call") -> None:
             run.write(arg, "cpio writes it")
 
 
-def _squeeze(run: "Run", call: "Call") -> None:
+def _squeeze(run: Run, call: Call) -> None:
     ending = _ENDINGS[call.name]
     given = parse(call.args, "-S -T -o --suffix --threads" if call.name in ("zstd", "unzstd") else "-S -T -b --suffix")
     unpacks = (
@@ -159,13 +161,13 @@ def _squeeze(run: "Run", call: "Call") -> None:
             run.delete(arg, f"{call.name} takes it away")
 
 
-def _remote_name(arg: "Arg") -> "Arg":
+def _remote_name(arg: Arg) -> Arg:
     """The last part of an address."""
     name = base_name(arg.text.partition("?")[0].partition("#")[0].partition("://")[2] or arg.text)
     return arg._replace(text=name)
 
 
-def _curl(run: "Run", call: "Call") -> None:
+def _curl(run: Run, call: Call) -> None:
     given = parse(call.args, _CURL)
     place = given.values("--output-dir")
     for arg in given.values(
@@ -199,13 +201,13 @@ def _sent(option: str, text: str) -> str:
     return text.partition("@")[2] if option == "--data-urlencode" and "=" not in text else ""
 
 
-def _within(place: "list[Arg]", arg: "Arg") -> "Arg":
+def _within(place: list[Arg], arg: Arg) -> Arg:
     if not place or not arg.known or arg.text.startswith("/"):
         return arg
     return arg._replace(text=f"{place[-1].text}/{arg.text}", known=place[-1].known)
 
 
-def _wget(run: "Run", call: "Call") -> None:
+def _wget(run: Run, call: Call) -> None:
     given = parse(call.args, _WGET)
     for arg in given.values("-o", "-a", "--output-file", "--append-output"):
         run.write(arg, "wget writes its log")

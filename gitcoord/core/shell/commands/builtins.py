@@ -1,5 +1,7 @@
 """What the shell does itself: cd, variables, echo; and small programs whose output can be foretold."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell import bypass
 from gitcoord.core.shell.options import parse
 from gitcoord.core.shell.paths import base_name, dir_name, join
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from gitcoord.core.shell.state import Arg
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     name = call.name
     if name in ("cd", "pushd", "popd"):
         {"cd": _cd, "pushd": _pushd, "popd": _popd}[name](run, call)
@@ -29,7 +31,7 @@ def perform(run: "Run", call: "Call") -> None:
 # --- where the shell stands -------------------------------------------------------------------------------------------
 
 
-def _cd(run: "Run", call: "Call") -> None:
+def _cd(run: Run, call: Call) -> None:
     operands = parse(call.args).operands
     state = run.state
     if not operands and any(arg.text == "-" for arg in call.args):
@@ -42,7 +44,7 @@ def _cd(run: "Run", call: "Call") -> None:
         state.cwds, state.variables["PWD"] = (), NOT_KNOWN
 
 
-def _searches(run: "Run", call: "Call") -> bool:
+def _searches(run: Run, call: Call) -> bool:
     """Is a directory looked for elsewhere, too?"""
     if any(
         one.name == "CDPATH" and one.value is not None and one.value.raw not in ("''", '""') for one in call.assigns
@@ -51,7 +53,7 @@ def _searches(run: "Run", call: "Call") -> bool:
     return run.state.variables.get("CDPATH", value_of("")) != value_of("")
 
 
-def goes(run: "Run", arg: "Arg | None") -> None:
+def goes(run: Run, arg: Arg | None) -> None:
     """The shell stands elsewhere from here on. A directory that is not there now may not be there then either."""
     state = run.state
     found = run.resolve(arg) if arg is not None else (run.home,) if run.home else ()
@@ -61,7 +63,7 @@ def goes(run: "Run", arg: "Arg | None") -> None:
     state.variables["PWD"] = value_of(*found) if found else NOT_KNOWN
 
 
-def _pushd(run: "Run", call: "Call") -> None:
+def _pushd(run: Run, call: Call) -> None:
     state = run.state
     state.stack.append(state.cwds)
     operands = parse(call.args).operands
@@ -76,14 +78,14 @@ def _pushd(run: "Run", call: "Call") -> None:
         state.stack = [() for _ in state.stack]  # it may not have been put there at all
 
 
-def _popd(run: "Run", call: "Call") -> None:
+def _popd(run: Run, call: Call) -> None:
     run.state.cwds = run.state.stack.pop() if run.state.stack and not call.args else ()
 
 
 # --- variables -------------------------------------------------------------------------------------------------------
 
 
-def _declare(run: "Run", call: "Call") -> None:
+def _declare(run: Run, call: Call) -> None:
     """`export X=1`: assignments came as such; words that only the expansion shows are taken apart here."""
     if call.name == "export" and any(arg.text == "-n" for arg in call.args):
         for arg in call.args:
@@ -103,7 +105,7 @@ def _declare(run: "Run", call: "Call") -> None:
             run.state.variables[name] = value_of(text) if arg.known else NOT_KNOWN
 
 
-def _unset(run: "Run", call: "Call") -> None:
+def _unset(run: Run, call: Call) -> None:
     for arg in call.args:
         if arg.text.startswith("-"):
             continue
@@ -112,7 +114,7 @@ def _unset(run: "Run", call: "Call") -> None:
         run.state.functions.pop(arg.text, None)
 
 
-def _alias(run: "Run", call: "Call") -> None:
+def _alias(run: Run, call: Call) -> None:
     for arg in call.args:
         name, equals, text = arg.text.partition("=")
         if equals and arg.known:
@@ -121,12 +123,12 @@ def _alias(run: "Run", call: "Call") -> None:
             run.unknown(arg.raw, "an alias for a command that cannot be told")
 
 
-def _unalias(run: "Run", call: "Call") -> None:
+def _unalias(run: Run, call: Call) -> None:
     for arg in call.args:
         run.state.aliases.pop(arg.text, None)
 
 
-def _set(run: "Run", call: "Call") -> None:
+def _set(run: Run, call: Call) -> None:
     for index, arg in enumerate(call.args):
         if arg.text == "--":
             run.positional(call.args[index + 1 :])
@@ -137,12 +139,12 @@ def _set(run: "Run", call: "Call") -> None:
             run.state.strict = call.args[index - 1].text == "-o"
 
 
-def _shift(run: "Run", call: "Call") -> None:
+def _shift(run: Run, call: Call) -> None:
     for name in [name for name in run.state.variables if name == "@" or name.isdigit()]:
         run.state.variables[name] = NOT_KNOWN
 
 
-def _reads_variable(run: "Run", call: "Call") -> None:
+def _reads_variable(run: Run, call: Call) -> None:
     """read, mapfile, getopts, let: variables that get what cannot be told, or names that came through a pipe."""
     if call.name in ("which", "type", "hash", "shopt", "enable"):
         return
@@ -161,7 +163,7 @@ def _reads_variable(run: "Run", call: "Call") -> None:
 _OUTPUT = ("printf", "echo", "pwd", "dirname", "basename", "realpath", "readlink", "which", "type")
 
 
-def _output(run: "Run", call: "Call") -> None:
+def _output(run: Run, call: Call) -> None:
     """What it prints, for `$(...)`."""
     args = call.args
     if call.name == "pwd":
@@ -189,7 +191,7 @@ def _output(run: "Run", call: "Call") -> None:
         run.output = value_of(*(join(cwd, operands[0]) for cwd in run.state.cwds))
 
 
-def _printf(run: "Run", args: "list[Arg]") -> None:
+def _printf(run: Run, args: list[Arg]) -> None:
     if args[:1] and args[0].text == "-v" and len(args) > 1:
         bypass.variable(run, args[1].text, "")
         run.state.variables[args[1].text] = NOT_KNOWN
@@ -206,7 +208,7 @@ def _printf(run: "Run", args: "list[Arg]") -> None:
 # --- processes -------------------------------------------------------------------------------------------------------
 
 
-def _kill(run: "Run", call: "Call") -> None:
+def _kill(run: Run, call: Call) -> None:
     for arg in call.args:
         if bypass.is_gitcoord(arg.text) or bypass.is_gitcoord(arg.raw):
             run.bypass(arg.raw, f"{call.name} ends gitcoord")

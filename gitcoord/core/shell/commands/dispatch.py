@@ -1,5 +1,7 @@
 """Which file here knows a command. Each has `perform(run, call)`; they are loaded when a command of theirs is met."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.commands.known import BUILDERS, HARMLESS
 from gitcoord.core.shell.commands.table import TABLE
 from gitcoord.core.shell.commands.table import perform as by_table
@@ -45,7 +47,7 @@ def program(name: str) -> str:
     return ""
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     name = program(call.name)
     if name in run.state.aliases and name == call.name:
         _alias(run, call)
@@ -70,7 +72,7 @@ def perform(run: "Run", call: "Call") -> None:
         run.unknown(call.name, f"runs '{base_name(call.name)}', which may do anything")
 
 
-def _alias(run: "Run", call: "Call") -> None:
+def _alias(run: Run, call: Call) -> None:
     """An alias is text put before the arguments; only one that is a plain command is followed."""
     text = run.state.aliases.pop(call.name)
     node = run.parse(text)

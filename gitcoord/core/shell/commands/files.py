@@ -1,5 +1,7 @@
 """Commands that copy, move and make files: cp, mv, ln, install, dd, rsync, compilers and the like."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.options import Given, parse
 from gitcoord.core.shell.paths import base_name, dir_name, join
 
@@ -16,7 +18,7 @@ _RSYNC = (
 _CC = "-o -I -L -l -D -U -include -isystem -x -std -MF -MT -MQ -Xlinker -Xpreprocessor -T -u -arch -framework -target"
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     {
         "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "csplit": _split, "mktemp": _mktemp,
         "rsync": _rsync, "scp": _rsync, "uniq": _uniq, "convert": _last, "magick": _last, "ffmpeg": _last, "mkdir": _mkdir,
@@ -24,7 +26,7 @@ def perform(run: "Run", call: "Call") -> None:
     }.get(call.name, _compiler)(run, call)  # fmt: skip
 
 
-def _targets(run: "Run", given: Given, sources: "list[Arg]", last: "Arg | None") -> "list[tuple[Arg, Arg]]":
+def _targets(run: Run, given: Given, sources: list[Arg], last: Arg | None) -> list[tuple[Arg, Arg]]:
     """(source, the file that it becomes): a directory as the target takes the names of the sources."""
     into = given.values("-t", "--target-directory")
     target = into[-1] if into else last
@@ -38,14 +40,14 @@ def _targets(run: "Run", given: Given, sources: "list[Arg]", last: "Arg | None")
     return [(source, below(target, source) if fills else target) for source in sources]
 
 
-def _beneath(target: "Arg", source: "Arg") -> "Arg":
+def _beneath(target: Arg, source: Arg) -> Arg:
     """`cp --parents`: the whole path of the source, in the directory."""
     if not target.known or not source.known:
         return below(target, source)
     return target._replace(text=f"{target.text.rstrip('/')}/{source.text.lstrip('/')}")
 
 
-def below(target: "Arg", source: "Arg") -> "Arg":
+def below(target: Arg, source: Arg) -> Arg:
     """The file in a directory that has the source's name."""
     if not target.known:
         return target
@@ -54,12 +56,12 @@ def below(target: "Arg", source: "Arg") -> "Arg":
     return target._replace(text=f"{target.text.rstrip('/')}/{base_name(source.text)}")
 
 
-def _is_dir(run: "Run", target: "Arg") -> bool:
+def _is_dir(run: Run, target: Arg) -> bool:
     """One that is there, or that the command makes. One that is not becomes the copy itself, also with a slash behind it."""
     return target.known and any(map(run.is_dir, run.resolve(target)))
 
 
-def _copy(run: "Run", call: "Call") -> None:
+def _copy(run: Run, call: Call) -> None:
     given = parse(call.args, _COPY)
     if call.name == "install" and given.has("-d", "--directory"):
         for arg in given.operands:
@@ -85,7 +87,7 @@ def _copy(run: "Run", call: "Call") -> None:
                 run.links.update((path, end) for end in run.resolve(source))
 
 
-def _link(run: "Run", call: "Call") -> None:
+def _link(run: Run, call: Call) -> None:
     given = parse(call.args, "-t -S --target-directory --suffix")
     if len(given.operands) == 1 and not given.has("-t", "--target-directory"):
         source = given.operands[0]
@@ -98,7 +100,7 @@ def _link(run: "Run", call: "Call") -> None:
         _linked(run, source, target, given)
 
 
-def _linked(run: "Run", source: "Arg", target: "Arg", given: Given) -> None:
+def _linked(run: Run, source: Arg, target: Arg, given: Given) -> None:
     """What is written to the link from here on goes where it leads."""
     run.write(target, "ln makes the link")
     soft = given.has("-s", "--symbolic")
@@ -107,7 +109,7 @@ def _linked(run: "Run", source: "Arg", target: "Arg", given: Given) -> None:
             run.links[path] = join(dir_name(path), source.text) if soft else end
 
 
-def _dd(run: "Run", call: "Call") -> None:
+def _dd(run: Run, call: Call) -> None:
     for arg in call.args:
         key, _, name = arg.text.partition("=")
         if key == "of":
@@ -116,7 +118,7 @@ def _dd(run: "Run", call: "Call") -> None:
             run.read(arg._replace(text=name), "dd reads it")
 
 
-def _split(run: "Run", call: "Call") -> None:
+def _split(run: Run, call: Call) -> None:
     """Many files that begin alike: all that can be said is their directory."""
     valued = "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter -f --prefix"
     given = parse(call.args, valued)
@@ -135,7 +137,7 @@ def _split(run: "Run", call: "Call") -> None:
         run.here(call.name, f"{call.name} writes its parts here")
 
 
-def _mktemp(run: "Run", call: "Call") -> None:
+def _mktemp(run: Run, call: Call) -> None:
     """A new file or directory with a name that nobody has: no write of anything that is there."""
     from gitcoord.core.shell.state import Value
 
@@ -147,7 +149,7 @@ def _mktemp(run: "Run", call: "Call") -> None:
     run.output = Value((), found or ("/tmp",))
 
 
-def _rsync(run: "Run", call: "Call") -> None:
+def _rsync(run: Run, call: Call) -> None:
     given = parse(call.args, _RSYNC if call.name == "rsync" else "-i -F -P -S -c -l -o -J")
     if given.has("-n", "--dry-run", "--list-only") or len(given.operands) < 2:
         return
@@ -167,13 +169,13 @@ def _rsync(run: "Run", call: "Call") -> None:
         run.write(target, f"{call.name} writes it and what is below")
 
 
-def _is_far(arg: "Arg") -> bool:
+def _is_far(arg: Arg) -> bool:
     """On another machine: 'host:path', but './a:b' is a file here."""
     head, colon, _ = arg.text.partition(":")
     return bool(colon) and "/" not in head
 
 
-def _uniq(run: "Run", call: "Call") -> None:
+def _uniq(run: Run, call: Call) -> None:
     given = parse(call.args, "-f -s -w --skip-fields --skip-chars --check-chars")
     for arg in given.operands[:1]:
         if arg.text != "-":
@@ -184,7 +186,7 @@ def _uniq(run: "Run", call: "Call") -> None:
         run.output = run.feed
 
 
-def _last(run: "Run", call: "Call") -> None:
+def _last(run: Run, call: Call) -> None:
     """Converters that write their last word."""
     if len(call.args) > 1 and not call.args[-1].text.startswith("-"):
         run.write(call.args[-1], f"{call.name} writes it")
@@ -193,12 +195,12 @@ def _last(run: "Run", call: "Call") -> None:
                 run.read(arg, f"{call.name} reads it")
 
 
-def _mkdir(run: "Run", call: "Call") -> None:
+def _mkdir(run: Run, call: Call) -> None:
     for arg in parse(call.args, "-m --mode -Z --context").operands:
         _makes_directory(run, arg, "mkdir makes the directory")
 
 
-def _makes_directory(run: "Run", arg: "Arg", detail: str) -> None:
+def _makes_directory(run: Run, arg: Arg, detail: str) -> None:
     """One that is there already is left as it is, and nobody's files in it are touched."""
     paths = run.resolve(arg)
     if not paths or not all(map(run.is_dir, paths)):
@@ -206,7 +208,7 @@ def _makes_directory(run: "Run", arg: "Arg", detail: str) -> None:
         run.made.update(paths)
 
 
-def _sqlite(run: "Run", call: "Call") -> None:
+def _sqlite(run: Run, call: Call) -> None:
     given = parse(call.args, "-cmd -init -separator -nullvalue")
     operands = given.operands
     sql = operands[1].text.lstrip().lower() if len(operands) > 1 and operands[1].known else ""
@@ -220,7 +222,7 @@ def _sqlite(run: "Run", call: "Call") -> None:
             run.write(arg, "sqlite3 may write it")
 
 
-def _docker(run: "Run", call: "Call") -> None:
+def _docker(run: Run, call: Call) -> None:
     """A container touches files here only where it is given some."""
     words = [arg.text for arg in call.args]
     if words[:1] == ["cp"] and len(words) >= 3:
@@ -238,7 +240,7 @@ def _docker(run: "Run", call: "Call") -> None:
         run.unknown(call.raw, f"{call.name} {words[0]} hands files of this machine to a container")
 
 
-def _compiler(run: "Run", call: "Call") -> None:
+def _compiler(run: Run, call: Call) -> None:
     given = parse(call.args, _CC)
     outputs = given.values("-o")
     for arg in outputs:

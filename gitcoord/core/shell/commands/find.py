@@ -1,5 +1,7 @@
 """find, fd and ls: what they run on the files they find, and which names they print."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.options import parse
 from gitcoord.core.shell.state import Arg, Value
 
@@ -11,7 +13,7 @@ _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 _FILES = {"-fprint": 1, "-fprint0": 1, "-fprintf": 1, "-fls": 1}
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     if call.name == "ls":
         # Of a directory it prints bare names, which whoever gets them looks for where the shell stands.
         named = parse(call.args, "-I -w -T --ignore --color --hide").operands
@@ -22,7 +24,7 @@ def perform(run: "Run", call: "Call") -> None:
         _fd(run, call)
 
 
-def _roots(run: "Run", args: "list[Arg]") -> tuple[str, ...]:
+def _roots(run: Run, args: list[Arg]) -> tuple[str, ...]:
     found: list[str] = []
     for arg in args:
         paths = run.resolve(arg) or arg.below
@@ -32,7 +34,7 @@ def _roots(run: "Run", args: "list[Arg]") -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _find(run: "Run", call: "Call") -> None:
+def _find(run: Run, call: Call) -> None:
     args = call.args
     at = 0
     while at < len(args) and args[at].text in ("-H", "-L", "-P"):
@@ -45,7 +47,7 @@ def _find(run: "Run", call: "Call") -> None:
     follow_words(run, call, args[at:], roots)
 
 
-def follow_words(run: "Run", call: "Call", args: "list[Arg]", roots: tuple[str, ...]) -> None:
+def follow_words(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...]) -> None:
     names = run.output
     at = 0
     while at < len(args):
@@ -65,7 +67,7 @@ def follow_words(run: "Run", call: "Call", args: "list[Arg]", roots: tuple[str, 
     run.output = names
 
 
-def on_each(run: "Run", call: "Call", words: "list[Arg]", roots: tuple[str, ...]) -> None:
+def on_each(run: Run, call: Call, words: list[Arg], roots: tuple[str, ...]) -> None:
     """A command that is run with '{}' in the place of a file below the roots."""
     if words:
         filled = [_filled(word, roots) for word in words]
@@ -82,7 +84,7 @@ def _filled(word: Arg, roots: tuple[str, ...]) -> Arg:
     return Arg(before, word.raw, known=False, below=roots if near else ())
 
 
-def _fd(run: "Run", call: "Call") -> None:
+def _fd(run: Run, call: Call) -> None:
     args = call.args
     at = next((i for i, arg in enumerate(args) if arg.text in ("-x", "-X", "--exec", "--exec-batch")), len(args))
     given = parse(

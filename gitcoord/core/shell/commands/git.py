@@ -1,5 +1,7 @@
 """What git's commands do to the files of a work tree; ways around its hooks; gitcoord's own commands."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell import bypass
 from gitcoord.core.shell.commands.worktree import whole
 from gitcoord.core.shell.options import Given, parse
@@ -43,7 +45,7 @@ _VALUED = {
 }  # fmt: skip
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     name = call.name
     if name == "gh":
         if [arg.text for arg in call.args[:2]] == ["pr", "checkout"]:
@@ -61,7 +63,7 @@ def perform(run: "Run", call: "Call") -> None:
     run.state = before
 
 
-def _globals(run: "Run", args: "list[Arg]") -> "list[Arg]":
+def _globals(run: Run, args: list[Arg]) -> list[Arg]:
     """Options before the command; answers the rest."""
     from gitcoord.core.shell.commands.builtins import goes
 
@@ -83,7 +85,7 @@ def _globals(run: "Run", args: "list[Arg]") -> "list[Arg]":
     return args
 
 
-def _verb(run: "Run", call: "Call", verb: "Arg", args: "list[Arg]") -> None:
+def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
     name = verb.text
     if not verb.known:
         run.unknown(verb.raw, "runs a command of git that cannot be told")
@@ -108,7 +110,7 @@ def _verb(run: "Run", call: "Call", verb: "Arg", args: "list[Arg]") -> None:
         run.unknown(f"git {name}", f"what 'git {name}' does is not known")
 
 
-def _unhooked(run: "Run", name: str, given: Given) -> None:
+def _unhooked(run: Run, name: str, given: Given) -> None:
     for option, value in given.options:
         short = option == "-n" and name == "commit"
         long = value is None and option.startswith("--no-ver") and "--no-verify".startswith(option)
@@ -116,7 +118,7 @@ def _unhooked(run: "Run", name: str, given: Given) -> None:
             run.bypass(f"git {name} {option}", "skips the hooks")
 
 
-def _own(run: "Run", program: str, args: "list[Arg]") -> None:
+def _own(run: Run, program: str, args: list[Arg]) -> None:
     verbs = [arg.text for arg in args if not arg.text.startswith("-")]
     shown = f"git {program} {' '.join(verbs[:2])}".strip()
     if program == "claim" and verbs[:1] == ["takeover"]:

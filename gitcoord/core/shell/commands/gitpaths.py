@@ -1,5 +1,7 @@
 """git's commands that change files of the work tree, or print what is in them: which files."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell import bypass, glob
 from gitcoord.core.shell.commands.worktree import whole
 from gitcoord.core.shell.options import Given
@@ -14,15 +16,15 @@ if TYPE_CHECKING:
     from gitcoord.core.shell.state import Arg
 
 
-def perform(run: "Run", call: "Call", name: str, given: Given) -> None:
+def perform(run: Run, call: Call, name: str, given: Given) -> None:
     _PATHS[name](run, call, given)
 
 
-def _write_all(run: "Run", args: "list[Arg]", detail: str) -> None:
+def _write_all(run: Run, args: list[Arg], detail: str) -> None:
     _each(run, args, detail, run.write)
 
 
-def _each(run: "Run", args: "list[Arg]", detail: str, tell: "Callable[[Arg, str], None]") -> None:
+def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None]) -> None:
     """What pathspecs mean. Their patterns are git's own: quoted ones too, and a '*' goes on below directories."""
     only_left_out = bool(args)
     for arg in args:
@@ -47,7 +49,7 @@ def _each(run: "Run", args: "list[Arg]", detail: str, tell: "Callable[[Arg, str]
         whole(run, args[0].raw, f"{detail}: all but what is left out")
 
 
-def _magic(text: str) -> "tuple[tuple[str, ...], str]":
+def _magic(text: str) -> tuple[tuple[str, ...], str]:
     """':(top,icase)a' and the short ':/a', ':!a': the words, and the path or pattern."""
     if not text.startswith(":"):
         return (), text
@@ -60,7 +62,7 @@ def _magic(text: str) -> "tuple[tuple[str, ...], str]":
     return found, rest.removeprefix(":")
 
 
-def _checkout(run: "Run", call: "Call", given: Given) -> None:
+def _checkout(run: Run, call: Call, given: Given) -> None:
     words = [arg.text for arg in call.args]
     if "--" in words:
         after = call.args[words.index("--") + 1 :]
@@ -82,11 +84,11 @@ def _checkout(run: "Run", call: "Call", given: Given) -> None:
         whole(run, call.raw, "git checkout changes files of the work tree")
 
 
-def _is_file(run: "Run", arg: "Arg") -> bool:
+def _is_file(run: Run, arg: Arg) -> bool:
     return arg.text in (".", "..") or any(map(run.look.exists, run.resolve(arg)))
 
 
-def _switch(run: "Run", call: "Call", given: Given) -> None:
+def _switch(run: Run, call: Call, given: Given) -> None:
     made = given.values("-c", "-C", "--create", "--force-create", "--orphan")
     if given.has("-C", "--force-create") and any(bypass.is_own_ref(arg.text) for arg in made):
         run.bypass(call.raw, "moves the ledger by hand")
@@ -94,7 +96,7 @@ def _switch(run: "Run", call: "Call", given: Given) -> None:
         whole(run, call.raw, "git switch changes files of the work tree")
 
 
-def _restore(run: "Run", call: "Call", given: Given) -> None:
+def _restore(run: Run, call: Call, given: Given) -> None:
     if given.has("-S", "--staged") and not given.has("-W", "--worktree"):
         return
     _write_all(run, given.operands, "git restore writes it")
@@ -102,12 +104,12 @@ def _restore(run: "Run", call: "Call", given: Given) -> None:
         whole(run, call.raw, "git restore changes files of the work tree")
 
 
-def _reset(run: "Run", call: "Call", given: Given) -> None:
+def _reset(run: Run, call: Call, given: Given) -> None:
     if given.has("--hard", "--merge", "--keep"):
         whole(run, call.raw, "git reset changes files of the work tree")
 
 
-def _stash(run: "Run", call: "Call", given: Given) -> None:
+def _stash(run: Run, call: Call, given: Given) -> None:
     verb = given.operands[0].text if given.operands else "push"
     if verb in ("list", "show", "drop", "clear", "create", "store"):
         return
@@ -119,11 +121,11 @@ def _stash(run: "Run", call: "Call", given: Given) -> None:
         whole(run, call.raw, f"git stash {verb} changes files of the work tree")
 
 
-def _clean(run: "Run", call: "Call", given: Given) -> None:
+def _clean(run: Run, call: Call, given: Given) -> None:
     if given.has("-n", "--dry-run"):
         return
 
-    def tell(arg: "Arg", detail: str) -> None:
+    def tell(arg: Arg, detail: str) -> None:
         for path in run.resolve(arg) or arg.below or ("",):
             run.unknown(call.raw, detail, path)
 
@@ -132,7 +134,7 @@ def _clean(run: "Run", call: "Call", given: Given) -> None:
         run.here(call.raw, "git clean deletes files that are not tracked")
 
 
-def _remove(run: "Run", call: "Call", given: Given) -> None:
+def _remove(run: Run, call: Call, given: Given) -> None:
     if given.has("--cached", "-n", "--dry-run"):
         return
     _each(run, given.operands, "git rm deletes it", run.delete)
@@ -140,14 +142,14 @@ def _remove(run: "Run", call: "Call", given: Given) -> None:
         whole(run, call.raw, "git rm deletes files of the work tree")
 
 
-def _move(run: "Run", call: "Call", given: Given) -> None:
+def _move(run: Run, call: Call, given: Given) -> None:
     from gitcoord.core.shell.commands.files import perform as files
 
     if not given.has("-n", "--dry-run"):
         files(run, call._replace(name="mv", args=given.operands))
 
 
-def _apply(run: "Run", call: "Call", given: Given) -> None:
+def _apply(run: Run, call: Call, given: Given) -> None:
     for arg in given.operands:
         if arg.text != "-":
             run.read(arg, "git apply reads it")
@@ -156,7 +158,7 @@ def _apply(run: "Run", call: "Call", given: Given) -> None:
         whole(run, call.raw, "git apply changes the files that the patch names")
 
 
-def _archive(run: "Run", call: "Call", given: Given) -> None:
+def _archive(run: Run, call: Call, given: Given) -> None:
     for arg in given.values("-o", "--output", "--output-directory"):
         run.write(arg, "git writes it")
     if given.operands and "bundle" in call.raw and given.operands[0].text == "create":
@@ -166,7 +168,7 @@ def _archive(run: "Run", call: "Call", given: Given) -> None:
             run.read(arg, "git archive packs its content")
 
 
-def _format_patch(run: "Run", call: "Call", given: Given) -> None:
+def _format_patch(run: Run, call: Call, given: Given) -> None:
     places = given.values("-o", "--output-directory")
     for arg in places:
         run.write(arg, "git format-patch writes files there")
@@ -174,7 +176,7 @@ def _format_patch(run: "Run", call: "Call", given: Given) -> None:
         run.here(call.raw, "git format-patch writes files here")
 
 
-def _clone(run: "Run", call: "Call", given: Given) -> None:
+def _clone(run: Run, call: Call, given: Given) -> None:
     for arg in given.values("-c", "--config"):
         bypass.setting(run, arg.text, f"-c {arg.raw}")
     if len(given.operands) == 1:
@@ -187,7 +189,7 @@ def _clone(run: "Run", call: "Call", given: Given) -> None:
         run.made.update(path for arg in given.operands[1:2] for path in run.resolve(arg))
 
 
-def _worktree(run: "Run", call: "Call", given: Given) -> None:
+def _worktree(run: Run, call: Call, given: Given) -> None:
     verb = given.operands[0].text if given.operands else ""
     if verb == "add":
         if any(bypass.is_own_ref(arg.text) for arg in given.values("-B")):
@@ -200,7 +202,7 @@ def _worktree(run: "Run", call: "Call", given: Given) -> None:
         _write_all(run, given.operands[2:3] if verb == "move" else [], "git worktree move makes it")
 
 
-def _show(run: "Run", call: "Call", given: Given) -> None:
+def _show(run: Run, call: Call, given: Given) -> None:
     """`git show HEAD:path` prints a file's content."""
     for arg in given.values("--output"):
         run.write(arg, "git writes it")
@@ -212,7 +214,7 @@ def _show(run: "Run", call: "Call", given: Given) -> None:
             run.read(arg._replace(text=whole_path), "git prints its content")
 
 
-def _grep(run: "Run", call: "Call", given: Given) -> None:
+def _grep(run: Run, call: Call, given: Given) -> None:
     for arg in given.values("-f"):
         run.read(arg, "git grep reads it")
     operands = given.operands if given.has("-e", "-f") else given.operands[1:]
@@ -223,19 +225,19 @@ def _grep(run: "Run", call: "Call", given: Given) -> None:
             run.tell("read", cwd, call.raw, "git grep reads all below")
 
 
-def _blame(run: "Run", call: "Call", given: Given) -> None:
+def _blame(run: Run, call: Call, given: Given) -> None:
     """The file comes last, behind a revision if there is one."""
     for arg in _behind(call) or given.operands[-1:]:
         run.read(arg, "git prints its content")
 
 
-def _behind(call: "Call") -> "list[Arg]":
+def _behind(call: Call) -> list[Arg]:
     """The words behind '--'."""
     words = [arg.text for arg in call.args]
     return call.args[words.index("--") + 1 :] if "--" in words else []
 
 
-def _rev_parse(run: "Run", call: "Call", given: Given) -> None:
+def _rev_parse(run: Run, call: Call, given: Given) -> None:
     tops = tuple(filter(None, map(run.look.top, run.state.cwds)))
     if given.has("--show-toplevel") and tops:
         run.output = value_of(*dict.fromkeys(tops))
@@ -245,7 +247,7 @@ def _rev_parse(run: "Run", call: "Call", given: Given) -> None:
         run.output = value_of(*(f"{top}/.git" for top in dict.fromkeys(tops)))
 
 
-def _ls_files(run: "Run", call: "Call", given: Given) -> None:
+def _ls_files(run: Run, call: Call, given: Given) -> None:
     # Names of tracked files, from where it runs or, of diff, from the top.
     tops = tuple(filter(None, (run.look.top(cwd) or cwd for cwd in run.state.cwds)))
     run.output = Value((), run.state.cwds if call.raw.find("ls-files") >= 0 else tops)

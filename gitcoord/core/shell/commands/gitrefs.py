@@ -1,5 +1,7 @@
 """git's commands on refs and settings: which of them touch what only gitcoord moves."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell import bypass
 from gitcoord.core.shell.commands.worktree import whole
 
@@ -9,7 +11,7 @@ if TYPE_CHECKING:
     from gitcoord.core.shell.run import Call, Run
 
 
-def perform(run: "Run", call: "Call", name: str, given: "Given") -> None:
+def perform(run: Run, call: Call, name: str, given: Given) -> None:
     if name == "config":
         _config(run, call, given)
     elif name in ("push", "fetch", "send-pack"):
@@ -42,7 +44,7 @@ def perform(run: "Run", call: "Call", name: str, given: "Given") -> None:
 _LOOKS = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "-l", "--list", "--get-color", "--get-colorbool")
 
 
-def _config(run: "Run", call: "Call", given: "Given") -> None:
+def _config(run: Run, call: Call, given: Given) -> None:
     operands = given.operands
     for arg in given.values("-f", "--file"):
         if not given.has(*_LOOKS) and len(operands) > 1:
@@ -71,7 +73,7 @@ def _config(run: "Run", call: "Call", given: "Given") -> None:
             run.unknown(shown, "changes a setting of git that cannot be told")
 
 
-def _push(run: "Run", call: "Call", name: str, given: "Given") -> None:
+def _push(run: Run, call: Call, name: str, given: Given) -> None:
     if name != "fetch" and given.has("--mirror"):
         run.bypass(call.raw, "overwrites the other side's refs, the ledger and claims with them")
     deletes = given.has("-d", "--delete")

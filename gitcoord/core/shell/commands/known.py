@@ -5,6 +5,8 @@ since everybody runs it all the time and what it makes is not what people edit. 
 judged when that is committed.
 """
 
+from __future__ import annotations
+
 HARMLESS = frozenset(
     """
 : } true false test [ sleep wait jobs bg fg disown times ulimit umask exit return break continue logout history fc bind

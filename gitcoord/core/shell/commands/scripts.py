@@ -1,5 +1,7 @@
 """The scripts of sed and the programs of awk, as far as they name files or run commands."""
 
+from __future__ import annotations
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.core.shell.run import Run
@@ -12,7 +14,7 @@ _LABELS = frozenset(":btTv")
 _ALONE = frozenset("=dDgGhHnNpPxzFlqQL")
 
 
-def sed(run: "Run", script: "Arg") -> None:
+def sed(run: Run, script: Arg) -> None:
     """`w` and `r` with their files, as commands and as a flag of `s`; `e`, which runs what is there."""
     text, at = script.text, 0
     while at < len(text):
@@ -40,7 +42,7 @@ def sed(run: "Run", script: "Arg") -> None:
             return
 
 
-def _flags(run: "Run", script: "Arg", at: int) -> int:
+def _flags(run: Run, script: Arg, at: int) -> int:
     text = script.text
     while at < len(text) and text[at] in "gpIiMm0123456789e":
         if text[at] == "e":
@@ -53,7 +55,7 @@ def _flags(run: "Run", script: "Arg", at: int) -> int:
     return at
 
 
-def _names(run: "Run", script: "Arg", command: str, name: str) -> None:
+def _names(run: Run, script: Arg, command: str, name: str) -> None:
     named = script._replace(text=name.strip())
     if command == "e":
         run.unknown(script.raw, "sed's 'e' runs a command")
@@ -82,7 +84,7 @@ def _close(text: str, at: int, mark: str, *, brackets: bool = True) -> int:
     return at + 1
 
 
-def awk(run: "Run", program: "Arg") -> None:
+def awk(run: Run, program: Arg) -> None:
     """`print > "file"`, `getline < "file"`, `print | "command"`, `system(...)`. A `>` behind print and not in brackets writes."""
     if not program.known:
         run.unknown(program.raw, "an awk program that cannot be told")
@@ -105,7 +107,7 @@ def awk(run: "Run", program: "Arg") -> None:
             run.unknown(program.raw, "the awk program writes a file that cannot be told")
 
 
-def _masked(text: str) -> "tuple[str, list[str]]":
+def _masked(text: str) -> tuple[str, list[str]]:
     """The program with a number in the place of each string, without its patterns and comments; and the strings."""
     out: list[str] = []
     held: list[str] = []
@@ -129,7 +131,7 @@ def _masked(text: str) -> "tuple[str, list[str]]":
     return "".join(out), held
 
 
-def _after_arrow(statement: str) -> "str | None":
+def _after_arrow(statement: str) -> str | None:
     """What follows a '>' outside brackets."""
     depth = 0
     for at, char in enumerate(statement):

@@ -1,5 +1,7 @@
 """Shells and interpreters: a script given as text is followed, whatever else they run may do anything."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.options import parse
 from gitcoord.core.shell.state import Arg
 
@@ -21,7 +23,7 @@ _QUIET_MODULES = (
 _ABOUT = ("--version", "-V", "-VV", "--help", "-h", "-v")
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     name = call.name
     if name in _SHELLS:
         _shell(run, call)
@@ -50,11 +52,11 @@ def perform(run: "Run", call: "Call") -> None:
         run.unknown(call.raw, f"{name} runs a program, which may do anything")
 
 
-def _about(call: "Call") -> bool:
+def _about(call: Call) -> bool:
     return len(call.args) == 1 and call.args[0].text in _ABOUT
 
 
-def text(run: "Run", call: "Call", words: "list[Arg]", name: str) -> None:
+def text(run: Run, call: Call, words: list[Arg], name: str) -> None:
     if not words:
         return
     if all(word.known for word in words):
@@ -63,7 +65,7 @@ def text(run: "Run", call: "Call", words: "list[Arg]", name: str) -> None:
         run.unknown(call.raw, f"{name} runs what cannot be seen")
 
 
-def _shell(run: "Run", call: "Call") -> None:
+def _shell(run: Run, call: Call) -> None:
     if _about(call):
         return
     args = [*call.args]
@@ -96,13 +98,13 @@ def _shell(run: "Run", call: "Call") -> None:
     run.state = before
 
 
-def _fed(run: "Run", call: "Call") -> "str | None":
+def _fed(run: Run, call: Call) -> str | None:
     """What the command before in a pipe says, where that is known to the letter."""
     fed = run.said.choices if call.stdin == "pipe" else ()
     return " ".join(fed[0]) if len(fed) == 1 else None
 
 
-def _source(run: "Run", call: "Call") -> None:
+def _source(run: Run, call: Call) -> None:
     for arg in call.args[:1]:
         run.read(arg, f"{call.name} reads it")
         # The one script that is sourced all the time and only sets variables.
@@ -110,7 +112,7 @@ def _source(run: "Run", call: "Call") -> None:
             run.unknown(call.raw, f"{call.name} runs a script, which may do anything")
 
 
-def _python(run: "Run", call: "Call") -> None:
+def _python(run: Run, call: Call) -> None:
     args = [*call.args]
     while args and args[0].text.startswith("-") and len(args[0].text) > 1:
         option = args.pop(0).text
@@ -126,7 +128,7 @@ def _python(run: "Run", call: "Call") -> None:
     run.unknown(call.raw, f"{call.name} runs a program, which may do anything")
 
 
-def _module(run: "Run", call: "Call", args: "list[Arg]") -> None:
+def _module(run: Run, call: Call, args: list[Arg]) -> None:
     name = args[0].text if args else ""
     if name in _MODULES:
         run.call(call._replace(name=_MODULES[name], args=args[1:]))

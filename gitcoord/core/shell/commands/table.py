@@ -1,5 +1,7 @@
 """Commands that a row can describe: which options take values, which of these are files, what the operands are."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.options import parse
 from gitcoord.record import NamedTuple
 
@@ -20,7 +22,7 @@ class Row(NamedTuple):
 
 
 _SUMS = Row(R, "", harmless="")
-TABLE: "dict[str, Row]" = {
+TABLE: dict[str, Row] = {
     "rm": Row(D),
     "rmdir": Row(D),
     "unlink": Row(D),
@@ -121,7 +123,7 @@ TABLE: "dict[str, Row]" = {
 _WORDS = {W: "writes it", D: "deletes it", R: "reads it"}
 
 
-def perform(run: "Run", call: "Call", row: Row) -> None:
+def perform(run: Run, call: Call, row: Row) -> None:
     if call.name == "chmod" and any(_is_mode(arg.text) for arg in call.args):
         row = row._replace(operands=W)  # `chmod -x file`: the mode looks like an option
     given = parse(call.args, row.valued)

@@ -1,5 +1,7 @@
 """Commands that go through text: sed, awk, perl and ruby in place, patch, grep, jq, tee, cat."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell.options import parse
 
 TYPE_CHECKING = False
@@ -17,19 +19,19 @@ _RG = (
 )
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     {
         "sed": _sed, "gsed": _sed, "patch": _patch, "grep": _grep, "egrep": _grep, "fgrep": _grep, "rg": _grep, "ag": _grep,
         "ack": _grep, "jq": _jq, "yq": _jq, "tee": _tee, "cat": _cat, "perl": _script, "ruby": _script,
     }.get(call.name, _awk)(run, call)  # fmt: skip
 
 
-def _tee(run: "Run", call: "Call") -> None:
+def _tee(run: Run, call: Call) -> None:
     for arg in parse(call.args).operands:
         run.write(arg, "tee writes it")
 
 
-def _cat(run: "Run", call: "Call") -> None:
+def _cat(run: Run, call: Call) -> None:
     given = parse(call.args)
     for arg in given.operands:
         if arg.text != "-":
@@ -40,7 +42,7 @@ def _cat(run: "Run", call: "Call") -> None:
         run.output = value_of(call.text.rstrip("\n")) if call.text is not None else run.feed
 
 
-def _sed(run: "Run", call: "Call") -> None:
+def _sed(run: Run, call: Call) -> None:
     given = parse([_without_suffix(arg)[0] for arg in call.args], "-e -f -l --expression --file --line-length")
     inplace = given.has("-i", "-I", "--in-place")
     suffixes = [suffix for _, suffix in map(_without_suffix, call.args) if suffix]
@@ -66,7 +68,7 @@ def _sed(run: "Run", call: "Call") -> None:
             run.read(arg, "sed reads it")
 
 
-def in_place(run: "Run", arg: "Arg", name: str, suffixes: "list[str]") -> None:
+def in_place(run: Run, arg: Arg, name: str, suffixes: list[str]) -> None:
     """The file itself, and the copy of it that a suffix asks for."""
     run.write(arg, f"{name} -i changes it in place")
     for suffix in suffixes[-1:]:
@@ -76,7 +78,7 @@ def in_place(run: "Run", arg: "Arg", name: str, suffixes: "list[str]") -> None:
             run.write(arg._replace(text=copy if "/" in copy else place + slash + copy), f"{name} -i keeps a copy there")
 
 
-def _without_suffix(arg: "Arg") -> "tuple[Arg, str]":
+def _without_suffix(arg: Arg) -> tuple[Arg, str]:
     """`-i.bak` and `-ni.bak` as `-i` and `-ni`, and the suffix: what follows the letter is no option."""
     if arg.text[:1] != "-" or arg.text[1:2] == "-":
         return arg, ""
@@ -88,7 +90,7 @@ def _without_suffix(arg: "Arg") -> "tuple[Arg, str]":
     return arg, ""
 
 
-def _script(run: "Run", call: "Call") -> None:
+def _script(run: Run, call: Call) -> None:
     """perl and ruby: in place they change their operands; whatever else they run can do anything."""
     inplace = program = False
     suffixes: list[str] = []
@@ -127,7 +129,7 @@ def _program_letter(letters: str) -> int:
     return -1
 
 
-def _awk(run: "Run", call: "Call") -> None:
+def _awk(run: Run, call: Call) -> None:
     given = parse(call.args, "-f -F -v -i -e --file --field-separator --assign --include --source", mixed=False)
     operands = given.operands
     programs = given.values("-e", "--source")
@@ -150,7 +152,7 @@ def _awk(run: "Run", call: "Call") -> None:
             run.read(arg, "awk reads it")
 
 
-def _grep(run: "Run", call: "Call") -> None:
+def _grep(run: Run, call: Call) -> None:
     given = parse(call.args, _GREP if call.name.endswith("grep") else _RG)
     operands = given.operands
     for arg in given.values("-f", "--file"):
@@ -174,7 +176,7 @@ def _grep(run: "Run", call: "Call") -> None:
     run.output = Value((), roots) if names and roots else run.feed if not operands and not deep else NOT_KNOWN
 
 
-def _jq(run: "Run", call: "Call") -> None:
+def _jq(run: Run, call: Call) -> None:
     given = parse(call.args, "-f -L --from-file --indent -o --output-format -p --input-format")
     for arg in given.values("-f", "--from-file"):
         run.read(arg, f"{call.name} reads its program")
@@ -191,7 +193,7 @@ def _jq(run: "Run", call: "Call") -> None:
             run.read(arg, f"{call.name} reads it")
 
 
-def _patch(run: "Run", call: "Call") -> None:
+def _patch(run: Run, call: Call) -> None:
     given = parse(
         call.args, "-p -i -d -o -r -B -D -F -z -g --strip --input --directory --output --reject-file --fuzz --suffix"
     )

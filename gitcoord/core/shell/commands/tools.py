@@ -1,5 +1,7 @@
 """Build tools, package managers and formatters: what of theirs rewrites files that people edit."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell import glob
 from gitcoord.core.shell.options import parse
 
@@ -44,7 +46,7 @@ _RUNS = {"poetry": ("run",), "uv": ("run",), "pipenv": ("run",), "bundle": ("exe
          "npm": ("exec", "x"), "pdm": ("run",), "rye": ("run",), "hatch": (), "composer": ("exec",)}  # fmt: skip
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     name = call.name
     if name in _FORMATTERS:
         _formatter(run, call)
@@ -64,7 +66,7 @@ def perform(run: "Run", call: "Call") -> None:
     # make, cmake, pip, gradle and the rest build: see known.py.
 
 
-def _formatter(run: "Run", call: "Call") -> None:
+def _formatter(run: Run, call: Call) -> None:
     writes, looks = _FORMATTERS[call.name]
     words = [arg.text for arg in call.args]
     if any(word in looks.split() for word in words) or words[:1] in (["--version"], ["--help"]):
@@ -86,7 +88,7 @@ def _formatter(run: "Run", call: "Call") -> None:
         run.here(call.raw, f"{call.name} rewrites files")
 
 
-def _pattern(run: "Run", arg: "Arg") -> "Arg":
+def _pattern(run: Run, arg: Arg) -> Arg:
     """A pattern that the tool itself resolves: what it means lies below its fixed part."""
     if not arg.known or not glob.is_pattern(arg.text):
         return arg
@@ -94,7 +96,7 @@ def _pattern(run: "Run", arg: "Arg") -> "Arg":
     return arg._replace(known=False, below=run.resolve(place))
 
 
-def _packages(run: "Run", call: "Call") -> None:
+def _packages(run: Run, call: Call) -> None:
     from gitcoord.core.shell.commands.builtins import goes
 
     before = run.state
@@ -124,7 +126,7 @@ def _packages(run: "Run", call: "Call") -> None:
     run.state = before
 
 
-def _inner(run: "Run", call: "Call", words: "list[Arg]") -> None:
+def _inner(run: Run, call: Call, words: list[Arg]) -> None:
     """`uv run <command>`. A script of the project's own settings (`yarn run build`) is a builder."""
     while words and words[0].text.startswith("-"):
         words = words[2:] if words[0].text in ("--with", "-p", "--python", "-c", "--package") else words[1:]
@@ -143,7 +145,7 @@ def _inner(run: "Run", call: "Call", words: "list[Arg]") -> None:
         run.call(call._replace(name="python" if name.endswith(".py") else name, args=words[1:]), words[0])
 
 
-def _rewrites(run: "Run", call: "Call", verb: str) -> None:
+def _rewrites(run: Run, call: Call, verb: str) -> None:
     for arg in call.args:
         if arg.text == verb:
             for file in _PACKAGES[call.name][1].split():
@@ -155,7 +157,7 @@ def _rewrites(run: "Run", call: "Call", verb: str) -> None:
             return
 
 
-def _go(run: "Run", call: "Call", verb: str, operands: "list[Arg]") -> None:
+def _go(run: Run, call: Call, verb: str, operands: list[Arg]) -> None:
     words = [arg.text for arg in operands]
     if verb == "get" or words[:2] in (
         ["mod", "tidy"],

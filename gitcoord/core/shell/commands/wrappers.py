@@ -1,5 +1,7 @@
 """Commands that run another one: sudo, env, timeout, xargs, npx and the like."""
 
+from __future__ import annotations
+
 from gitcoord.core.shell import bypass
 from gitcoord.core.shell.options import parse
 from gitcoord.core.shell.state import Arg, value_of
@@ -22,7 +24,7 @@ _PLAIN = {
 _WRITES = {"time": ("-o", "--output"), "strace": ("-o",), "ltrace": ("-o",)}
 
 
-def perform(run: "Run", call: "Call") -> None:
+def perform(run: Run, call: Call) -> None:
     name = call.name
     if name in _PLAIN:
         _plain(run, call)
@@ -36,7 +38,7 @@ def perform(run: "Run", call: "Call") -> None:
         _as_text(run, call, "-c --command")
 
 
-def _plain(run: "Run", call: "Call") -> None:
+def _plain(run: Run, call: Call) -> None:
     valued, skipped = _PLAIN[call.name]
     given = parse(call.args, valued, mixed=False)
     if call.name == "command" and given.has("-v", "-V"):
@@ -63,7 +65,7 @@ def _plain(run: "Run", call: "Call") -> None:
     _wrapped(run, call, words)
 
 
-def _wrapped(run: "Run", call: "Call", words: "list[Arg]") -> None:
+def _wrapped(run: Run, call: Call, words: list[Arg]) -> None:
     if call.name == "coproc" and len(words) > 1 and words[1].text == "{":
         words = words[1:]
     while words and words[0].text in ("{", "!"):  # `time { a; b; }`: the grammar takes them for words
@@ -72,7 +74,7 @@ def _wrapped(run: "Run", call: "Call", words: "list[Arg]") -> None:
         run.call(call._replace(name=words[0].text, args=words[1:]), words[0])
 
 
-def _text(run: "Run", call: "Call", *words: Arg) -> None:
+def _text(run: Run, call: Call, *words: Arg) -> None:
     """Words that are joined and given to a shell."""
     if not words:
         return
@@ -82,7 +84,7 @@ def _text(run: "Run", call: "Call", *words: Arg) -> None:
         run.unknown(words[0].raw, f"{call.name} runs a command that cannot be told")
 
 
-def _variables(run: "Run", words: "list[Arg]") -> "list[Arg]":
+def _variables(run: Run, words: list[Arg]) -> list[Arg]:
     """`NAME=value` words before the command."""
     while words and "=" in words[0].text and words[0].text.partition("=")[0].replace("_", "a").isalnum():
         name, _, held = words[0].text.partition("=")
@@ -91,7 +93,7 @@ def _variables(run: "Run", words: "list[Arg]") -> "list[Arg]":
     return words
 
 
-def _env(run: "Run", call: "Call") -> None:
+def _env(run: Run, call: Call) -> None:
     given = parse(call.args, "-u -C -S --unset --chdir --split-string", mixed=False)
     for arg in given.values("-u", "--unset"):
         bypass.variable(run, arg.text, "")
@@ -118,7 +120,7 @@ _XARGS = "-a -d -E -I -L -n -P -s -J -R --arg-file --delimiter --eof --replace -
 _PARALLEL = "-j -N -n -L -a -S -C --jobs --arg-file --colsep --results --joblog --delay --timeout --retries --sshlogin"
 
 
-def _xargs(run: "Run", call: "Call") -> None:
+def _xargs(run: Run, call: Call) -> None:
     """The command gets words that came through the pipe: where they lie may be known, which they are never."""
     given = parse(call.args, _XARGS if call.name == "xargs" else _PARALLEL, mixed=False)
     for arg in given.values("-a", "--arg-file"):
@@ -141,7 +143,7 @@ def _xargs(run: "Run", call: "Call") -> None:
     _wrapped(run, call._replace(stdin="", text=None), words)
 
 
-def _placed(word: Arg, places: "list[str]", dark: Arg) -> Arg:
+def _placed(word: Arg, places: list[str], dark: Arg) -> Arg:
     for place in places:
         if place and place in word.text:
             before, _, after = word.text.partition(place)
@@ -150,7 +152,7 @@ def _placed(word: Arg, places: "list[str]", dark: Arg) -> Arg:
     return word
 
 
-def _flock(run: "Run", call: "Call") -> None:
+def _flock(run: Run, call: Call) -> None:
     given = parse(call.args, "-w -E -c --timeout --command --conflict-exit-code", mixed=False)
     words = given.operands
     if words and not words[0].text.isdigit():
@@ -161,7 +163,7 @@ def _flock(run: "Run", call: "Call") -> None:
     _wrapped(run, call, rest.operands)
 
 
-def _as_text(run: "Run", call: "Call", valued: str) -> None:
+def _as_text(run: Run, call: Call, valued: str) -> None:
     """su, runuser, script: a command in an option."""
     given = parse(call.args, f"{valued} -s -g -G -t --shell -T")
     commands = given.values(*valued.split())
