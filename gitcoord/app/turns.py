@@ -40,15 +40,15 @@ def _keep(ctx: Context, turn: _Turn) -> None:
     write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{' '.join(map(str, turn))}".encode())
 
 
-def let_others_go(ctx: Context) -> bool:
+def let_others_go(ctx: Context) -> None:
     """Wait for this machine's turn, and then look: while others push all the time, what is decided before is lost.
 
-    All requests of the machine wait for the same moment, so one look serves them, and they ride together. False: no wait.
+    All requests of the machine wait for the same moment, so one look serves them, and they ride together.
     """
     turn = _turn(ctx)
     wait = turn.until - ctx.host.mono()
     if not 0 < wait <= _COURTESY_MS:
-        return False
+        return
     ctx.host.pause(wait / 1000)
     look_once(ctx, turn.until)
     if _turn(ctx) == turn:
@@ -58,7 +58,6 @@ def let_others_go(ctx: Context) -> bool:
         elif not turn.lost:
             now = now._replace(streak=_STREAK)
         _keep(ctx, now)
-    return True
 
 
 def note_turn(ctx: Context, kind: str, took: int, head: str = "-") -> None:

@@ -26,7 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-LEDGER, CODE = "ledger", "code"
 LEASE_MS = 10_000  # of a push whose receive-pack cannot be seen from here
 _MANY = 2000
 _ANCESTORS = 32
@@ -144,8 +143,6 @@ class Inflight:
             write_file(path, data)
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
-        if read_file(path, _LIMIT) != data:
-            raise StoreError("cannot note that this push is landing: the note is not whole")  # a full disk may cut it
 
     def in_the_way(self) -> bool:
         """Is a push with a lower ticket still landing that this one must wait for?"""

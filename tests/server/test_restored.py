@@ -41,6 +41,13 @@ def leap(site: Site, agent: str, seq: int = 1_000_000) -> str:
     return forge(site, ("epoch", agent, {"reason": "restored"}, {"seq": seq, "nonce": f"by{agent}{seq}"}))
 
 
+def put_on_top(site: Site, forged: str) -> None:
+    """The newest event is this commit in its place, and ada's epoch follows."""
+    for ref in (LEDGER, "refs/gitcoord/tip", "refs/claims/path/shared/a/@ada"):
+        site.world.git("update-ref", ref, forged)
+    leap(site, "ada")
+
+
 def test_a_person_brings_back_what_everybody_did(site: Site) -> None:
     before = site.refs()
     unchanged(site, site.sync("ada"), before, "may not act for 'bob'")
@@ -83,9 +90,7 @@ def test_a_forged_tree_in_a_history(site: Site) -> None:
     tree = site.world.git("rev-parse", f"{LEDGER}~1^{{tree}}")
     data = site.world.git("cat-file", "commit", grant)
     forged = site.commit_object(data.replace(site.world.git("rev-parse", f"{grant}^{{tree}}"), tree, 1) + "\n")
-    for ref in (LEDGER, "refs/gitcoord/tip", "refs/claims/path/shared/a/@ada"):
-        site.world.git("update-ref", ref, forged)
-    leap(site, "ada")
+    put_on_top(site, forged)
     unchanged(site, site.sync("ada"), before, "the tree of event")
 
 
@@ -97,9 +102,7 @@ def test_an_illegal_event_in_a_history(site: Site) -> None:
     forged = site.commit_object(
         data.replace(f'"seq":{seq}', f'"seq":{seq + 7}').replace(f"Seq: {seq}", f"Seq: {seq + 7}") + "\n"
     )
-    for ref in (LEDGER, "refs/gitcoord/tip", "refs/claims/path/shared/a/@ada"):
-        site.world.git("update-ref", ref, forged)
-    leap(site, "ada")
+    put_on_top(site, forged)
     unchanged(site, site.sync("ada"), before, "is not legal")
 
 
