@@ -26,7 +26,7 @@ _SHOWN = 20
 
 
 class Standing(NamedTuple):
-    """What this clone has seen, held against the server's ledger. Events are oldest first."""
+    """The events that this clone has seen, compared with the server's ledger. Events are oldest first."""
 
     seen: Commit
     there: Commit | None  # None: no ledger there

@@ -48,8 +48,9 @@ def is_rewritten(ctx: Context, head: Oid, tip: Oid | None) -> bool:
 
 
 def unwritten(ctx: Context, actor: Actor, reader: Reader, head: Oid, done: list[str]) -> Oid | None:
-    """Where the ledger should go on instead: None where the rewritten one is good, and its root is noted. What is written is not
-    moved to.
+    """The head that the ledger should have instead of a rewritten one. It writes the commits and moves no ref.
+
+    None: the rewritten ledger is whole, and its root is noted as the new one.
     """
     original = _original(ctx, head)
     standing = compare(ctx, original.oid, head) if original is not None else None

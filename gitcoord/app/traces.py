@@ -1,4 +1,4 @@
-"""What is left of a ledger whose refs are gone: events that claim refs name, and those that lie in the object store."""
+"""Finding events of a ledger whose refs are gone: those that claim refs name, and those in the object store."""
 
 from __future__ import annotations
 

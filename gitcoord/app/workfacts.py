@@ -69,7 +69,7 @@ def _since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
 
 
 def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
-    """Where the sync branch is shared: its own remote, else origin, else the only one; '' where there is none."""
+    """The remote of the trunk: its own, else origin, else the only one; '' where there is none."""
     code, out, _ = run([*GIT, "config", "-z", "--get-regexp", r"^(remote\..*\.url|branch\..*\.remote)$"], ctx.repo.env)
     pairs = [entry.partition("\n") for entry in out.decode("utf-8", "surrogateescape").split("\0")] if not code else []
     remotes = {key[len("remote.") : -len(".url")]: None for key, _, _ in pairs if key.startswith("remote.")}
@@ -81,7 +81,7 @@ def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
 
 
 def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
-    """Where the trunk stands, here and where it is shared as far as this clone knows."""
+    """The commits of the trunk here and at its remote, as this clone last saw it."""
     name = format_record(snapshot.state)["sync"]
     remote = usual_remote(ctx, snapshot)
     refs = [f"refs/heads/{name}", *([f"refs/remotes/{remote}/{name}"] if remote else [])]

@@ -1,4 +1,4 @@
-"""What a release records: the files that the work changed below each claim, from which commit on, and what has landed.
+"""The content of a release event: files that the work changed below each claim, since which commit, and what has landed.
 
 Work is judged from the claim's base. Where the work does not build on it (it was rewritten, or is lost), it is judged from a
 commit that the work does contain: whoever has the work can then compare. That commit is part of the event, so that the

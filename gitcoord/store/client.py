@@ -73,7 +73,7 @@ class Client(Far):
         return report
 
     def _sent(self, moves: list[Move], objects: list[Object], options: tuple[str, ...]) -> Report | None:
-        """What came of it; None: nothing was sent, let git try."""
+        """The outcome of one push; None: nothing was sent, let git try."""
         push = _Push({self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}, objects)
         try:
             return self._in_time(lambda: push.send(self._client, self._path, options))
@@ -166,7 +166,7 @@ class _Push:
         return Report(LANDED) if reported else Report(UNKNOWN, "the server did not say what came of it")
 
     def _update(self, there: dict[Any, Any]) -> dict[Any, Any]:
-        """What to move, now that it is known where everything is."""
+        """The new values of the refs, after comparing the server's values with the expected ones."""
         from dulwich.objects import ZERO_SHA
 
         for ref, m in self._wanted.items():

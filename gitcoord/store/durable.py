@@ -58,7 +58,7 @@ class DurableObjects:
         self._loose.discard(oid)
 
     def flush(self) -> None:
-        """What is pending becomes readable for all, and durable."""
+        """Make all pending objects readable for every process, and durable."""
         self.log()
         self.publish()
         self.settle()

@@ -123,7 +123,7 @@ class _Counting:
 
 
 def _nobody(words: str) -> None:
-    """Who listens where nobody was named."""
+    """The default listener: it drops the words."""
 
 
 def fixed(seconds: float) -> Callable[[bool], float]:

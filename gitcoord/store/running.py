@@ -48,7 +48,7 @@ def _strings(path: str) -> list[str]:
 
 
 def _link(path: str) -> str:
-    """Where a link of /proc leads; '' where that may not be known."""
+    """The target of a link in /proc; '' where it may not be read."""
     try:
         return posix.readlink(path)
     except OSError:
@@ -56,7 +56,7 @@ def _link(path: str) -> str:
 
 
 def _subcommand(name: str, program: str, command: list[str]) -> str | None:
-    """What this git does: '' where that cannot be told; None for what is no git.
+    """The git subcommand of a process: '' where it is unknown; None for a process that is no git.
 
     A git may have another name: that of a link to it, of a wrapper, or of the loader that runs it.
     """

@@ -224,5 +224,5 @@ def _held(path: str, pid: int) -> LockHeld:
 
 
 def _go_on(pid: int) -> str:
-    """What helps where this process is stopped."""
+    """The hint for a stopped process; '' for any other."""
     return f"let it go on: kill -CONT {pid}" if process_state(pid) in ("T", "t") else ""

@@ -34,7 +34,7 @@ def follow(repo: Repo, ref: RefName, *, files: bool = True) -> list[RefName]:
 
 
 def _target(repo: Repo, ref: RefName) -> str:
-    """Where a symbolic ref leads; '' for any other. git writes it as text; very old ones are links of the file system."""
+    """The target of a symbolic ref; '' for any other ref. git writes it as text; very old ones are links of the file system."""
     path = f"{repo.common_dir if ref.startswith('refs/') else repo.git_dir}/{ref}"
     try:
         if posix.lstat(path).st_mode & 0o170000 == 0o120000:
