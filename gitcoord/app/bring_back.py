@@ -122,10 +122,10 @@ def _give_up(ctx: Context, actor: Actor, standing: Standing, done: list[str]) ->
     if not standing.leapt:
         head, seq = _epoch_on(ctx, actor, standing.there, standing, "histories diverged")
         _require(ctx, _push(ctx, actor, [(LEDGER, standing.there.oid, head)]), standing.there.oid)
-        done.append(f"began a new epoch at event {seq}: no number that was seen here is given again")
+        done.append(f"began a new epoch at event {seq}: numbers go on above all that were seen here")
     _move_here(ctx, [(LOST + seen, ctx.near.resolve([LOST + seen])[0], seen)])
     done.append(f"went on from what '{ctx.remote}' has; what was seen here before is kept at {LOST}{seen}")
-    done += lines("lost, not in the ledger any more", standing.lacking)
+    done += lines("lost, since others have written there (claim or do again what is still needed)", standing.lacking)
     return head
 
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from gitcoord.store.interface import Object, Reader
 
 WORDS = ServerBehind.words
-HINTS = ("see what is missing there: git coord fsck", "bring it back: git coord fsck --repair")
+HINTS = (
+    "see what is missing there: git coord fsck",
+    "bring it back, first in the clone that has seen the most: git coord fsck --repair",
+)
 _BATCH = 500
 _SHOWN = 20
 
