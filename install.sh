@@ -342,7 +342,7 @@ stage() {
 # The commands start on the bare interpreter, without a shell, without site, from one file of compiled code.
 stage_commands() {
     quick=$(quick_python)
-    "$quick" -I -c 'import sys; sys.path.insert(0, sys.argv[1]); from gitcoord.hot.bundle import main; main(*sys.argv[1:])' \
+    "$quick" -I -c 'import sys; sys.path.insert(0, sys.argv[1]); from gitcoord.startup.bundle import main; main(*sys.argv[1:])' \
         "$site" "$tree"
     # A first line with a blank in the name or beyond 127 bytes (Linux before 5.1) is cut by the kernel.
     first="#!$quick -IS"

@@ -26,10 +26,10 @@ def note(code):
     leave(code)
 
 posix._exit = note
-from gitcoord.hot.{module} import entry
+from gitcoord.cli.{module} import entry
 profile.runcall(entry)
 """
-_MODULES = {"git-claim": "main", "git-coord": "coord", "git-handoff": "handoff"}
+_MODULES = {"git-claim": "entry", "git-coord": "entry_coord", "git-handoff": "entry_handoff"}
 SIZES = (30, 60, 120)
 
 

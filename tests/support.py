@@ -9,18 +9,18 @@ import sysconfig
 from pathlib import Path
 from typing import Protocol
 
-from gitcoord.app.context import Context
-from gitcoord.app.init import init
-from gitcoord.app.managers import EVENTS
-from gitcoord.core.sessions import Actor
-from gitcoord.store.durable import DurableObjects
-from gitcoord.store.locks import LockNotes
-from gitcoord.store.loose import Loose
-from gitcoord.store.memory import MemoryStore
-from gitcoord.store.objects import LooseObjects
-from gitcoord.store.plumbing import PlumbingStore
-from gitcoord.store.repo import Repo
-from gitcoord.store.settings import Settings
+from gitcoord.gates.hooks.managers import EVENTS
+from gitcoord.git.config import Settings
+from gitcoord.git.locks.owners import LockNotes
+from gitcoord.git.loose_reader import Loose
+from gitcoord.git.loose_writer import LooseObjects
+from gitcoord.git.memory_store import MemoryStore
+from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.git.redo_log import DurableObjects
+from gitcoord.git.repo import Repo
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.setup import init
 
 # No hook runs: neither those of a directory nor ours of the settings, which core.hooksPath does not reach.
 UNHOOKED = (
@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # As the installed commands start and end: without `site`, without tidying up.
 _START = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
-    "from gitcoord.hot.%s import entry; entry()"
+    "from gitcoord.cli.%s import entry; entry()"
 )
-STARTS = {"git-claim": _START % "main", "git-coord": _START % "coord", "git-handoff": _START % "handoff"}
+STARTS = {"git-claim": _START % "entry", "git-coord": _START % "entry_coord", "git-handoff": _START % "entry_handoff"}
 CLAIM, COORD, HANDOFF = ([sys.executable, "-I", "-S", "-c", start] for start in STARTS.values())
 
 BOOT = "boot-of-this-machine"

@@ -1,5 +1,5 @@
 # gitcoord: bash completion of 'git claim', called by git's own completion.
-# tests/cli/test_completion.py holds that verbs and options agree with gitcoord/hot/options.py.
+# tests/cli/test_completion.py holds that verbs and options agree with gitcoord/terminal/parser.py.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
 __gitcoord_claim_verbs="take release renew list show check disown takeover"

@@ -1,5 +1,5 @@
 # gitcoord: bash completion of 'git handoff', called by git's own completion.
-# tests/cli/test_completion.py holds that verbs and options agree with gitcoord/hot/verbtable.py.
+# tests/cli/test_completion.py holds that verbs and options agree with gitcoord/cli/table.py.
 # shellcheck disable=SC2154  # cur, prev, words and cword come from git's completion
 
 __gitcoord_handoff_verbs="new list show accept decline withdraw"

@@ -9,17 +9,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitcoord.app.claims import release, take
-from gitcoord.app.context import Context
-from gitcoord.app.init import init
-from gitcoord.app.journal import write
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.host import Host
-from gitcoord.names import LEDGER
-from gitcoord.store.repo import Repo
-from gitcoord.store.settings import Settings
+from gitcoord.base.names import LEDGER
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import release, take
+from gitcoord.claims.take import Take
+from gitcoord.git.config import Settings
+from gitcoord.git.host import Host
+from gitcoord.git.repo import Repo
+from gitcoord.journal.service import write
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.setup import init
 from tests.bench.packed import PackStore
 from tests.bench.place import Place, empty_repository
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitcoord.app.claims import release, take
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.open import open_repository
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import release, take
+from gitcoord.claims.take import Take
+from gitcoord.ledger.open import open_repository
+from gitcoord.ledger.sessions import Actor
 
 
 class Client:

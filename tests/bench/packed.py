@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gitcoord.names import Oid, RefName, is_oid
-from gitcoord.store.interface import Create, Delete, Object, Operation, SwapFailed, Update, Verify
-from gitcoord.store.objects import framed
-from gitcoord.store.tree import parse_tree
+from gitcoord.base.names import Oid, RefName, is_oid
+from gitcoord.git.loose_writer import framed
+from gitcoord.git.store import Create, Delete, Object, Operation, SwapFailed, Update, Verify
+from gitcoord.git.tree import parse_tree
 
 # The transaction looks back to where the last chain of events began.
 _KEPT_COMMITS = 8

@@ -19,7 +19,7 @@ _KEPT = ("PATH", "TMPDIR", "LANG", "TZ", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SS
 _SHIM = """#!{python} -IS
 import sys
 sys.path.insert(0, {root!r})
-from gitcoord.hot.main import entry
+from gitcoord.cli.entry import entry
 entry()
 """
 _CONFIG = """[init]
@@ -76,7 +76,7 @@ class Place:
         bin.mkdir()
         base = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
         (bin / "git-claim").write_text(_SHIM.format(python=base, root=str(ROOT)))
-        line = f"PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m gitcoord.adapters.cli coord"
+        line = f"PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m gitcoord.cli coord"
         (bin / "git-coord").write_text(f'#!/bin/sh\n{line} "$@"\n')
         handoff = _SHIM.replace("hot.main", "hot.handoff").format(python=base, root=str(ROOT))
         (bin / "git-handoff").write_text(handoff)

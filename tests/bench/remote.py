@@ -22,12 +22,13 @@ KINDS = ("file", "git", "ssh", "http")
 _WORKER = """
 import sys, time
 sys.path.insert(0, {root!r})
-from gitcoord.app import claims, sessions
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import GitcoordError
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.claims import service as claims
+from gitcoord.sessions import service as sessions
+from gitcoord.claims.take import Take
+from gitcoord.claims.model import Item
+from gitcoord.ledger.sessions import Actor
+from gitcoord.base.errors import GitcoordError
+from gitcoord.ledger.open import environ, open_repository
 
 ctx = open_repository(environ(), writing=True, stays=True)
 actors = [Actor(name) for name in sys.argv[1].split(",")]

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from gitcoord.errors import GitcoordError
+from gitcoord.base.errors import GitcoordError
 from tests.bench.client import Client
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.hot.open import environ, open_repository
-from gitcoord.hot.render import Screen
-from gitcoord.hot.verbs import Call
-from gitcoord.hot.wait import Overdue
+from gitcoord.claims.cli_wait import Overdue
+from gitcoord.ledger.open import environ, open_repository
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import Screen
 from tests.cli.support import World
 from tests.race.support import wait_until
 from tests.support import COORD

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gitcoord.hot.bundle import GROUPS, HEAD, PROGRAMS, build, main
+from gitcoord.startup.bundle import GROUPS, HEAD, PROGRAMS, build, main
 from tests.cli.support import World
 from tests.support import ROOT, GitRepo
 
@@ -81,7 +81,7 @@ def test_everyday_commands_need_no_more_than_their_groups(
     """Claims and releases follow each other: the ledger's last event is of the other kind."""
     world = World(Path(git_repo.workspace)).init()
     program = _before_entry(tree) + (
-        "import sys\nfrom gitcoord.hot.main import main\ncode = main(sys.argv[1:])\n"
+        "import sys\nfrom gitcoord.cli.entry import main\ncode = main(sys.argv[1:])\n"
         "sys.stderr.write('\\n' + ' '.join(name for name in sys.modules if name.startswith('gitcoord')))\nsys.exit(code)\n"
     )
     world.take("src/a.py")  # which opens a session
@@ -106,7 +106,7 @@ def test_the_commands_run_from_the_bundle(tree: Path, git_repo: GitRepo) -> None
 
 
 # Loads a module that is in no group, and tells whether the bundle is used.
-_IS_USED = "import json\nfrom gitcoord.app.why import why\nprint(json.dumps(hasattr(gitcoord, 'preload')))\n"
+_IS_USED = "import json\nfrom gitcoord.journal.why import why\nprint(json.dumps(hasattr(gitcoord, 'preload')))\n"
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_a_bundle_that_does_not_fit_is_not_used(tree: Path, tmp_path: Path, cont
 
 
 def test_a_traceback_names_file_and_line(tree: Path) -> None:
-    program = _before_entry(tree) + "from gitcoord.core.durations import parse_duration\nparse_duration('')\n"
+    program = _before_entry(tree) + "from gitcoord.base.durations import parse_duration\nparse_duration('')\n"
     done = subprocess.run([*QUICK, "-c", program], capture_output=True, text=True, check=False)
-    lines = (ROOT / "gitcoord/core/durations.py").read_text().splitlines()
+    lines = (ROOT / "gitcoord/base/durations.py").read_text().splitlines()
     line = next(number for number, text in enumerate(lines, 1) if text.strip().startswith("raise"))
     assert f'durations.py", line {line}, in parse_duration' in done.stderr
 

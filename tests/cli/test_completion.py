@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.core.kinds import KINDS
-from gitcoord.hot.options import VERBS
-from gitcoord.hot.verbtable import HANDOFF
+from gitcoord.cli.table import HANDOFF
+from gitcoord.ledger.kinds import KINDS
+from gitcoord.terminal.parser import VERBS
 from tests.cli.test_man import coord_commands
 
 COMPLETION = Path(__file__).parents[2] / "docs/completion"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.adapters.cli.dispatch import backoff
+from gitcoord.tasks.cli_dispatch import backoff
 from tests.cli.support import Done, World
 from tests.cli.test_tasks import add, task
 from tests.race.support import wait_until
@@ -110,8 +110,7 @@ def test_a_worker_that_does_not_want_to_end_is_ended(world: World) -> None:
     add(world, "a", "--path", "src/a.py")
     stubborn = f"trap '' TERM; {shlex.join(COORD)} task next -q; while :; do sleep 60; done"
     program = (
-        "import sys; from gitcoord.adapters.cli import coord, dispatch; dispatch.GRACE = 0.2;"
-        " sys.exit(coord.main(sys.argv[1:]))"
+        "import sys; from gitcoord.cli import coord, dispatch; dispatch.GRACE = 0.2; sys.exit(coord.main(sys.argv[1:]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, "dispatch", "--max", "1", "--", "sh", "-c", stubborn],

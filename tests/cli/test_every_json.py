@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import typer
 
-from gitcoord.adapters.cli import claim, coord, handoff
-from gitcoord.hot.options import JSON, VERBS
-from gitcoord.hot.verbtable import BARE, COORD, GROUPS, HANDOFF
+from gitcoord.cli import typer_claim as claim
+from gitcoord.cli import typer_coord as coord
+from gitcoord.cli import typer_handoff as handoff
+from gitcoord.cli.table import BARE, COORD, GROUPS, HANDOFF
+from gitcoord.terminal.parser import JSON, VERBS
 from tests.cli.support import World
 
 # What it prints is not its own: that of the program that it launches, a protocol of another's, or a show for people.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.core.handoffs import SECTIONS, document
+from gitcoord.handoff.model import SECTIONS, document
 from tests.cli.support import World
 from tests.cli.test_json import holds, refused
 from tests.support import HANDOFF

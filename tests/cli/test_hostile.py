@@ -14,12 +14,12 @@ from typing import NamedTuple
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.core.codec import MAX_BYTES, Malformed, check, loads
-from gitcoord.core.durations import parse_duration
-from gitcoord.core.events import Event, decode_event, encode_event
-from gitcoord.core.sessions import decode_beat
-from gitcoord.errors import UsageError
-from gitcoord.names import check_agent, check_path, check_resource, check_word
+from gitcoord.base.codec import MAX_BYTES, Malformed, check, loads
+from gitcoord.base.durations import parse_duration
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import check_agent, check_path, check_resource, check_word
+from gitcoord.ledger.event import Event, decode_event, encode_event
+from gitcoord.ledger.sessions import decode_beat
 from tests.cli.support import World
 
 NFC = unicodedata.normalize("NFC", "café.py")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord import errors
-from gitcoord.core.kinds import KINDS, kind_module
+from gitcoord.base import errors
+from gitcoord.ledger.kinds import KINDS, kind_module
 from tests.cli.support import Done, World
 from tests.hooks.places import CHAIN, CONFIG, pretend
 from tests.support import COORD, ROOT

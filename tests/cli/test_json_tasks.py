@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.core.codec import decode_file
+from gitcoord.base.codec import decode_file
 from tests.cli.support import World
 from tests.cli.test_json import TABLES, holds, refused, wrong_table
 from tests.support import git

@@ -12,11 +12,11 @@ import pytest
 import typer
 
 from gitcoord import __version__
-from gitcoord.adapters.cli.coord import make_app
-from gitcoord.core.policy import KNOWN
-from gitcoord.core.validators import OWN, SHIPPED
-from gitcoord.hot.options import VERBS, Option
-from gitcoord.hot.verbtable import HANDOFF
+from gitcoord.cli.table import HANDOFF
+from gitcoord.cli.typer_coord import make_app
+from gitcoord.policy.model import KNOWN
+from gitcoord.terminal.parser import VERBS, Option
+from gitcoord.validators import OWN, SHIPPED
 
 MAN = Path(__file__).parents[2] / "docs/man"
 PAGES = sorted(MAN.glob("*.1"))

@@ -13,8 +13,10 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.adapters.cli import claim, coord, table
-from gitcoord.hot.options import VERBS, NotQuick, Option, Verb, parse
+from gitcoord.cli import typer_claim as claim
+from gitcoord.cli import typer_coord as coord
+from gitcoord.cli import typer_table as table
+from gitcoord.terminal.parser import VERBS, NotQuick, Option, Verb, parse
 
 Values = dict[str, str | bool | list[str]]
 Parsed = tuple[str, Values, list[str]]
@@ -257,5 +259,5 @@ def _without_effect() -> Iterator[None]:
     def act(body: Callable[..., int], **_: object) -> int:
         return 0
 
-    with mock.patch.object(coord, "act", act), mock.patch("gitcoord.adapters.cli.demo.main", lambda: 0):
+    with mock.patch.object(coord, "act", act), mock.patch("gitcoord.cli.demo.main", lambda: 0):
         yield

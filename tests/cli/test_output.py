@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.hot.render import Screen, ago, expiry
-from gitcoord.store.settings import Settings
+from gitcoord.git.config import Settings
+from gitcoord.terminal.screen import Screen, ago, expiry
 from tests.cli.support import Done, World
 from tests.support import CLAIM, COORD, GitRepo
 

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.hot.schema import SCHEMAS
+from gitcoord.tasks.cli_schema import SCHEMAS
 from tests.cli.support import World
 from tests.race.support import wait_until
 from tests.support import COORD, ROOT

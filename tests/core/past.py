@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gitcoord.core.codec import VERSION
-from gitcoord.core.judge import Change, Step, Verdict, judge
-from gitcoord.core.policy import Attributes, Policy, parse_policy
-from gitcoord.core.released import lineage_file
-from gitcoord.core.sessions import Actor, Beat, new_agent
-from gitcoord.core.state import State, View
-from gitcoord.names import claim_file, fold
+from gitcoord.base.codec import VERSION
+from gitcoord.base.names import claim_file, fold
+from gitcoord.claims.released import lineage_file
+from gitcoord.gates.judge import Change, Step, Verdict, judge
+from gitcoord.ledger.sessions import Actor, Beat, new_agent
+from gitcoord.ledger.state import State, View
+from gitcoord.policy.model import Attributes, Policy, parse_policy
 from tests.core.world import World
 from tests.support import BOOT, START
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitcoord.core.codec import Record
+    from gitcoord.base.codec import Record
 
 FILE, NOTHING = "100644", "000000"
 Tree = dict[str, tuple[str, str]]

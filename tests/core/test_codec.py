@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.core.codec import MAX_BYTES, MAX_DEPTH, Malformed, check, decode_file, dumps, encode_file, loads
+from gitcoord.base.codec import MAX_BYTES, MAX_DEPTH, Malformed, check, decode_file, dumps, encode_file, loads
 
 
 def nested(depth: int, opening: bytes = b"[", closing: bytes = b"]") -> bytes:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.deploys import Staleness, Target, details, first, match, refusal, targets, told
-from gitcoord.core.events import Decision, Event, Illegal, apply
-from gitcoord.core.kinds.deploy import Deploy, all_deploys, deploy_file, deploy_record, subject
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import CouldNotJudge
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.claims.take import Take
+from gitcoord.deploy.events.deploy import Deploy, all_deploys, deploy_file, deploy_record, subject
+from gitcoord.deploy.targets import Staleness, Target, details, first, match, refusal, targets, told
+from gitcoord.ledger.event import Decision, Event, Illegal, apply
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
 from tests.core.world import World, paths
 
 ALICE, BOB = Actor("alice"), Actor("bob")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.durations import LONGEST, format_duration, parse_duration
-from gitcoord.errors import UsageError
+from gitcoord.base.durations import LONGEST, format_duration, parse_duration
+from gitcoord.base.errors import UsageError
 
 
 @pytest.mark.parametrize(

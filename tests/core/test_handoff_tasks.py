@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.events import Decision, Illegal, apply
-from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.assign import Assign
-from gitcoord.core.kinds.close import Close
-from gitcoord.core.kinds.handoff import New as Handoff
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.role import SetRole
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.kinds.task import New
-from gitcoord.core.sessions import Actor
-from gitcoord.core.workers import Workers, cap_resources
-from gitcoord.errors import Refusal
+from gitcoord.base.errors import Refusal
+from gitcoord.claims.take import Take
+from gitcoord.gates.events.role import SetRole
+from gitcoord.handoff.events.accept import Accept
+from gitcoord.handoff.events.close import Close
+from gitcoord.handoff.events.handoff import New as Handoff
+from gitcoord.ledger.event import Decision, Illegal, apply
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.stop import Stop
+from gitcoord.tasks.events.assign import Assign
+from gitcoord.tasks.events.task import New
+from gitcoord.tasks.workers import Workers, cap_resources
 from tests.core.test_handoffs import SAID
 from tests.core.test_retrace import judged
 from tests.core.test_tasks import ADA, Queue, worker

@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.codec import dumps
-from gitcoord.core.events import Decision, Illegal, apply
-from gitcoord.core.handoffs import SECTIONS, document, parse_document, template
-from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.close import Close
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.handoff import New
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.release import Release
-from gitcoord.core.kinds.role import SetRole
-from gitcoord.core.kinds.start import Start
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import Refusal, UsageError
+from gitcoord.base.codec import dumps
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.take import Take
+from gitcoord.gates.events.role import SetRole
+from gitcoord.handoff.events.accept import Accept
+from gitcoord.handoff.events.close import Close
+from gitcoord.handoff.events.handoff import New
+from gitcoord.handoff.model import SECTIONS, document, parse_document, template
+from gitcoord.ledger.event import Decision, Illegal, apply
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.start import Start
+from gitcoord.sessions.events.stop import Stop
 from tests.core.test_retrace import judged
 from tests.core.world import World, paths
 

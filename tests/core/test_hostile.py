@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.codec import dumps
-from gitcoord.core.events import apply, decode_event
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import GitcoordError
+from gitcoord.base.codec import dumps
+from gitcoord.base.errors import GitcoordError
+from gitcoord.claims.take import Take
+from gitcoord.ledger.event import apply, decode_event
+from gitcoord.ledger.sessions import Actor
 from tests.core.world import World, paths
 
 CLAIM: dict[str, Any] = {

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.codec import decode_file, encode_file
-from gitcoord.core.events import Event, apply, decode_event, effects, encode_event
-from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.ack import Ack
-from gitcoord.core.kinds.assign import Assign
-from gitcoord.core.kinds.close import Close
-from gitcoord.core.kinds.done import Done
-from gitcoord.core.kinds.forget import Forget
-from gitcoord.core.kinds.handoff import New as Offer
-from gitcoord.core.kinds.journal import Write
-from gitcoord.core.kinds.lapse import Collect
-from gitcoord.core.kinds.number import Number
-from gitcoord.core.kinds.once import Once
-from gitcoord.core.kinds.revise import Revise
-from gitcoord.core.kinds.task import New
-from gitcoord.core.sessions import Actor
-from gitcoord.core.state import State
-from gitcoord.errors import GitcoordError
+from gitcoord.base.codec import decode_file, encode_file
+from gitcoord.base.errors import GitcoordError
+from gitcoord.claims.take import Take
+from gitcoord.effects.events.done import Done
+from gitcoord.effects.events.forget import Forget
+from gitcoord.effects.events.number import Number
+from gitcoord.effects.events.once import Once
+from gitcoord.gates.events.ack import Ack
+from gitcoord.handoff.events.accept import Accept
+from gitcoord.handoff.events.close import Close
+from gitcoord.handoff.events.handoff import New as Offer
+from gitcoord.journal.events.journal import Write
+from gitcoord.ledger.event import Event, apply, decode_event, effects, encode_event
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import State
+from gitcoord.tasks.events.assign import Assign
+from gitcoord.tasks.events.lapse import Collect
+from gitcoord.tasks.events.revise import Revise
+from gitcoord.tasks.events.task import New
 from tests.core.test_handoffs import SAID
 from tests.core.test_tasks import ADA, Queue, worker
 from tests.core.world import paths

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.app.journal import Since, parse_since
-from gitcoord.core.asking import Take
-from gitcoord.core.codec import decode_file, encode_file
-from gitcoord.core.events import Decision, Illegal, apply
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.journal import Write
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.nonces import day
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import Refusal, UsageError
+from gitcoord.base.codec import decode_file, encode_file
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.claims.take import Take
+from gitcoord.journal.events.journal import Write
+from gitcoord.journal.service import Since, parse_since
+from gitcoord.ledger.event import Decision, Illegal, apply
+from gitcoord.ledger.nonces import day
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
 from tests.core.test_retrace import judged
 from tests.core.world import World, paths
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.judge import Change, Step, is_family, path_word
-from gitcoord.core.policy import BLOCK, CHECKPOINT, WARN, Attributes, Role, parse_policy
-from gitcoord.core.sessions import Actor
+from gitcoord.gates.judge import Change, Step, is_family, path_word
+from gitcoord.ledger.sessions import Actor
+from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Attributes, Role, parse_policy
 from tests.core.past import FILE, Ledger, Past
 
 PERSON = Actor("ada", person=True)

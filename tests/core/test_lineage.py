@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.judge import Step
+from gitcoord.gates.judge import Step
 from tests.core.past import FILE, NOTHING, Ledger, Past
 
 LACKING = [("lineage", "a")]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from gitcoord.errors import UsageError
-from gitcoord.names import (
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import (
     ROOT,
     agent_from_email,
     ancestors,

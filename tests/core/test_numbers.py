@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.core.events import Decision
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.number import LAST, MOST, Number
-from gitcoord.core.kinds.start import Start
-from gitcoord.core.sequences import Sequence, number_in, sequences, wrong_pattern
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import CouldNotJudge, Refusal, UsageError
+from gitcoord.base.errors import CouldNotJudge, Refusal, UsageError
+from gitcoord.effects.events.number import LAST, MOST, Number
+from gitcoord.effects.sequences import Sequence, number_in, sequences, wrong_pattern
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.start import Start
 from tests.core.test_retrace import judged, made
 from tests.core.world import World
 

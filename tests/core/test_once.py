@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.events import Decision, Event
-from gitcoord.core.kinds.done import NOT_STARTED, Done
-from gitcoord.core.kinds.forget import Forget
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.once import Once
-from gitcoord.core.kinds.revive import Revive
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.once import UNDER_WAY, UNKNOWN, check_key, once_file, once_record
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.effects.events.done import NOT_STARTED, Done
+from gitcoord.effects.events.forget import Forget
+from gitcoord.effects.events.once import Once
+from gitcoord.effects.once import UNDER_WAY, UNKNOWN, check_key, once_file, once_record
+from gitcoord.ledger.event import Decision, Event
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.revive import Revive
+from gitcoord.sessions.events.stop import Stop
 from tests.core.test_retrace import judged
 from tests.core.world import World
 

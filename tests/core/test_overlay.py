@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.overlay import NOBODY, parse_overlay, problems, stricter, tightened
-from gitcoord.core.policy import attributes_of, parse_policy
-from gitcoord.errors import CouldNotJudge
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.policy.model import attributes_of, parse_policy
+from gitcoord.policy.overlay import NOBODY, parse_overlay, problems, stricter, tightened
 
 POLICY = [("rollout.lineage", "warn"), ("rollout.changelog", "warn"), ("validator.changelog.path", "src/**")]
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.events import Decision, Event
-from gitcoord.core.kinds.expire import Sweep
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.release import Release
-from gitcoord.core.kinds.takeover import Takeover
-from gitcoord.core.renewing import Renew, decide_renew
-from gitcoord.core.retrace import Hindsight, chains, retrace
-from gitcoord.core.sessions import Actor, Beat, Seen
-from gitcoord.core.state import NotLoaded
-from gitcoord.errors import Refusal
+from gitcoord.base.errors import Refusal
+from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.model import Item
+from gitcoord.claims.renew import Renew, decide_renew
+from gitcoord.claims.take import Take
+from gitcoord.ledger.event import Decision, Event
+from gitcoord.ledger.sessions import Actor, Beat, Seen
+from gitcoord.ledger.state import NotLoaded
+from gitcoord.server.retrace import Hindsight, chains, retrace
+from gitcoord.sessions.events.kill import Kill
 from tests.core.test_stateful import HANDING, walk
 from tests.core.test_task_walk import walk_tasks
 from tests.core.world import SeenView, World, paths

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.policy import Attributes, Policy, Role, parse_policy
-from gitcoord.core.roles import (
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import State, View
+from gitcoord.policy.model import Attributes, Policy, Role, parse_policy
+from gitcoord.policy.roles import (
     is_free,
     may_approve,
     may_not_claim,
@@ -14,8 +16,6 @@ from gitcoord.core.roles import (
     out_of_role,
     role_of,
 )  # fmt: skip
-from gitcoord.core.sessions import Actor
-from gitcoord.core.state import State, View
 from tests.core.world import World
 
 ADA = Actor("ada", person=True)

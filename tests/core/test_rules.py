@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.events import Decision, Event, Illegal, apply
-from gitcoord.core.kinds.adopt import Adopt
-from gitcoord.core.kinds.disown import Disown
-from gitcoord.core.kinds.expire import Sweep
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.release import Release
-from gitcoord.core.kinds.start import Start
-from gitcoord.core.kinds.takeover import Takeover
-from gitcoord.core.kinds.unhalt import Unhalt
-from gitcoord.core.nonces import day
-from gitcoord.core.sessions import Actor
-from gitcoord.core.state import Policy
-from gitcoord.errors import UsageError
+from gitcoord.base.errors import UsageError
+from gitcoord.claims.events.disown import Disown
+from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.take import Take
+from gitcoord.ledger.event import Decision, Event, Illegal, apply
+from gitcoord.ledger.events.adopt import Adopt
+from gitcoord.ledger.nonces import day
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.state import Policy
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.start import Start
+from gitcoord.sessions.events.unhalt import Unhalt
 from tests.core.world import World, paths
 
 ALICE, BOB, CAROL = Actor("alice"), Actor("bob"), Actor("carol")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.judge import Change, Step, Verdict, judge
-from gitcoord.core.kinds.ack import Ack, has_read, versions
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.start import Start
-from gitcoord.core.policy import Attributes, parse_policy
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import CouldNotJudge, Refusal, UsageError
+from gitcoord.base.errors import CouldNotJudge, Refusal, UsageError
+from gitcoord.gates.events.ack import Ack, has_read, versions
+from gitcoord.gates.judge import Change, Step, Verdict, judge
+from gitcoord.ledger.sessions import Actor
+from gitcoord.policy.model import Attributes, parse_policy
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.start import Start
 from tests.core.test_retrace import judged, made
 from tests.core.world import World
 

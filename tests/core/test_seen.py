@@ -8,8 +8,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitcoord.core.codec import dumps, loads
-from gitcoord.core.seen import (
+from gitcoord.base.codec import dumps, loads
+from gitcoord.guard.seen import (
     MOST,
     PENDING,
     Look,

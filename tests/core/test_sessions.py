@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.codec import Malformed
-from gitcoord.core.events import Decision
-from gitcoord.core.kinds.expire import Sweep
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.release import Release
-from gitcoord.core.kinds.revive import Revive
-from gitcoord.core.kinds.start import Start
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.kinds.unhalt import Unhalt
-from gitcoord.core.sessions import MAX_SKEW, SLOT_MS, Actor, Beat, Seen, decode_beat, encode_beat, next_beat, silence
-from gitcoord.core.state import State, View
+from gitcoord.base.codec import Malformed
+from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.take import Take
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.sessions import MAX_SKEW, SLOT_MS, Actor, Beat, Seen, decode_beat, encode_beat, next_beat, silence
+from gitcoord.ledger.state import State, View
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.revive import Revive
+from gitcoord.sessions.events.start import Start
+from gitcoord.sessions.events.stop import Stop
+from gitcoord.sessions.events.unhalt import Unhalt
 from tests.core.world import World, paths
 from tests.support import BOOT, START, FakeHost
 

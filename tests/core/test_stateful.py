@@ -13,30 +13,30 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gitcoord.core import asking
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item, item_of, own_claim
-from gitcoord.core.codec import dumps
-from gitcoord.core.events import Decision, Illegal
-from gitcoord.core.handoffs import open_handoffs
-from gitcoord.core.kinds import claim as claim_kind
-from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.close import Close
-from gitcoord.core.kinds.deploy import Deploy, all_deploys
-from gitcoord.core.kinds.disown import Disown
-from gitcoord.core.kinds.expire import Sweep
-from gitcoord.core.kinds.halt import Halt
-from gitcoord.core.kinds.handoff import New as Offer
-from gitcoord.core.kinds.journal import Write
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.release import Release
-from gitcoord.core.kinds.revive import Revive
-from gitcoord.core.kinds.start import Start
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.kinds.takeover import Takeover
-from gitcoord.core.kinds.unhalt import Unhalt
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import Refusal
+from gitcoord.base.codec import dumps
+from gitcoord.base.errors import Refusal
+from gitcoord.claims import take as asking
+from gitcoord.claims.events import claim as claim_kind
+from gitcoord.claims.events.disown import Disown
+from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.model import Item, item_of, own_claim
+from gitcoord.claims.take import Take
+from gitcoord.deploy.events.deploy import Deploy, all_deploys
+from gitcoord.handoff.events.accept import Accept
+from gitcoord.handoff.events.close import Close
+from gitcoord.handoff.events.handoff import New as Offer
+from gitcoord.handoff.model import open_handoffs
+from gitcoord.journal.events.journal import Write
+from gitcoord.ledger.event import Decision, Illegal
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.halt import Halt
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.revive import Revive
+from gitcoord.sessions.events.start import Start
+from gitcoord.sessions.events.stop import Stop
+from gitcoord.sessions.events.unhalt import Unhalt
 from tests.core.world import World, paths
 from tests.race.support import soak
 from tests.support import FakeHost
@@ -314,7 +314,7 @@ def test_histories_with_handoffs() -> None:
 
 def test_a_handoff_in_part_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An old holder that keeps what it handed over."""
-    monkeypatch.setattr("gitcoord.core.kinds.accept.lose", lambda state, event, entries: {})
+    monkeypatch.setattr("gitcoord.handoff.events.accept.lose", lambda state, event, entries: {})
     broken("old holder|which alice holds|which bob holds|which carol holds", HANDING)
 
 
@@ -325,26 +325,26 @@ def broken(match: str, among: tuple[str, ...] = STEPS) -> None:
 
 
 def test_two_writers_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gitcoord.core.claims.compatible", lambda held, asked: True)
+    monkeypatch.setattr("gitcoord.claims.model.compatible", lambda held, asked: True)
     monkeypatch.setattr(claim_kind, "compatible", lambda held, asked: True)
     broken("conflict")
 
 
 def test_overlap_that_is_not_seen_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("gitcoord.core.claims", "gitcoord.core.kinds.claim"):
+    for module in ("gitcoord.claims.model", "gitcoord.claims.events.claim"):
         monkeypatch.setattr(f"{module}.overlapping", lambda state, item: [])
     broken("conflict|too many units")
 
 
 def test_a_session_that_lives_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A revive that gives back the killed session instead of the name alone."""
-    monkeypatch.setattr("gitcoord.core.kinds.revive.ENDED", "open")
+    monkeypatch.setattr("gitcoord.sessions.events.revive.ENDED", "open")
     broken("lives again")
 
 
 def test_an_apply_that_forgets_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed agent whose claims are not freed."""
-    monkeypatch.setattr("gitcoord.core.kinds.kill.free", lambda state, agent, freed, changes: None)
+    monkeypatch.setattr("gitcoord.sessions.events.kill.free", lambda state, agent, freed, changes: None)
     broken("a killed agent holds")
 
 

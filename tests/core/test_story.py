@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.events import Event, encode_event
-from gitcoord.core.kinds.deploy import Deploy
-from gitcoord.core.kinds.disown import Disown
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.number import Number
-from gitcoord.core.kinds.release import Release
-from gitcoord.core.kinds.request import Request
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.kinds.takeover import Takeover
-from gitcoord.core.sessions import Actor
-from gitcoord.core.story import About, refusals, words
-from gitcoord.names import shown
+from gitcoord.base.names import shown
+from gitcoord.claims.events.disown import Disown
+from gitcoord.claims.events.release import Release
+from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.model import Item
+from gitcoord.claims.take import Take
+from gitcoord.deploy.events.deploy import Deploy
+from gitcoord.effects.events.number import Number
+from gitcoord.gates.events.request import Request
+from gitcoord.journal.story import About, refusals, words
+from gitcoord.ledger.event import Event, encode_event
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.stop import Stop
 from tests.core.test_stateful import HANDING, STEPS, walk
 from tests.core.world import World, paths
 
@@ -130,7 +130,7 @@ def test_kinds_that_are_told_by_their_subject(
         def subject(event: Event) -> str:
             return f"later by {event.agent}\x1b"
 
-    monkeypatch.setattr("gitcoord.core.story.kind_module", lambda kind: Later)
+    monkeypatch.setattr("gitcoord.journal.story.kind_module", lambda kind: Later)
     event = Event("later", 9, "alice", 0, "n", 0, body)
     assert words(event, About(Item("path", "a"), case=False)) == (["later by alice\\x1b"] if found else [])
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.asking import Take
-from gitcoord.core.events import Decision
-from gitcoord.core.kinds.assign import Assign
-from gitcoord.core.kinds.expire import Sweep
-from gitcoord.core.kinds.finish import Finish
-from gitcoord.core.kinds.lapse import Collect
-from gitcoord.core.kinds.revise import Revise
-from gitcoord.core.kinds.start import Start
-from gitcoord.core.kinds.task import MAX_TASKS, New
-from gitcoord.core.sessions import Actor
-from gitcoord.core.tasks import STATES, ready
-from gitcoord.core.workers import Workers, cap_resources
-from gitcoord.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.take import Take
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.start import Start
+from gitcoord.tasks.events.assign import Assign
+from gitcoord.tasks.events.finish import Finish
+from gitcoord.tasks.events.lapse import Collect
+from gitcoord.tasks.events.revise import Revise
+from gitcoord.tasks.events.task import MAX_TASKS, New
+from gitcoord.tasks.model import STATES, ready
+from gitcoord.tasks.workers import Workers, cap_resources
 from tests.core.test_retrace import judged
 from tests.core.test_tasks import ADA, DONE, Queue, worker
 from tests.core.world import paths

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from random import Random
 
-from gitcoord.core.events import Decision, decode_event
-from gitcoord.core.handoffs import handoff_record, open_handoffs
-from gitcoord.core.kinds.accept import Accept
-from gitcoord.core.kinds.assign import Assign, items_of
-from gitcoord.core.kinds.close import Close
-from gitcoord.core.kinds.expire import Sweep
-from gitcoord.core.kinds.finish import Finish
-from gitcoord.core.kinds.handoff import New as Offer
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.lapse import Collect
-from gitcoord.core.kinds.revise import Revise
-from gitcoord.core.kinds.revive import Revive
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.kinds.task import Add, New
-from gitcoord.core.sessions import Actor
-from gitcoord.core.tasks import OVER, PRIORITIES, all_tasks, tasks_of
-from gitcoord.core.workers import Workers, cap_resources
-from gitcoord.errors import UsageError
+from gitcoord.base.errors import UsageError
+from gitcoord.claims.events.expire import Sweep
+from gitcoord.handoff.events.accept import Accept
+from gitcoord.handoff.events.close import Close
+from gitcoord.handoff.events.handoff import New as Offer
+from gitcoord.handoff.model import handoff_record, open_handoffs
+from gitcoord.ledger.event import Decision, decode_event
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.revive import Revive
+from gitcoord.sessions.events.stop import Stop
+from gitcoord.tasks.events.assign import Assign, items_of
+from gitcoord.tasks.events.finish import Finish
+from gitcoord.tasks.events.lapse import Collect
+from gitcoord.tasks.events.revise import Revise
+from gitcoord.tasks.events.task import Add, New
+from gitcoord.tasks.model import OVER, PRIORITIES, all_tasks, tasks_of
+from gitcoord.tasks.workers import Workers, cap_resources
 from tests.core.test_stateful import SECTIONS as SAID
 from tests.core.test_tasks import ADA, DONE, Queue, worker
 from tests.core.world import paths

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gitcoord.core.claims import Item
-from gitcoord.core.events import Illegal
-from gitcoord.core.kinds.assign import Assign
-from gitcoord.core.kinds.expire import Sweep
-from gitcoord.core.kinds.finish import Finish
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.revise import Revise
-from gitcoord.core.kinds.stop import Stop
-from gitcoord.core.kinds.task import Add, New
-from gitcoord.core.sessions import Actor
-from gitcoord.core.tasks import STATES, all_tasks, held_by, ready, task_record, unmet
-from gitcoord.core.workers import Workers, cap_resources
-from gitcoord.errors import UsageError
+from gitcoord.base.errors import UsageError
+from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.model import Item
+from gitcoord.ledger.event import Illegal
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.stop import Stop
+from gitcoord.tasks.events.assign import Assign
+from gitcoord.tasks.events.finish import Finish
+from gitcoord.tasks.events.revise import Revise
+from gitcoord.tasks.events.task import Add, New
+from gitcoord.tasks.model import STATES, all_tasks, held_by, ready, task_record, unmet
+from gitcoord.tasks.workers import Workers, cap_resources
 from tests.core.world import World, advance, paths
 
 if TYPE_CHECKING:
-    from gitcoord.core.codec import Record
+    from gitcoord.base.codec import Record
 
 ADA = Actor("ada", person=True)
 DONE = {"summary": "done", "not_done": []}

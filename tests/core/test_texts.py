@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.core.texts import PROSE, one_line, prose
-from gitcoord.errors import StoreError, UsageError
+from gitcoord.base.errors import StoreError, UsageError
+from gitcoord.base.texts import PROSE, one_line, prose
 
 HOSTILE = {
     "escape": "\x1b[31mred",

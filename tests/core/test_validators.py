@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.policy import parse_policy, unknown_settings
-from gitcoord.core.sessions import Actor
-from gitcoord.core.toolevents import BEFORE, ToolEvent
-from gitcoord.core.validators import (
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.ledger.sessions import Actor
+from gitcoord.policy.model import parse_policy, unknown_settings
+from gitcoord.validators import (
     BLOCK,
     PASS,
     UNKNOWN,
@@ -26,7 +26,7 @@ from gitcoord.core.validators import (
     spiral,
     tally,
 )
-from gitcoord.errors import CouldNotJudge
+from gitcoord.validators.tool_event import BEFORE, ToolEvent
 
 
 def validator(name: str, *settings: tuple[str, str], **more: Any) -> Validator:
@@ -354,15 +354,15 @@ def test_the_projects_own(code: int | None, said: bytes, outcome: str, message: 
 
 
 def test_what_a_command_is_told_can_be_written_as_json() -> None:
-    from gitcoord.core.codec import dumps
+    from gitcoord.base.codec import dumps
 
     told = own.question(validator("lint"), "write", "alice", {"event": own.event_told(event(input={"a": 0.5}))})
     assert '"on":"write"' in dumps(told) and "input" not in told["event"]
 
 
 def test_a_person_needs_no_trailer() -> None:
-    from gitcoord.core.judge import Step
-    from gitcoord.core.validators.attribution import lacks_agent
+    from gitcoord.gates.judge import Step
+    from gitcoord.validators.attribution import lacks_agent
 
     step = Step("a" * 40, (), "", ())
     assert lacks_agent(step, Actor("alice")) is not None

@@ -5,23 +5,23 @@ from __future__ import annotations
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any
 
-from gitcoord.core.asking import decide as decide_take
-from gitcoord.core.claims import Item, all_claims
-from gitcoord.core.codec import dumps
-from gitcoord.core.events import Decision, Event, apply, decode_event, effects, encode_event
-from gitcoord.core.kinds import kind_module
-from gitcoord.core.kinds.init import first_event
-from gitcoord.core.policy import Attributes, parse_policy
-from gitcoord.core.policy import Policy as ProjectPolicy
-from gitcoord.core.sessions import Beat, Seen, encode_beat, next_beat
-from gitcoord.core.state import Policy, State, View
-from gitcoord.core.workers import Workers, cap_resources
-from gitcoord.errors import Refusal
-from gitcoord.names import covers, fold
+from gitcoord.base.codec import dumps
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import covers, fold
+from gitcoord.claims.model import Item, all_claims
+from gitcoord.claims.take import decide as decide_take
+from gitcoord.ledger.event import Decision, Event, apply, decode_event, effects, encode_event
+from gitcoord.ledger.events.init import first_event
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.sessions import Beat, Seen, encode_beat, next_beat
+from gitcoord.ledger.state import Policy, State, View
+from gitcoord.policy.model import Attributes, parse_policy
+from gitcoord.policy.model import Policy as ProjectPolicy
+from gitcoord.tasks.workers import Workers, cap_resources
 from tests.support import FakeHost
 
 if TYPE_CHECKING:
-    from gitcoord.core.codec import Record
+    from gitcoord.base.codec import Record
 
 RESOURCES = {"gpu": Policy(capacity=3), "db": Policy(ttl=60, writers=("alice", "bob"), readers=("carol",))}
 

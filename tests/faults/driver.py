@@ -10,14 +10,15 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 
-from gitcoord.app import fsck, repair
-from gitcoord.app.init import init
-from gitcoord.app.ledger import read_snapshot, settle
-from gitcoord.core.claims import all_claims
-from gitcoord.core.codec import dumps
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import GitcoordError, NotInitialised
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.base.codec import dumps
+from gitcoord.base.errors import GitcoordError, NotInitialised
+from gitcoord.claims.model import all_claims
+from gitcoord.ledger import fsck
+from gitcoord.ledger.open import environ, open_repository
+from gitcoord.ledger.repair import service as repair
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.setup import init
+from gitcoord.ledger.snapshot import read_snapshot, settle
 
 
 def run(verb: str) -> tuple[dict[str, object], int]:

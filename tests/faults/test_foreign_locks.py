@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.errors import LockHeld
-from gitcoord.hot.host import Host
-from gitcoord.store import stale
-from gitcoord.store.locks import ANY, LockNotes
-from gitcoord.store.running import running_gits
+from gitcoord.base.errors import LockHeld
+from gitcoord.git.host import Host
+from gitcoord.git.locks import stale
+from gitcoord.git.locks.owners import ANY, LockNotes
+from gitcoord.git.locks.running import running_gits
 from tests.faults.test_kill_sweep import STRACE, WHY_NOT
 from tests.faults.world import GIT, World
 from tests.race.support import wait_until

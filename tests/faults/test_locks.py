@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.hot.host import Host
-from gitcoord.store import locks as locks_module
-from gitcoord.store.locks import LockNotes
-from gitcoord.store.process import start_time
+from gitcoord.git.host import Host
+from gitcoord.git.locks import owners as locks_module
+from gitcoord.git.locks.owners import LockNotes
+from gitcoord.git.process import start_time
 from tests.faults.world import GIT, LEDGER, SESSIONS, SOAK, TIP, World
 
 pytestmark = pytest.mark.faults
@@ -262,7 +262,7 @@ def _for_all_users(place: Path) -> None:
 def _as_another(place: Path, script: str, *before: str) -> subprocess.CompletedProcess[str]:
     """Run this on `known`, the notes in `place`, as another user; `before` starts it."""
     begin = (
-        "import os; from gitcoord.errors import LockHeld; from gitcoord.store import stale; from gitcoord.store.locks import LockNotes\n"
+        "import os; from gitcoord.base.errors import LockHeld; from gitcoord.git import stale; from gitcoord.git.locks.owners import LockNotes\n"
         "os.setgroups([]); os.setgid(2001); os.setuid(2001)\n"
         f"known = LockNotes({str(place)!r}, {str(place)!r}, 'boot')\n"
     )

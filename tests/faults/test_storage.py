@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.core.codec import dumps
+from gitcoord.base.codec import dumps
 from tests.faults.world import CLAIMS, GIT, LEDGER, SESSIONS, SOAK, TIP, Done, World, make_world, mounted, thin
 from tests.support import CLAIM
 

@@ -13,8 +13,8 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gitcoord.core.sessions import decode_beat, encode_beat
-from gitcoord.store.durable import records
+from gitcoord.git.redo_log import records
+from gitcoord.ledger.sessions import decode_beat, encode_beat
 from tests.support import CLAIM, COORD, ROOT
 
 GIT = shutil.which("git") or "git"

@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from gitcoord.hot.tools import NAMES
+from gitcoord.guard.tools import NAMES
 
 Event = dict[str, Any]
 TOOLS = NAMES

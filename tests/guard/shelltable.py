@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from gitcoord.core.shell.effects import KINDS
-from gitcoord.core.shell.paths import normal
-from gitcoord.hot.bash import analyse
+from gitcoord.shell.effects import KINDS
+from gitcoord.shell.parse import analyse
+from gitcoord.shell.paths import normal
 
 HERE = Path(__file__).parent
 MADE_WITH, HELD_OUT = HERE / "shell_table.txt", HERE / "shell_held_out.txt"

@@ -11,13 +11,13 @@ from shlex import quote
 
 import pytest
 
-from gitcoord.core.judge import is_family
-from gitcoord.core.sessions import Actor
-from gitcoord.core.shell import bypass
-from gitcoord.hot import identity
-from gitcoord.hot.identity import below
-from gitcoord.hot.tools import NAMES
-from gitcoord.names import check_agent
+from gitcoord.base.names import check_agent
+from gitcoord.gates.judge import is_family
+from gitcoord.guard.tools import NAMES
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions import identity
+from gitcoord.sessions.identity import below
+from gitcoord.shell import bypass
 from tests.guard.protocol import Speaker, context, reason, understood
 from tests.guard.support import GUARD, Project
 from tests.guard.test_conversations import TOOL, run_tool

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.core.toolevents import BEFORE, Reply
-from gitcoord.hot.guard import Stage, reply_to
-from gitcoord.hot.tools import NAMES, detect, load
+from gitcoord.guard.hook import Stage, reply_to
+from gitcoord.guard.tools import NAMES, detect, load
+from gitcoord.validators.tool_event import BEFORE, Reply
 from tests.guard.protocol import Event, Said, Speaker, understood
 from tests.guard.support import Project
 

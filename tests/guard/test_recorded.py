@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.toolevents import AFTER, BEFORE, START, STOP, SUBAGENT_START, SUBAGENT_STOP, ToolEvent
-from gitcoord.hot import tools
+from gitcoord.guard import tools
+from gitcoord.validators.tool_event import AFTER, BEFORE, START, STOP, SUBAGENT_START, SUBAGENT_STOP, ToolEvent
 
 FILES = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
 # With other models Copilot edits by patches, and Codex has subagents; and the end of a conversation. Of Cursor there are pieces of

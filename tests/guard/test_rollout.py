@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from gitcoord.core.toolevents import AFTER
-from gitcoord.hot import tools
-from gitcoord.hot.rollout import failed
+from gitcoord.guard import tools
+from gitcoord.guard.tools.codex_rollout import failed
+from gitcoord.validators.tool_event import AFTER
 from tests.guard.protocol import understood
 from tests.guard.support import Project
 from tests.guard.test_recorded import FILES, _rows

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_git import GitRepo
 
-from gitcoord.adapters.harness import jsontext, plan, sections, settings, texts
-from gitcoord.adapters.harness.jsontext import Unsafe
-from gitcoord.adapters.harness.known import COMMAND, KNOWN, Known
-from gitcoord.adapters.harness.plan import Change, Place
-from gitcoord.hot import tools
+from gitcoord.guard import tools
+from gitcoord.guard.setup import jsontext, plan, sections, settings, texts
+from gitcoord.guard.setup.jsontext import Unsafe
+from gitcoord.guard.setup.known import COMMAND, KNOWN, Known
+from gitcoord.guard.setup.plan import Change, Place
 from tests.hooks.places import CHAIN, picture
 from tests.hooks.places import Place as Repository
 

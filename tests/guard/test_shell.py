@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitcoord.core.shell import words
-from gitcoord.core.shell.braces import braces
-from gitcoord.core.shell.commands.dispatch import FAMILY
-from gitcoord.core.shell.commands.table import TABLE as PLAIN
-from gitcoord.core.shell.effects import KINDS, UNKNOWN, Effect
-from gitcoord.core.shell.glob import escape, matches
-from gitcoord.core.shell.state import NOT_KNOWN, State, Value, value_of
-from gitcoord.core.shell.syntax import BROKEN, plain_word
-from gitcoord.errors import TimedOut
-from gitcoord.hot import bash
-from gitcoord.hot.bash import analyse
+from gitcoord.base.errors import TimedOut
+from gitcoord.shell import parse as bash
+from gitcoord.shell import words
+from gitcoord.shell.braces import braces
+from gitcoord.shell.commands.dispatch import FAMILY
+from gitcoord.shell.commands.table import TABLE as PLAIN
+from gitcoord.shell.effects import KINDS, UNKNOWN, Effect
+from gitcoord.shell.glob import escape, matches
+from gitcoord.shell.parse import analyse
+from gitcoord.shell.state import NOT_KNOWN, State, Value, value_of
+from gitcoord.shell.syntax import BROKEN, plain_word
 from tests.guard import shelldoc
 from tests.guard.shelltable import HELD_OUT, MADE_WITH, Place, Row, rows, scores
 
@@ -136,7 +136,7 @@ def test_plain_words_mean_the_same_to_the_parser(given_words: list[str], blank: 
 def test_a_plain_command_loads_no_parser() -> None:
     program = (
         f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n"
-        "from gitcoord.hot.bash import analyse\n"
+        "from gitcoord.shell.parse import analyse\n"
         "print([e.kind for e in analyse('rm -f a b', cwd='/r', home='/h')])\n"
         "print(sorted(n for n in sys.modules if 'tree' in n or n in ('re', 'enum', 'typing', 'os')))"
     )
@@ -148,9 +148,7 @@ def test_a_plain_command_loads_no_parser() -> None:
 
 
 def _bare(body: str, *paths: Path) -> str:
-    program = (
-        f"import sys; sys.path[:0] = {[str(path) for path in paths]!r}\nfrom gitcoord.hot.bash import analyse\n{body}"
-    )
+    program = f"import sys; sys.path[:0] = {[str(path) for path in paths]!r}\nfrom gitcoord.shell.parse import analyse\n{body}"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -175,22 +173,21 @@ def test_without_the_parser_nothing_is_taken_for_harmless() -> None:
 
 def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     """As install.sh makes it: a bundle, a bare interpreter, and site-packages as the only further place."""
-    from gitcoord.hot.bundle import build, program
+    from gitcoord.startup.bundle import build, program
 
     source = tmp_path / "source/gitcoord"
-    shutil.copytree(ROOT / "gitcoord/core/shell", source / "core/shell")
-    (source / "hot").mkdir()
-    (source / "hot/main.py").write_text('"""What the bundle begins with."""\n')
+    shutil.copytree(ROOT / "gitcoord/shell", source / "shell")
+    for package in ("base", "cli", "startup"):
+        (source / package).mkdir()
+    (source / "cli/entry.py").write_text('"""What the bundle begins with."""\n')
     for name in (
         "__init__",
-        "record",
-        "errors",
-        "core/__init__",
-        "hot/__init__",
-        "hot/bash",
-        "hot/bashtree",
-        "hot/bashwords",
-        "hot/treesitter",
+        "base/__init__",
+        "base/errors",
+        "cli/__init__",
+        "startup/__init__",
+        "startup/namedtuple",
+        "startup/treesitter",
     ):
         shutil.copy(ROOT / f"gitcoord/{name}.py", source / f"{name}.py")
     (tmp_path / "bundle").write_bytes(build(tmp_path / "source"))
@@ -200,10 +197,10 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     for name in ("tree_sitter", "tree_sitter_bash"):
         (tmp_path / "site" / name).symlink_to(site / name)
-    text = program(tmp_path / "site", tmp_path / "bundle", Path("python"), "bash")
-    head = text.partition("from gitcoord.hot.bash")[0]
+    text = program(tmp_path / "site", tmp_path / "bundle", Path("python"), "entry")
+    head = text.partition("from gitcoord.cli.entry")[0]
     body = (
-        "gitcoord.preload('shell')\nfrom gitcoord.hot.bash import analyse\n"
+        "gitcoord.preload('shell')\nfrom gitcoord.shell.parse import analyse\n"
         "print([(e.kind, e.path) for e in analyse('echo > a && git stash', cwd='/r', home='/h')])"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", head + body], capture_output=True, text=True, check=False)

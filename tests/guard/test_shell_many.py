@@ -10,9 +10,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitcoord.core.shell.effects import KINDS, UNKNOWN, Effect
-from gitcoord.hot.bash import analyse
-from gitcoord.hot.treesitter import parser
+from gitcoord.shell.effects import KINDS, UNKNOWN, Effect
+from gitcoord.shell.parse import analyse
+from gitcoord.startup.treesitter import parser
 from tests.guard import shellgen
 from tests.guard.shelltable import HELD_OUT, MADE_WITH, rows
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.core.toolevents import AFTER, ALLOW, ASK, BEFORE, DENY, PHASES, Answer, Reply, ToolEvent
-from gitcoord.core.validators.tally import fingerprint
-from gitcoord.hot import tools
-from gitcoord.hot.tools import claude, codex, copilot, cursor, gemini, opencode, windsurf, words
+from gitcoord.guard import tools
+from gitcoord.guard.tools import claude, codex, copilot, cursor, gemini, opencode, windsurf
+from gitcoord.guard.tools import common as words
+from gitcoord.validators.tally import fingerprint
+from gitcoord.validators.tool_event import AFTER, ALLOW, ASK, BEFORE, DENY, PHASES, Answer, Reply, ToolEvent
 
 SAMPLES = sorted((Path(__file__).parent / "samples").rglob("*.json"))
 REASON = 'src/app.py is held by "bob" for 12 min more.\nTake other work: git coord task next'

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app.hooks import CONFIGURED
+from gitcoord.gates.hooks.install import CONFIGURED
 from tests.cli.support import Done, World
 from tests.support import COORD
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitcoord.app.context import Context
-from gitcoord.store.settings import Settings
+from gitcoord.git.config import Settings
+from gitcoord.ledger.context import Context
 from tests.support import FakeHost, git, plumbing_store, repo_at
 
 FILE = "100644"

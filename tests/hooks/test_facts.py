@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app import ancestry, history
-from gitcoord.app.ancestry import Looking, read_history_fact
-from gitcoord.errors import CouldNotJudge
-from gitcoord.store.process import run
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.gates import history
+from gitcoord.gates import history_facts as ancestry
+from gitcoord.gates.history_facts import Looking, read_history_fact
+from gitcoord.git.process import run
 from tests.hooks.repository import FILE, GONE, Repository
 from tests.support import git
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app.claims import disown, release, take
-from gitcoord.app.gate import Gate
-from gitcoord.app.init import init
-from gitcoord.app.judging import Move
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.judge import Verdict
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import disown, release, take
+from gitcoord.claims.take import Take
+from gitcoord.gates.client_gate import Gate
+from gitcoord.gates.gate import Move
+from gitcoord.gates.judge import Verdict
+from gitcoord.ledger.open import environ, open_repository
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.setup import init
 from tests.support import git
 
 FILES = [f"shared/{name}" for name in "abcd"]

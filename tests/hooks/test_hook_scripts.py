@@ -13,8 +13,8 @@ from statistics import median
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.app.hooktext import Kit, render
-from gitcoord.app.managers import EVENTS
+from gitcoord.gates.hooks.managers import EVENTS
+from gitcoord.gates.hooks.text import Kit, render
 from tests.hooks.places import Place
 from tests.support import ROOT
 

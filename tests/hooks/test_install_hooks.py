@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.adapters.cli.hooks import kit
-from gitcoord.app.hooktext import KEPT
-from gitcoord.app.managers import EVENTS
-from gitcoord.errors import StoreError
+from gitcoord.base.errors import StoreError
+from gitcoord.gates.hooks.managers import EVENTS
+from gitcoord.gates.hooks.text import KEPT
+from gitcoord.gates.hooks.typer_cli import kit
 from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture, pretend
 from tests.support import ROOT, git
 

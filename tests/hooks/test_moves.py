@@ -10,21 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app import ancestry, judging
-from gitcoord.app.claims import release, take
-from gitcoord.app.gate import Gate
-from gitcoord.app.history import net_changes
-from gitcoord.app.init import init
-from gitcoord.app.judging import Move, Outcome, Reading
-from gitcoord.app.ledger import load, read_snapshot
-from gitcoord.app.sessions import halt, kill, start
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.judge import Change
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import CouldNotJudge
-from gitcoord.names import LEDGER, TIP
-from gitcoord.store.process import run
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import LEDGER, TIP
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import release, take
+from gitcoord.claims.take import Take
+from gitcoord.gates import gate as judging
+from gitcoord.gates import history_facts as ancestry
+from gitcoord.gates.client_gate import Gate
+from gitcoord.gates.gate import Move, Outcome, Reading
+from gitcoord.gates.history import net_changes
+from gitcoord.gates.judge import Change
+from gitcoord.git.process import run
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.setup import init
+from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.sessions.service import halt, kill, start
 from tests.hooks.repository import GONE, Repository
 from tests.support import git
 

@@ -293,7 +293,7 @@ def test_a_commit_without_validators_loads_none_of_this(tmp_path: Path) -> None:
     project.write({"free/x": "1\n"})
     project.git("add", "-A")
     program = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.hot.main import main; "
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.cli.entry import main; "
         "code = main(['--gate', 'pre-commit']); print(*sys.modules); sys.exit(code)"
     )
 
@@ -306,4 +306,4 @@ def test_a_commit_without_validators_loads_none_of_this(tmp_path: Path) -> None:
     project.commit({".gitcoord/config": '[validator "changelog"]\n\tpath = src\n', "free/x": "x\n"})
     project.write({"free/x": "1\n"})
     project.git("add", "-A")
-    assert "gitcoord.app.validators_changes" in loaded()
+    assert "gitcoord.gates.validation_changes" in loaded()

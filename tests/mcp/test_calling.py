@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
-from gitcoord.adapters.mcp.calling import Caller
-from gitcoord.hot.options import VERBS
-from gitcoord.store.plumbing import PlumbingStore
+from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.mcp.calling import Caller
+from gitcoord.terminal.parser import VERBS
 from tests.cli.support import World
 
 

@@ -28,25 +28,25 @@ DEADLINE = 60.0
 _QUICK = f"""#!{sys.executable} -IS
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.ledger.open import environ, open_repository
 verb, *words = sys.argv[1:]
 ctx = open_repository(environ(), writing=True)
 if verb == "join":
-    from gitcoord.app.joining import begin
-    from gitcoord.core.sessions import Actor
+    from gitcoord.ledger.remote.membership import begin
+    from gitcoord.ledger.sessions import Actor
     begin(ctx, Actor(words[0]), "origin")
 elif verb == "fsck":
-    from gitcoord.app.fsck import fsck
+    from gitcoord.ledger.fsck import fsck
     print(*fsck(ctx, ctx.store, None)["differences"], sep="\\n", end="")
 elif verb == "repair":
-    from gitcoord.app.repair import repair
-    from gitcoord.core.sessions import Actor
+    from gitcoord.ledger.repair.service import repair
+    from gitcoord.ledger.sessions import Actor
     done = repair(ctx, Actor(words[0]), ctx.store)
     print(*done["repaired"], *done["differences"], sep="\\n", end="")
     sys.exit(not done["clean"])
 else:
-    from gitcoord.app.hooktext import Kit
-    from gitcoord.app.server import EVENTS, install, plan
+    from gitcoord.gates.hooks.text import Kit
+    from gitcoord.server.install import EVENTS, install, plan
     names = {{name: "server/" + name for name in ("gate.sh", *EVENTS)}}
     names["before.sh"] = "before.sh"
     texts = {{name: open({str(ROOT / "githooks")!r} + "/" + path).read() for name, path in names.items()}}

@@ -15,16 +15,17 @@ from typing import Any
 OPTIONS: dict[str, Any] = json.loads(sys.argv[1])
 sys.path.insert(0, OPTIONS["root"])
 
-from gitcoord.app import handoff, tasks  # noqa: E402
-from gitcoord.core.kinds.assign import Assign  # noqa: E402
-from gitcoord.core.kinds.finish import Finish  # noqa: E402
-from gitcoord.core.kinds.handoff import New  # noqa: E402
-from gitcoord.core.kinds.revise import Revise  # noqa: E402
-from gitcoord.core.sessions import Actor  # noqa: E402
-from gitcoord.core.tasks import OVER  # noqa: E402
-from gitcoord.errors import Refused  # noqa: E402
-from gitcoord.hot.open import environ, open_repository  # noqa: E402
-from gitcoord.hot.wait import Bell  # noqa: E402
+from gitcoord.base.errors import Refused  # noqa: E402
+from gitcoord.claims.cli_wait import Bell  # noqa: E402
+from gitcoord.handoff import service as handoff  # noqa: E402
+from gitcoord.handoff.events.handoff import New  # noqa: E402
+from gitcoord.ledger.open import environ, open_repository  # noqa: E402
+from gitcoord.ledger.sessions import Actor  # noqa: E402
+from gitcoord.tasks import service as tasks  # noqa: E402
+from gitcoord.tasks.events.assign import Assign  # noqa: E402
+from gitcoord.tasks.events.finish import Finish  # noqa: E402
+from gitcoord.tasks.events.revise import Revise  # noqa: E402
+from gitcoord.tasks.model import OVER  # noqa: E402
 
 CRASH = 9
 FATES = ("finish", "crash", "silent", "hand over", "give back")

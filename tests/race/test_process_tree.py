@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.adapters.cli.supervise import is_echo
+from gitcoord.sessions.cli_supervisor import is_echo
 from tests.race.history import Row
 from tests.race.support import SOAK, Answer, Project, running, wait_until
 

@@ -17,16 +17,18 @@ from typing import Any
 OPTIONS: dict[str, Any] = json.loads(sys.argv[1])
 sys.path.insert(0, OPTIONS["root"])
 
-from gitcoord.app import claims, context, sessions  # noqa: E402
-from gitcoord.core import claims as core_claims  # noqa: E402
-from gitcoord.core.asking import Take  # noqa: E402
-from gitcoord.core.claims import Item  # noqa: E402
-from gitcoord.core.kinds import claim as claim_kind  # noqa: E402
-from gitcoord.core.sessions import Actor  # noqa: E402
-from gitcoord.errors import GitcoordError, Refused  # noqa: E402
-from gitcoord.hot.open import environ, open_repository  # noqa: E402
-from gitcoord.store.process import Child  # noqa: E402
-from gitcoord.store.queue import Queue  # noqa: E402
+from gitcoord.base.errors import GitcoordError, Refused  # noqa: E402
+from gitcoord.claims import model as core_claims  # noqa: E402
+from gitcoord.claims import service as claims  # noqa: E402
+from gitcoord.claims.events import claim as claim_kind  # noqa: E402
+from gitcoord.claims.model import Item  # noqa: E402
+from gitcoord.claims.take import Take  # noqa: E402
+from gitcoord.git.locks.queue import Queue  # noqa: E402
+from gitcoord.git.process import Child  # noqa: E402
+from gitcoord.ledger import context  # noqa: E402
+from gitcoord.ledger.open import environ, open_repository  # noqa: E402
+from gitcoord.ledger.sessions import Actor  # noqa: E402
+from gitcoord.sessions import service as sessions  # noqa: E402
 
 Row = dict[str, Any]
 

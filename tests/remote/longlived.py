@@ -14,12 +14,12 @@ ROOT = Path(__file__).parents[2]
 _PROGRAM = """
 import sys
 sys.path.insert(0, {root!r})
-from gitcoord.app import claims
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import GitcoordError
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.claims import service as claims
+from gitcoord.claims.take import Take
+from gitcoord.claims.model import Item
+from gitcoord.ledger.sessions import Actor
+from gitcoord.base.errors import GitcoordError
+from gitcoord.ledger.open import environ, open_repository
 
 ctx = open_repository(environ(), writing=True, stays=True)
 actor = Actor({agent!r})

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app.claims import take
-from gitcoord.app.context import Context
-from gitcoord.app.remote_look import look
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.open import open_repository
-from gitcoord.names import LEDGER
-from gitcoord.store.client import is_plain, objects_above
-from gitcoord.store.far import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Move
-from gitcoord.store.remote import RemoteStore
+from gitcoord.base.names import LEDGER
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import take
+from gitcoord.claims.take import Take
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.open import open_repository
+from gitcoord.ledger.remote.client import is_plain, objects_above
+from gitcoord.ledger.remote.fetch import look
+from gitcoord.ledger.remote.git_remote import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Move
+from gitcoord.ledger.remote.mirror_store import RemoteStore
+from gitcoord.ledger.sessions import Actor
 from tests.race.support import running, wait_until
 from tests.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
 from tests.remote.support import Fleet, Machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.app.attach import place, without_secrets
+from gitcoord.ledger.remote.join import place, without_secrets
 from tests.race.support import Answer
 from tests.remote.support import LEDGER, Fleet
 

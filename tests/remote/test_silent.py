@@ -169,10 +169,10 @@ def test_the_guard_of_an_agents_tool(silent: Silent, one: Machine) -> None:
 _BEAT = """
 import sys
 sys.path.insert(0, {root!r})
-from gitcoord.app.sessions import start, beat
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import GitcoordError
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.sessions.service import start, beat
+from gitcoord.ledger.sessions import Actor
+from gitcoord.base.errors import GitcoordError
+from gitcoord.ledger.open import environ, open_repository
 ctx = open_repository(environ(), writing=True)
 ctx.host.mono = lambda now=ctx.host.mono: now() + 60_000
 try:

@@ -207,8 +207,8 @@ def test_who_gives_up_behind_a_slow_push_is_not_granted_later(fleet: Fleet) -> N
 _STOPS = """
 import os, signal, sys
 sys.path.insert(0, {root!r})
-from gitcoord.app import {module} as module
-from gitcoord.hot import main
+from gitcoord.ledger.remote import {module} as module
+from gitcoord.cli import entry as main
 before = module.{name}
 def stopping(*words):
     module.{name} = before
@@ -219,7 +219,7 @@ main.leave(main.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize(("module", "name"), [("remote", "join"), ("remote_carry", "take_off")])
+@pytest.mark.parametrize(("module", "name"), [("transaction", "join"), ("carrier", "take_off")])
 def test_stopped_in_the_queue(fleet: Fleet, module: str, name: str) -> None:
     one, _ = fleet.joined()
     script = _STOPS.format(root=ROOT, module=module, name=name)

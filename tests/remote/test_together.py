@@ -14,18 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app import claims, remote, turns
-from gitcoord.app.remote_carry import carry
-from gitcoord.app.remote_look import look, store_of
-from gitcoord.app.sessions import start
-from gitcoord.app.turns import let_others_go, note_turn
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.open import open_repository
-from gitcoord.names import LEDGER
-from gitcoord.store.far import LANDED, LOST
-from gitcoord.store.interface import Object
+from gitcoord.base.names import LEDGER
+from gitcoord.claims import service as claims
+from gitcoord.claims.model import Item
+from gitcoord.claims.take import Take
+from gitcoord.git.store import Object
+from gitcoord.ledger.open import open_repository
+from gitcoord.ledger.remote import backoff as turns
+from gitcoord.ledger.remote import transaction as remote
+from gitcoord.ledger.remote.backoff import let_others_go, note_turn
+from gitcoord.ledger.remote.carrier import carry
+from gitcoord.ledger.remote.fetch import look, store_of
+from gitcoord.ledger.remote.git_remote import LANDED, LOST
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.service import start
 from tests.race.support import Answer, long_timeout, running, soak, wait_until
 from tests.remote.support import Fleet, Machine
 from tests.support import FakeHost, memory_ledger
@@ -198,9 +200,9 @@ def test_the_queue_is_held_by_a_stopped_process(fleet: Fleet) -> None:
 _BEAT = """
 import sys
 sys.path.insert(0, {root!r})
-from gitcoord.app.sessions import beat
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.open import environ, open_repository
+from gitcoord.sessions.service import beat
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.open import environ, open_repository
 assert beat(open_repository(environ(), writing=True), Actor(sys.argv[1]), patient=True)
 """
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any, Protocol
 
-from gitcoord.adapters.cli.hooks import hook_sources
-from gitcoord.app.hooktext import Kit, render
-from gitcoord.app.server import EVENTS
+from gitcoord.gates.hooks.text import Kit, render
+from gitcoord.gates.hooks.typer_cli import hook_sources
+from gitcoord.server.install import EVENTS
 from tests.cli.support import Done, World
 from tests.support import CLAIM, ROOT, git
 
@@ -150,12 +150,12 @@ def forge(site: Place, *events: Any, beats: tuple[Any, ...] = ()) -> str:
     """Commit events to the clone's ledger as a client that asks no rules: trees and refs are right, `decide` never ran."""
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from gitcoord.hot.open import environ, open_repository\n"
-        "from gitcoord.app.ledger import load, read_snapshot\n"
-        "from gitcoord.app.step import prepare\n"
-        "from gitcoord.core.events import Decision, Event\n"
-        "from gitcoord.core.sessions import Beat\n"
-        "from gitcoord.core.state import NotLoaded\n"
+        "from gitcoord.ledger.open import environ, open_repository\n"
+        "from gitcoord.ledger.snapshot import load, read_snapshot\n"
+        "from gitcoord.ledger.step import prepare\n"
+        "from gitcoord.ledger.event import Decision, Event\n"
+        "from gitcoord.ledger.sessions import Beat\n"
+        "from gitcoord.ledger.state import NotLoaded\n"
         "ctx = open_repository(environ(), writing=True)\n"
         "snapshot, view = read_snapshot(ctx), ctx.view()\n"
         "events = []\n"

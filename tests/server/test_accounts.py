@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app.accounts import DEFAULT_VARIABLE, SETTING, VARIABLES, Pusher, find_pusher
-from gitcoord.app.context import Context
-from gitcoord.errors import CouldNotJudge, Refused
-from gitcoord.hot.host import Host
-from gitcoord.store.settings import Settings
+from gitcoord.base.errors import CouldNotJudge, Refused
+from gitcoord.git.config import Settings
+from gitcoord.git.host import Host
+from gitcoord.ledger.context import Context
+from gitcoord.server.accounts import DEFAULT_VARIABLE, SETTING, VARIABLES, Pusher, find_pusher
 from tests.support import ROOT, git, plumbing_store, repo_at
 
 ACCOUNTS = """

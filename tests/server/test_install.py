@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.adapters.cli.hooks import hook_sources
-from gitcoord.app.hooktext import Kit, render
-from gitcoord.app.server import EVENTS
+from gitcoord.gates.hooks.text import Kit, render
+from gitcoord.gates.hooks.typer_cli import hook_sources
+from gitcoord.server.install import EVENTS
 from tests.cli.support import Done
 from tests.cli.test_json import holds
 from tests.hooks.places import picture

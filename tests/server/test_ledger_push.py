@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.core.sessions import SLOT_MS
+from gitcoord.ledger.sessions import SLOT_MS
 from tests.server.support import Site, unchanged
 from tests.support import git
 

@@ -11,18 +11,18 @@ from random import Random
 
 import pytest
 
-from gitcoord.app.claims import take
-from gitcoord.app.context import Context
-from gitcoord.app.transact import transact
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.kinds.kill import Kill
-from gitcoord.core.kinds.kill import decide as decide_kill
-from gitcoord.core.kinds.revive import Revive
-from gitcoord.core.kinds.revive import decide as decide_revive
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.host import Host
-from gitcoord.store.settings import Settings
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import take
+from gitcoord.claims.take import Take
+from gitcoord.git.config import Settings
+from gitcoord.git.host import Host
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.transaction import transact
+from gitcoord.sessions.events.kill import Kill
+from gitcoord.sessions.events.kill import decide as decide_kill
+from gitcoord.sessions.events.revive import Revive
+from gitcoord.sessions.events.revive import decide as decide_revive
 from tests.race.support import git_version, keep_figures, long_timeout, soak
 from tests.server.support import Site
 from tests.support import git, plumbing_store, repo_at

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gitcoord.errors import StoreError
-from gitcoord.names import Oid, claim_file
-from gitcoord.store.interface import Create, Delete, Object, Operation, SwapFailed, Update, Verify, move
-from gitcoord.store.libgit2 import Pygit2Reader
-from gitcoord.store.memory import MemoryStore
+from gitcoord.base.errors import StoreError
+from gitcoord.base.names import Oid, claim_file
+from gitcoord.git.libgit2_reader import Pygit2Reader
+from gitcoord.git.memory_store import MemoryStore
+from gitcoord.git.store import Create, Delete, Object, Operation, SwapFailed, Update, Verify, move
 from tests.store.worlds import DISK, WORLDS, World, make_world
 from tests.support import git
 
 if TYPE_CHECKING:
-    from gitcoord.store.interface import Reader
+    from gitcoord.git.store import Reader
 
 A, B, C = "refs/claims/path/a/@x", "refs/claims/path/b/@x", "refs/gitcoord/tip"
 ODD_NAMES = (

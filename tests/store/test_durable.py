@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.app.claims import release, take
-from gitcoord.app.init import init
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.sessions import Actor
-from gitcoord.errors import StoreError
-from gitcoord.hot.open import environ, open_repository
-from gitcoord.store import durable as durable_module
-from gitcoord.store.durable import DurableObjects, records
-from gitcoord.store.files import read_all
-from gitcoord.store.objects import LooseObjects
+from gitcoord.base.errors import StoreError
+from gitcoord.claims.model import Item
+from gitcoord.claims.service import release, take
+from gitcoord.claims.take import Take
+from gitcoord.git import redo_log as durable_module
+from gitcoord.git.files import read_all
+from gitcoord.git.loose_writer import LooseObjects
+from gitcoord.git.redo_log import DurableObjects, records
+from gitcoord.ledger.open import environ, open_repository
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.setup import init
 from tests.race.support import wait_until
 from tests.support import GitRepo, git
 
@@ -113,7 +113,7 @@ def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], mon
             raise PermissionError(13, "Permission denied")
         return real(path, flags, mode)
 
-    monkeypatch.setattr("gitcoord.store.durable.posix.open", refusing)
+    monkeypatch.setattr("gitcoord.git.redo_log.posix.open", refusing)
     objects = _objects(tmp_path)
     objects.write("blob", b"x")
     objects.flush()
@@ -123,7 +123,7 @@ def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], mon
 def test_half_a_batch_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = _objects(tmp_path)
     oid = objects.write("blob", b"x")
-    monkeypatch.setattr("gitcoord.store.durable.posix.write", lambda fd, data: len(data) - 1)
+    monkeypatch.setattr("gitcoord.git.redo_log.posix.write", lambda fd, data: len(data) - 1)
     with pytest.raises(StoreError, match="No space left"):
         objects.flush()
     assert not (tmp_path / "objects" / oid[:2]).exists()
@@ -182,7 +182,7 @@ def test_what_is_no_log_of_ours_stays(tmp_path: Path, kind: str, monkeypatch: py
     else:
         (place / "another-boot").write_bytes(_bytes(_record(b"x")))
         refused = PermissionError(13, "Permission denied")
-        monkeypatch.setattr("gitcoord.store.files.posix.fstat", lambda fd: (_ for _ in ()).throw(refused))
+        monkeypatch.setattr("gitcoord.git.files.posix.fstat", lambda fd: (_ for _ in ()).throw(refused))
     objects = _objects(tmp_path)
     assert not objects.mend()
     assert len(list(place.glob("another-boot*"))) == 1

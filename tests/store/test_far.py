@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.store.far import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE, read_report
+from gitcoord.ledger.remote.git_remote import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE, read_report
 
 ROW = "\t1111:refs/heads/gitcoord\t"
 FATAL = "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.\n"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.app.context import Context
-from gitcoord.core.sessions import Actor
-from gitcoord.hot.identity import note_process
-from gitcoord.hot.open import environ, open_repository
-from gitcoord.store.files import append_file, read_file, read_regular, write_file
+from gitcoord.git.files import append_file, read_file, read_regular, write_file
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.open import environ, open_repository
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.identity import note_process
 from tests.support import GitRepo
 
 

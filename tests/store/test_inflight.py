@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.store.inflight import EVERYTHING, LEASE_MS, NOTHING, Inflight, stake
-from gitcoord.store.process import start_time
+from gitcoord.git.process import start_time
+from gitcoord.server.inflight import EVERYTHING, LEASE_MS, NOTHING, Inflight, stake
 
 
 class Clock:

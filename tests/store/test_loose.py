@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.hot.open import open_repository
-from gitcoord.store.interface import Create, Object
-from gitcoord.store.loose import Loose
-from gitcoord.store.plumbing import PlumbingStore
-from gitcoord.store.reading import UNSURE
+from gitcoord.git.loose_reader import Loose
+from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.git.reader import UNSURE
+from gitcoord.git.store import Create, Object
+from gitcoord.ledger.open import open_repository
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 REF = "refs/claims/path/a/@x"
@@ -144,7 +144,7 @@ def test_no_git_is_started_for_what_lies_loose(top: Path, monkeypatch: pytest.Mo
 def test_another_users_repository_is_read_by_git_alone(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """git refuses it unless it is named in safe.directory; reading without git would not ask."""
     monkeypatch.chdir(top)
-    monkeypatch.setattr("gitcoord.store.repo.owner", lambda path: 12345)
+    monkeypatch.setattr("gitcoord.git.repo.owner", lambda path: 12345)
     store = open_repository({b"PATH": b"/usr/bin:/bin", b"HOME": b"/"}, writing=False).store
     assert isinstance(store, PlumbingStore) and store._loose is None
 

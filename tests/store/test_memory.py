@@ -7,18 +7,19 @@ from random import Random
 
 import pytest
 
-from gitcoord.app import claims, sessions
-from gitcoord.app.context import Context
-from gitcoord.app.ledger import Commit
-from gitcoord.core.asking import Take
-from gitcoord.core.claims import Item
-from gitcoord.core.codec import decode_file
-from gitcoord.core.events import effects
-from gitcoord.core.sessions import Actor
-from gitcoord.core.state import State
-from gitcoord.errors import GitcoordError, Refused
-from gitcoord.names import LEDGER, claim_file
-from gitcoord.store.tree import Trees
+from gitcoord.base.codec import decode_file
+from gitcoord.base.errors import GitcoordError, Refused
+from gitcoord.base.names import LEDGER, claim_file
+from gitcoord.claims import service as claims
+from gitcoord.claims.model import Item
+from gitcoord.claims.take import Take
+from gitcoord.git.tree import Trees
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import effects
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import Commit
+from gitcoord.ledger.state import State
+from gitcoord.sessions import service as sessions
 from tests.support import FakeHost, memory_ledger
 
 ALICE, BOB = Actor("alice"), Actor("bob")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.errors import StoreError
-from gitcoord.store.objects import LooseObjects
+from gitcoord.base.errors import StoreError
+from gitcoord.git.loose_writer import LooseObjects
 from tests.support import GitRepo, git
 
 

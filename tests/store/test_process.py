@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from gitcoord.store.lasting import run_shell
-from gitcoord.store.process import Child
+from gitcoord.git.long_process import run_shell
+from gitcoord.git.process import Child
 
 ENV = dict(os.environb)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.store.queue import Queue
+from gitcoord.git.locks.queue import Queue
 
 
 def test_waiting_leaves_a_deadline_in_place(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.store import settings as module
-from gitcoord.store.process import Child
-from gitcoord.store.repo import Repo
-from gitcoord.store.settings import SettingsReader
+from gitcoord.git import config as module
+from gitcoord.git.config import SettingsReader
+from gitcoord.git.process import Child
+from gitcoord.git.repo import Repo
 from tests.support import git
 
 _OLD = 1_500_000_000_000_000_000

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.hot.open import environ, open_repository
-from gitcoord.store.interface import SwapFailed, Update, Verify
+from gitcoord.git.store import SwapFailed, Update, Verify
+from gitcoord.ledger.open import environ, open_repository
 from tests.support import git
 
 REF = "refs/heads/gitcoord"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.errors import CouldNotJudge
-from gitcoord.names import Oid
-from gitcoord.store.interface import Object
-from gitcoord.store.memory import MemoryStore
-from gitcoord.store.tree import WIDE, Entry, TreeEditor, Trees, encode_tree, is_bucket, parse_tree
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import Oid
+from gitcoord.git.memory_store import MemoryStore
+from gitcoord.git.store import Object
+from gitcoord.git.tree import WIDE, Entry, TreeEditor, Trees, encode_tree, is_bucket, parse_tree
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 Files = dict[str, str]

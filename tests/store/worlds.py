@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gitcoord.names import Oid
-from gitcoord.store.memory import MemoryStore
-from gitcoord.store.repo import Repo
+from gitcoord.base.names import Oid
+from gitcoord.git.memory_store import MemoryStore
+from gitcoord.git.repo import Repo
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 if TYPE_CHECKING:
-    from gitcoord.store.interface import Store
+    from gitcoord.git.store import Store
 
 DISK = ("sha1", "asking", "packed", "worktree", "bare", "sha256", "reftable")
 WORLDS = ("memory", *DISK)

@@ -1,1 +1,0 @@
-"""Thin edges: each parses, calls one app function and renders."""

@@ -1,0 +1,157 @@
+"""The verbs of `git claim` that change something: values in, one app function called, words out, an exit code back."""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import Refused, UsageError
+from gitcoord.base.names import check_word, printable, quote, shell_word
+from gitcoord.claims import pathspec as paths
+from gitcoord.terminal.call import duration, number, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.claims.take import Take
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+    from gitcoord.terminal.screen import Row
+
+
+def take(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.take import Take
+
+    nonce = str(values.get("nonce", ""))
+    if "nonce" in values:
+        check_word(nonce, "nonce")
+    task = str(values.get("task", ""))
+    if task:
+        check_word(task, "task")
+    command = Take(
+        actor=call.actor(),
+        items=paths.items(call.ctx.repo, words),
+        mode=str(values.get("mode", "write")),
+        ttl=duration(values, "ttl"),
+        expected=duration(values, "expect"),
+        reason=text(values, "message"),
+        task=task,
+        units=number(values, "units", 1),
+        nonce=nonce,
+        keep=bool(nonce),
+    )
+    if values.get("dry-run"):
+        return _would(call, command)
+    try:
+        result = _take(call, command, duration(values, "wait"))
+    except Refused as refused:
+        if refused.code == "held" and not refused.hints:
+            again = " ".join(
+                ["--", *map(shell_word, words)] if any(w[:1] == "-" for w in words) else map(shell_word, words)
+            )
+            refused.hints = (f"wait for it: git claim --wait 10m {again}",)
+        raise
+    call.screen.answer(result)
+    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    for claim in claims:
+        verb = "still hold" if result["renewed"] else "claimed"
+        mode = "" if claim["mode"] == "write" else f" ({claim['mode']})"
+        ttl = format_duration(int(str(claim["ttl_seconds"])))
+        call.screen.say(
+            f"{verb} {call.screen.paint(printable(str(claim['path'])), 'bold')}{mode}, token {claim['token']}, for {ttl} of silence"
+        )
+    _lost(call, result)
+    return 0
+
+
+def _take(call: Call, command: Take, wait: int) -> Row:
+    if wait:
+        from gitcoord.claims.cli_wait import take_in_time
+
+        return take_in_time(call, command, wait)
+    from gitcoord.claims.service import take as app_take
+
+    return app_take(call.ctx, command)
+
+
+def _would(call: Call, command: Take) -> int:
+    """Decide without doing."""
+    from gitcoord.claims.service import would_take
+
+    result = would_take(call.ctx, command)
+    call.screen.answer({**result, "dry_run": True})
+    call.screen.say(*(f"would claim {printable(str(claim['path']))}" for claim in result["claims"]))  # type: ignore[attr-defined]
+    return 0
+
+
+def release(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.service import release as app_release
+
+    if not words and not values.get("all"):
+        raise UsageError("name the paths, or say --all", hints=("what you hold: git claim list --mine",))
+    if words and values.get("all"):
+        raise UsageError("--all goes without paths")
+    commit = _commit(call, str(values["commit"])) if "commit" in values else ""
+    items = paths.items(call.ctx.repo, words)
+    result = app_release(call.ctx, call.actor(), items, commit=commit, dirty=bool(values.get("dirty")))
+    call.screen.answer(result)
+    released: list[Row] = result["released"]  # type: ignore[assignment]
+    for row in released:
+        files: list[object] = row["files"]  # type: ignore[assignment]
+        carried = f"with {str(row['commit'])[:12]}, {len(files)} file(s)" if files else "no change"
+        name = call.screen.paint(printable(str(row["path"])), "bold")
+        call.screen.say(f"released {name} ({carried})")
+    if not released:
+        call.screen.say("you hold nothing")
+    _lost(call, result)
+    return 0
+
+
+def _commit(call: Call, word: str) -> str:
+    from gitcoord.git.process import run as run_process
+
+    argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", word + "^{commit}"]
+    code, out, _ = run_process(argv, call.ctx.repo.env)
+    if code:
+        raise UsageError(f"{quote(word[:80])} is not a commit here")
+    return out.decode().strip()
+
+
+def renew(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.service import renew as app_renew
+
+    result = app_renew(call.ctx, call.actor(), paths.items(call.ctx.repo, words), duration(values, "ttl"))
+    call.screen.answer(result)
+    call.screen.say("renewed")
+    _lost(call, result)
+    return 0
+
+
+def disown(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.service import disown as app_disown
+
+    item = paths.one(call.ctx.repo, words[0])
+    if item.space != "path":
+        raise UsageError("resources have no lineage")
+    result = app_disown(call.ctx, call.actor(), item.name, text(values, "reason"))
+    call.screen.answer(result)
+    call.screen.say(f"disowned {len(result['disowned'])} release(s) below {printable(item.name)}")  # type: ignore[arg-type]
+    return 0
+
+
+def takeover(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.service import takeover as app_takeover
+
+    item = paths.one(call.ctx.repo, words[0])
+    result = app_takeover(call.ctx, call.actor(), item, number(values, "token"), text(values, "reason"))
+    call.screen.answer(result)
+    call.screen.say(f"took over {printable(words[0])} from {result['taken_from']['agent']}, token {result['token']}")  # type: ignore[index]
+    return 0
+
+
+def _lost(call: Call, result: Row) -> None:
+    """What the holder lost since its last event: it is told once."""
+    why = {
+        "expire": "you had been silent too long", "lapse": "you had been silent too long",
+        "takeover": "a person took it over", "accept": "your handoff",
+    }  # fmt: skip
+    for row in result.get("lost", ()):  # type: ignore[attr-defined]
+        path = printable(row["path"])
+        call.screen.note(f"note: you lost {path} (token {row['token']}) to {row['by']}: {why.get(row['cause'], '')}")

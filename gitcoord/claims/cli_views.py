@@ -1,0 +1,102 @@
+"""The verbs of `git claim` that only look: list, show, check."""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import format_duration
+from gitcoord.base.names import printable
+from gitcoord.claims import pathspec as paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+    from gitcoord.terminal.screen import Row
+
+_CHECK_SECONDS = 30  # `check` runs before every edit: the gates look again
+NOT_SET_UP: Row = {"initialised": False, "allowed": True, "paths": []}
+
+
+def list_(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.query import listing
+
+    mine = bool(values.get("mine"))
+    actor = call.named_or_not_set_up() if mine else call.onlooker()
+    age = call.recent()
+    result = {**listing(call.ctx, actor, mine=mine, silent=bool(values.get("all"))), **age}
+    call.screen.answer(result)
+    if not result["initialised"]:
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    call.screen.say(*call.screen.claim_lines(claims))
+    if not call.screen.json:
+        if not claims:
+            call.screen.note("no claims")
+        if result["hidden"]:
+            call.screen.hint(f"{result['hidden']} more of agents that fell silent: git claim list --all")
+    return 0
+
+
+def show(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.query import around
+
+    item = paths.one(call.ctx.repo, words[0])
+    age = call.recent()
+    result = {**around(call.ctx, call.onlooker(), item), **age}
+    call.screen.answer(result)
+    if not result["initialised"]:
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    for claim in claims:
+        call.screen.say(*_details(call, claim))
+    if not claims and not call.screen.json:
+        call.screen.note(f"no claim on, above or below {printable(words[0])}")
+    return 0
+
+
+def _details(call: Call, claim: Row) -> list[str]:
+    from gitcoord.terminal.screen import ago, expiry
+
+    rows = [
+        ("agent", f"{claim['agent']} (session {claim['session']})"),
+        ("mode", claim["mode"]),
+        ("token", claim["token"]),
+        ("expires", f"{expiry(claim)} (ttl {format_duration(int(str(claim['ttl_seconds'])))})"),
+        ("since", ago(claim["since"])),
+        ("reason", claim["reason"]),
+        ("task", claim["task"]),
+        ("base", claim["base"]),
+    ]
+    lines = [f"  {name + ':':9}{printable(str(value))}" for name, value in rows if value != ""]
+    return [call.screen.paint(printable(str(claim["path"])), "bold"), *lines]
+
+
+def check(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.query import check as app_check
+
+    items = paths.items(call.ctx.repo, words)
+    actor = call.named_or_not_set_up()
+    age = call.recent(_CHECK_SECONDS)
+    result = {**(app_check(call.ctx, actor, items) if actor is not None else NOT_SET_UP), **age}
+    allowed = bool(result["allowed"])
+    call.screen.answer(result, ok=allowed)
+    if not result["initialised"]:
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    if "message" in result:
+        call.screen.note(f"no: {printable(str(result['message']))}")
+    rows: list[Row] = result["paths"]  # type: ignore[assignment]
+    for row in rows:
+        _say_verdict(call, row)
+    return 0 if allowed else 1
+
+
+def _say_verdict(call: Call, row: Row) -> None:
+    name = printable(str(row["path"]))
+    words = {"mine": "yes, yours", "free": "yes, free", "unclaimed": "no, shared and not claimed", "held": "no, held"}
+    call.screen.say(f"{name}: {words.get(str(row['verdict'])) or 'no, ' + printable(str(row['message']))}")
+    held: list[Row] = row["held"]  # type: ignore[assignment]
+    call.screen.say(*("  " + line for line in call.screen.claim_lines(held)))
+    if row["verdict"] == "unclaimed" and not call.screen.json:
+        call.screen.hint(f"git claim {call.typed(str(row['path']))}")

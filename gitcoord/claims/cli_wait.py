@@ -1,0 +1,165 @@
+"""`take --wait`: ask again whenever the ledger moves or a holder's time runs out; no busy loop, and Ctrl-C withdraws.
+
+Linux tells this process when `refs/heads` changes (directory notification, no library needed); elsewhere it looks twice
+a second. The fair queue comes on top of this: until then whoever asks first after a release gets the path.
+"""
+
+from __future__ import annotations
+
+import posix
+import time
+
+from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
+from gitcoord.base.names import LEDGER, printable
+from gitcoord.claims.service import take
+from gitcoord.terminal.screen import put
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.claims.take import Take
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.screen import Row
+
+_POLL = 0.5
+_LONGEST = 15.0
+
+
+class Bell:
+    """Rings (SIGIO, blocked) when something in a directory changes. Where that cannot be had, it rings twice a second."""
+
+    def __init__(self, directory: str) -> None:
+        self._fd = -1
+        self._wait = None
+        try:
+            from _signal import SIG_BLOCK, SIGIO, pthread_sigmask, sigtimedwait
+            from fcntl import DN_CREATE, DN_DELETE, DN_MODIFY, DN_MULTISHOT, DN_RENAME, F_NOTIFY, fcntl
+
+            self._wait = sigtimedwait
+            self._signal = SIGIO
+            pthread_sigmask(SIG_BLOCK, [SIGIO])
+            self._fd = posix.open(directory, posix.O_RDONLY | posix.O_CLOEXEC)
+            fcntl(self._fd, F_NOTIFY, DN_CREATE | DN_DELETE | DN_MODIFY | DN_RENAME | DN_MULTISHOT)
+        except (ImportError, OSError):
+            self.close()
+
+    def wait(self, seconds: float, *others: int) -> tuple[int, int]:
+        """Until it rings or one of the other (blocked) signals comes: (signal or 0, sender or 0). It may ring for nothing."""
+        if self._fd < 0:
+            seconds = min(seconds, _POLL)
+            if not others or self._wait is None:
+                time.sleep(seconds)
+                return 0, 0
+        assert self._wait is not None
+        came = self._wait([self._signal, *others], seconds)
+        return (came.si_signo, came.si_pid) if came is not None else (0, 0)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            posix.close(self._fd)
+            self._fd = -1
+
+
+def take_in_time(call: Call, command: Take, seconds: int) -> Row:
+    """Take, waiting up to `seconds` while others hold something in the way. TimedOut at the end."""
+    return in_time(call, lambda: take(call.ctx, command), seconds)
+
+
+_MAY_END = ("held", "halted", "cap", "later")  # refusals that time may cure
+
+
+def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
+    """Ask until the answer is no such refusal, whenever the ledger moves or a holder's time runs out."""
+    bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
+    progress = Progress(call)
+    overdue = Overdue(call)
+    start = time.monotonic()
+    try:
+        while True:
+            try:
+                return ask()
+            except Refused as refused:
+                if refused.code not in _MAY_END:
+                    raise
+                left = start + seconds - time.monotonic()
+                if left <= 0:
+                    raise TimedOut(
+                        f"waited {format_duration(seconds)}: {refused.message}",
+                        hints=refused.hints[1:],
+                        data=refused.data,
+                    ) from None
+                held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
+                progress.show(held, start, left, refused.message if refused.code == "later" else "")
+                late = overdue.look(held, time.monotonic() - start)
+                bell.wait(min(left, _soonest(held), progress.period, late))
+    finally:
+        progress.clear()
+        bell.close()
+
+
+def later(message: str) -> Refused:
+    """Not now, for a waiter: ask again."""
+    return Refused(Refusal("later", message))
+
+
+def _soonest(held: list[Row]) -> float:
+    """When the first holder's time may run out; asking then is what expires it."""
+    times = [claim["expires_in_seconds"] for claim in held]
+    return max(0.2, min([_LONGEST, *(t + 0.2 for t in times if isinstance(t, int))]))
+
+
+class Overdue:
+    """Has the alert command told, where the settings name one, of a holder that takes twice as long as it expected.
+
+    Whoever expected nothing is taken at its ttl.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._on = bool(call.ctx.settings.get("gitcoord.alert"))
+
+    def look(self, held: list[Row], waited: float) -> float:
+        """When to look again."""
+        soonest = _LONGEST
+        for claim in held if self._on else ():
+            left = 2 * int(str(claim["expected_seconds"] or claim["ttl_seconds"])) - waited
+            if left >= 0:
+                soonest = min(soonest, left + 0.1)
+            else:
+                self._tell(claim, int(waited))
+        return soonest
+
+    def _tell(self, claim: Row, waited: int) -> None:
+        from gitcoord.ledger.alerts import alert_of_wait
+
+        try:
+            alert_of_wait(self._call.ctx, self._call.actor().agent, claim, waited)
+        except (GitcoordError, OSError):
+            pass  # the wait goes on, told or not
+
+
+class Progress:
+    """On a terminal one line that counts up; elsewhere a line whenever the holders change."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._live = posix.isatty(2) and not call.screen.quiet and not call.screen.json
+        self._last = ""
+        self.period = 1.0 if self._live else _LONGEST
+
+    def show(self, held: list[Row], start: float, left: float, words: str = "") -> None:
+        who = sorted({f"{printable(str(claim['path']))} held by {claim['agent']}" for claim in held})
+        words = words or ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "") or "halted"
+        before, self._last = self._last, words  # first, so that Ctrl-C in between finds a line to clear
+        if self._live:
+            waited = time.monotonic() - start
+            of = f"{format_duration(int(waited))} of {format_duration(round(waited + left))}"
+            put(2, f"\r\x1b[Kwaiting {of}: {words}"[:200])
+        elif words != before:
+            self._call.screen.note(f"waiting: {words}")
+
+    def clear(self) -> None:
+        if self._live and self._last:
+            put(2, "\r\x1b[K")

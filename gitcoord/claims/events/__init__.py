@@ -1,0 +1,1 @@
+"""Events that grant, give back or end claims."""

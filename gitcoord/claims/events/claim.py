@@ -1,0 +1,104 @@
+"""claim: one or several paths or resources granted to one agent, whole or not at all."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import PATH, RESOURCE, check_path, check_resource, printable, shown
+from gitcoord.claims.model import (
+    MAX_TTL,
+    MIN_TTL,
+    MODES,
+    WRITE,
+    Item,
+    check_claim,
+    compatible,
+    file_of,
+    overlapping,
+    own_claim,
+)
+from gitcoord.ledger.event import Illegal
+from gitcoord.sessions.admission import require_open
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import Changes, State
+
+FIELDS = {
+    "session": int, "items": [(str, str)], "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
+    "bases": [str], "units": int, "capacity": dict,
+}  # fmt: skip
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    from gitcoord.claims import recall as recalled
+
+    return recalled.recall(state, events, actor)
+
+
+def subject(event: Event) -> str:
+    items = event.body["items"]
+    more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+    mode = "" if event.body["mode"] == WRITE else f" ({event.body['mode']})"
+    return f"claim {shown(items[0][1], items[0][0])}{more}{mode} by {event.agent}"
+
+
+def record_of(event: Event, item: Item, base: str, before: Record | None) -> Record:
+    """The claim. A text that was not said again stays as it was before."""
+    body = event.body
+    said = {key: body[key] or (before[key] if before is not None else body[key]) for key in ("reason", "task")}
+    return {
+        "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": body["session"],
+        "mode": body["mode"], "token": event.seq, "ttl": body["ttl"], "expected": body["expected"],
+        **said, "base": base, "nonce": event.nonce, "at": event.at,
+        "units": body["units"],
+    }  # fmt: skip
+
+
+def apply(state: State, event: Event) -> Changes:
+    require_open(state, event.agent, event.body["session"])
+    if event.body["mode"] not in MODES or event.body["units"] < 1 or not MIN_TTL <= event.body["ttl"] <= MAX_TTL:
+        raise Illegal(f"event {event.seq} grants in a mode, number or ttl that does not exist")
+    if len(event.body["items"]) != len(event.body["bases"]) or not all(
+        type(units) is int for units in event.body["capacity"].values()
+    ):
+        raise Illegal(f"event {event.seq} does not fit together")
+    changes: Changes = {}
+    for pair, base in zip(event.body["items"], event.body["bases"]):
+        item = _sound(Item(*pair), event)
+        _require_free(state, event, item)
+        file = file_of(state, item, event.agent)
+        changes[file] = check_claim(record_of(event, item, base, own_claim(state, item, event.agent)), file)
+    return changes
+
+
+def _sound(item: Item, event: Event) -> Item:
+    """The item, if a command could have named it so."""
+    try:
+        clean = check_path(item.name) if item.space == PATH else check_resource(item.name)
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    if clean != item.name or item.space not in (PATH, RESOURCE):
+        raise Illegal(f"event {event.seq} names something that cannot be claimed")
+    return item
+
+
+def _require_free(state: State, event: Event, item: Item) -> None:
+    capacity = event.body["capacity"].get(item.name, 1) if item.space == "resource" else 1
+    units = event.body["units"]
+    for claim in overlapping(state, item):
+        if claim["agent"] == event.agent:
+            continue
+        if capacity > 1 and claim["path"] == item.name:
+            units += claim["units"]
+        elif not compatible(claim["mode"], event.body["mode"]):
+            raise Illegal(f"event {event.seq} grants '{printable(item.name)}', which {claim['agent']} holds")
+    if units > max(capacity, 1) and item.space == "resource":
+        raise Illegal(f"event {event.seq} grants more of '@{item.name}' than there is")
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in event.body["items"]}

@@ -1,0 +1,60 @@
+"""disown: the lineage of a path is cleared, on record: the released work was abandoned or rewritten."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import printable
+from gitcoord.claims.released import lineage_dir, lineage_file
+from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.sessions import Actor, admit_or_none
+from gitcoord.sessions.admission import halted
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"path": str, "reason": str, "entries": [(str, int)]}
+
+
+class Disown(NamedTuple):
+    actor: Actor
+    path: str
+    reason: str
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Disown, view: View) -> Decision | Refusal:
+    if not command.reason:
+        raise UsageError("disowning needs a reason", hints=("git claim disown <path> --reason '...'",))
+    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    found = state.below(lineage_dir(state, command.path))
+    entries = [[record["path"], record["seq"]] for _, record in sorted(found.items())]
+    result: dict[str, object] = {"path": command.path, "disowned": entries}
+    if not entries:
+        return Refusal("no-lineage", f"no released work is on record below '{printable(command.path)}'")
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
+    return Decision(chain.events, [], result)
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [(decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"disown {event.body['path']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    return {lineage_file(state, path, seq): None for path, seq in event.body["entries"]}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

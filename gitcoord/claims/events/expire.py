@@ -1,0 +1,150 @@
+"""expire: claims of silent holders end, by whoever wants the path or by a sweep. The holder's session goes on."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import shown
+from gitcoord.claims.model import Item, all_claims, describe, file_of, own_claim
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import (
+    MAX_LOST,
+    Actor,
+    agent_file,
+    agent_record,
+    dead,
+    silence,
+    sound_evidence,
+    want_signs,
+)
+from gitcoord.sessions.admission import halted
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.sessions import Beat, Silence
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {
+    "claims": [
+        {
+            "space": str, "path": str, "agent": str, "session": int, "token": int, "ttl": int,
+            "beat": str, "rule": str,
+        }
+    ]
+}  # fmt: skip
+
+
+class Sweep(NamedTuple):
+    """The command: expire whatever may be expired, and open again the tasks whose owners are lost."""
+
+    actor: Actor
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+    only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of the claims to look at; none: all
+    lapsed: tuple[str, ...] | None = None  # ids of the tasks to look at; None: all
+
+
+def decide(state: State, command: Sweep, view: View) -> Decision | Refusal:
+    refusal = halted(state) or dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    others = [c for c in all_claims(state) if c["agent"] != command.actor.agent]  # whoever sweeps is not silent
+    if command.only:
+        only = set(command.only)
+        others = [c for c in others if (c["space"], c["path"], c["agent"]) in only]
+    want_signs(view, [c["agent"] for c in others])
+    judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in others]
+    silent = [(c, s) for c, s in judged if s.silent]
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    beats = _lapses(chain, command, view)
+    lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
+    if silent:
+        event = chain.add("expire", expire_body(view, silent))
+        beats = joined(beats, judged_beats(view, silent, event.seq))
+    result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent], "lapsed": lapsed}
+    return Decision(chain.events, beats, result)
+
+
+def _lapses(chain: Chain, command: Sweep, view: View) -> list[Beat]:
+    """Before the claims: whoever loses its place under a cap has lost its task too."""
+    if command.lapsed == ():
+        return []
+    from gitcoord.tasks.events.lapse import add_lapses, lost  # who claims a path does not sweep
+
+    return add_lapses(chain, view, lost(chain.state, view, command.actor.agent, command.lapsed or ()))
+
+
+def expire_body(view: View, silent: list[tuple[Record, Silence]]) -> Record:
+    """The event with its evidence: which heartbeat was judged, by which rule."""
+    claims = []
+    for claim, verdict in silent:
+        beat = view.beat(claim["agent"])
+        evidence = {key: claim[key] for key in ("space", "path", "agent", "session", "token", "ttl")}
+        claims.append({**evidence, "beat": beat.oid if beat is not None else "", "rule": verdict.rule})
+    return {"claims": claims}
+
+
+def judged_beats(view: View, silent: list[tuple[Record, Silence]], seq: int) -> list[Beat]:
+    """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
+    beats = {}
+    for claim, _ in silent:
+        beat = view.beat(claim["agent"])
+        if beat is not None and not beat.killed:
+            beats[claim["agent"]] = beat._replace(judged=seq)
+    return list(beats.values())
+
+
+def joined(beats: list[Beat], marked: list[Beat]) -> list[Beat]:
+    """One ref moves once: where a heartbeat was judged twice, the later mark counts."""
+    return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    """A sweep of what one client saw to be silent, which may be less than the server sees."""
+    first, last = events[0], events[-1]
+    only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in last.body["claims"])
+    lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
+    return [(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
+
+
+def subject(event: Event) -> str:
+    claims = event.body["claims"]
+    more = f" and {len(claims) - 1} more" if len(claims) > 1 else ""
+    return f"expire {shown(claims[0]['path'], claims[0]['space'])} of {claims[0]['agent']}{more}, for {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    changes = lose(state, event, event.body["claims"])
+    for entry in event.body["claims"]:
+        if not sound_evidence(entry):
+            raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
+    return changes
+
+
+def lose(state: State, event: Event, entries: list[Record]) -> Changes:
+    """Claims end without their holders' doing; the holders will be told."""
+    changes: Changes = {}
+    lost: dict[str, list[Record]] = {}
+    for entry in entries:
+        item, holder = Item(entry["space"], entry["path"]), entry["agent"]
+        claim = own_claim(state, item, holder)
+        if claim is None or claim["token"] != entry["token"]:
+            raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
+        changes[file_of(state, item, holder)] = None
+        told = {"space": item.space, "path": item.name, "token": entry["token"]}
+        lost.setdefault(holder, []).append({**told, "by": event.agent, "seq": event.seq, "cause": event.kind})
+    state.want(("file", agent_file(holder)) for holder in lost)
+    for holder, rows in lost.items():
+        record = agent_record(state, holder)
+        if record is not None:
+            gone = {(row["space"], row["path"]) for row in rows}
+            kept = [pair for pair in record["kept"] if tuple(pair) not in gone]
+            changes[agent_file(holder)] = {**record, "lost": [*record["lost"], *rows][-MAX_LOST:], "kept": kept}
+    return changes
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    claims = event.body["claims"]
+    return {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in claims}

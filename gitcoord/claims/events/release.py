@@ -1,0 +1,263 @@
+"""release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import printable, shown
+from gitcoord.claims.model import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim, want_own
+from gitcoord.claims.released import changed, earlier, landed, lineage_file
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {
+    "released": [
+        {
+            "space": str, "path": str, "token": int, "commit": str, "base": str,
+            "files": [(str, str, str)], "landed": [(str, int)],
+        }
+    ]
+}  # fmt: skip
+
+
+class Release(NamedTuple):
+    """The command. No items: everything this agent holds. `commit` '' means HEAD where the path changed."""
+
+    actor: Actor
+    items: tuple[Item, ...] = ()
+    commit: str = ""
+    dirty: bool = False
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Release, view: View) -> Decision | Refusal:
+    """Release all that is named or nothing. Allowed while halted."""
+    agent = command.actor.agent
+    refusal = admit_or_none(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    if command.items:
+        want_own(state, command.items, agent)
+        owns = [(item, own_claim(state, item, agent)) for item in command.items]
+        missing = [item for item, own in owns if own is None]
+        if missing:
+            return _not_held(state, agent, missing)
+        claims = [own for _, own in owns if own is not None]
+    else:
+        claims = all_claims(state, agent)
+    if not claims:
+        return Decision([], [], {"released": []})
+    refusal = None if command.dirty else uncommitted(view, claims)
+    if refusal is not None:
+        return refusal
+    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    if (
+        command.commit
+        and not changed(state, view, command.commit, written)
+        and not earlier(state, view, command.commit, written)
+    ):
+        return Refusal(
+            "no-work",
+            f"{command.commit[:12]} changes nothing of what is released: nothing was released",
+            hints=("name the commit that carries the work, or leave --commit out",),
+        )
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    add_release(chain, view, claims, command.commit)
+    refusal = unpushed(view, chain.events[-1])
+    if refusal is not None:
+        return refusal
+    beat = next_beat(view.beat(agent), agent, claims[0]["session"], view) if _is_open(state, agent) else None
+    return Decision(
+        chain.events,
+        [beat] if beat else [],
+        {"released": [_told(entry) for entry in chain.events[-1].body["released"]]},
+    )
+
+
+def let_go(chain: Chain, view: View, items: tuple[Item, ...], *, dirty: bool) -> list[dict[str, object]] | Refusal:
+    """Release those of these items that the agent still holds, as part of a larger command."""
+    want_own(chain.state, items, chain.agent)
+    claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
+    if not claims:
+        return []
+    refusal = None if dirty else uncommitted(view, claims)
+    if refusal is None:
+        add_release(chain, view, claims, "")
+        refusal = unpushed(view, chain.events[-1])
+    return refusal or [_told(entry) for entry in chain.events[-1].body["released"]]
+
+
+def _told(entry: Record) -> dict[str, object]:
+    row = {key: value for key, value in entry.items() if key != "space"}
+    return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
+
+
+def uncommitted(view: View, claims: list[Record]) -> Refusal | None:
+    """The refusal to give up paths below which something is not committed."""
+    paths = [c["path"] for c in claims if c["space"] == "path"]
+    unclean = dirty_paths(view, paths) if paths else []
+    if not unclean:
+        return None
+    return Refusal(
+        "dirty",
+        f"uncommitted changes in {printable(', '.join(unclean))}: nothing was released",
+        hints=("commit them first, or release all the same with --dirty",),
+    )
+
+
+def stranded(view: View, event: Event) -> list[str]:
+    """The paths whose work only this clone has: their lineage would name what others cannot fetch."""
+    carried = {entry["commit"] for entry in event.body["released"] if entry["commit"]}
+    if not view.remote or not carried:
+        return []
+    lacking = view.fact("lacking", *sorted(carried))
+    assert isinstance(lacking, list)
+    return [entry["path"] for entry in event.body["released"] if entry["commit"] in lacking]
+
+
+def unpushed(view: View, event: Event) -> Refusal | None:
+    paths = stranded(view, event)
+    if not paths:
+        return None
+    return Refusal(
+        "unpushed",
+        f"the work on {printable(', '.join(paths[:5]))} is not at '{view.remote}' yet: nothing was released",
+        hints=(f"push first: git push {view.remote} HEAD",),
+    )
+
+
+def _is_open(state: State, agent: str) -> bool:
+    record = agent_record(state, agent)
+    return record is not None and record["state"] == "open"
+
+
+def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
+    record = agent_record(state, agent)
+    rows = [entry for entry in record["lost"] if entry["space"] != "task"] if record is not None else []
+    lost = {shown(entry["path"], entry["space"]): entry for entry in rows}
+    words = []
+    for item in missing:
+        name = shown(item.name, item.space)
+        who = f"lost to {lost[name]['by']}" if name in lost else _holders(state, item, agent)
+        words.append(f"{name} ({who})" if who else name)
+    return Refusal(
+        "not-held",
+        f"'{agent}' does not hold {printable(', '.join(words))}: nothing was released",
+        hints=("see what you hold: git claim list --mine",),
+    )
+
+
+def _holders(state: State, item: Item, agent: str) -> str:
+    """Who holds the item, or else something above or below it."""
+    others = [claim for claim in overlapping(state, item) if claim["agent"] != agent]
+    same = [claim["agent"] for claim in others if key_of(state, item_of(claim)) == key_of(state, item)]
+    if same:
+        return f"held by {', '.join(same)}"
+    return ", ".join(f"{claim['agent']} holds {shown(claim['path'], claim['space'])}" for claim in others[:3])
+
+
+def dirty_paths(view: View, paths: list[str], agent: str = "") -> list[str]:
+    """Those of the claimed paths below which something is not committed; with `agent`, in all work trees it claimed in."""
+    found = view.fact("dirty", *paths)
+    assert isinstance(found, list)
+    for tree in _trees(view, agent) if agent else ():
+        more = view.fact("dirty in", tree, *paths)
+        assert isinstance(more, list)
+        found = found + more
+    return found
+
+
+def _trees(view: View, agent: str) -> list[str]:
+    found = view.fact("trees", agent)
+    assert isinstance(found, list)
+    return found
+
+
+def add_release(chain: Chain, view: View, claims: list[Record], commit: str) -> None:
+    """One event for all these claims, each judged from its own base."""
+    state, work = chain.state, commit or str(view.fact("head"))
+    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    found = changed(state, view, work, written)
+    carries = dict.fromkeys(found, work)
+    if not commit and len(found) < len(written):
+        for tree in _trees(view, chain.agent):  # the work may have been done in another work tree
+            left = [c for c in written if c["path"] not in found]
+            work_there = str(view.fact("head in", tree))
+            more = changed(state, view, work_there, left)
+            found.update(more)
+            carries.update(dict.fromkeys(more, work_there))
+    before = earlier(state, view, work, [c for c in written if c["path"] not in found])
+    found.update(before)
+    carries.update(dict.fromkeys(before, work))
+    gone = landed(state, view, found, carries)
+    released = []
+    for claim in claims:
+        base, files = found.get(claim["path"], ("", [])) if claim["space"] == "path" else ("", [])
+        released.append(
+            {
+                "space": claim["space"], "path": claim["path"], "token": claim["token"],
+                "commit": carries[claim["path"]] if files else "", "base": base if files else claim["base"],
+                "files": files, "landed": gone[claim["path"]] if files else [],
+            }
+        )  # fmt: skip
+    chain.add("release", {"released": released})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    """A release by name, or what a session that was ended from outside gives back."""
+    from gitcoord.sessions.events.stop import Stop
+    from gitcoord.sessions.events.stop import decide as decide_stop
+
+    first = events[0]
+    items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
+    release = Release(actor, items, "", True, first.nonce, first.refused)
+    record = agent_record(state, actor.agent)
+    stop = Stop(
+        actor._replace(session=record["session"] if record is not None else 0), True, first.nonce, first.refused
+    )
+    return [(decide, release), (decide_stop, stop)]
+
+
+def subject(event: Event) -> str:
+    released = event.body["released"]
+    more = f" and {len(released) - 1} more" if len(released) > 1 else ""
+    return f"release {shown(released[0]['path'], released[0]['space'])}{more} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    changes: Changes = {}
+    for entry in event.body["released"]:
+        item = Item(entry["space"], entry["path"])
+        claim = own_claim(state, item, event.agent)
+        if claim is None or claim["token"] != entry["token"]:
+            raise Illegal(f"event {event.seq} releases '{printable(item.name)}', which {event.agent} does not hold")
+        changes[file_of(state, item, event.agent)] = None
+        for path, seq in entry["landed"]:
+            changes[lineage_file(state, path, seq)] = None
+        for path, mode, blob in entry["files"]:
+            changes[lineage_file(state, path, event.seq)] = {
+                "v": VERSION, "path": path, "commit": entry["commit"], "mode": mode, "blob": blob,
+                "seq": event.seq, "agent": event.agent, "token": entry["token"], "base": entry["base"],
+            }  # fmt: skip
+    _forget_kept(state, event, changes)
+    return changes
+
+
+def _forget_kept(state: State, event: Event, changes: Changes) -> None:
+    record = agent_record(state, event.agent)
+    if record is not None and record["kept"]:
+        gone = {(e["space"], e["path"]) for e in event.body["released"]}
+        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if tuple(k) not in gone]}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    released = event.body["released"]
+    return {"refs/" + file_of(state, Item(e["space"], e["path"]), event.agent): False for e in released}

@@ -1,0 +1,111 @@
+"""takeover: a person takes a live claim away, naming its token and why. Agents cannot; what has expired needs none."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import printable, shown
+from gitcoord.claims.events.expire import lose
+from gitcoord.claims.model import Item, describe, file_of, item_of, key_of, overlapping
+from gitcoord.claims.take import Take
+from gitcoord.claims.take import decide as decide_take
+from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.sessions import Actor, admit_or_none, silence
+from gitcoord.policy.roles import not_an_approver
+from gitcoord.sessions.admission import as_started, halted
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"space": str, "path": str, "holder": str, "token": int, "reason": str}
+
+
+class Takeover(NamedTuple):
+    actor: Actor
+    item: Item
+    token: int
+    reason: str
+    base: str = ""
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
+    if not command.reason:
+        raise UsageError(
+            "a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",)
+        )
+    refusal = (
+        halted(state)
+        or admit_or_none(state, command.actor, view)
+        or not_an_approver(
+            command.actor,
+            view,
+            "take a live claim away",
+            "ask the holder to release it, or wait: git claim --wait 10m <path>",
+        )
+    )
+    if refusal is not None:
+        return refusal
+    what = shown(command.item.name, command.item.space)
+    rivals = [c for c in overlapping(state, command.item) if c["agent"] != command.actor.agent]
+    claim = next(
+        (c for c in rivals if c["token"] == command.token and key_of(state, item_of(c)) == key_of(state, command.item)),
+        None,
+    )
+    if claim is None:
+        held = tuple(describe(c, None) for c in rivals)
+        return Refusal(
+            "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
+        )
+    if silence(state, view, claim["agent"], claim["session"], claim["ttl"]).silent:
+        return Refusal(
+            "expired",
+            f"the claim on '{printable(what)}' has expired: just ask for it",
+            (),
+            (f"git claim {printable(what)}",),
+        )
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    body = {
+        "space": claim["space"],
+        "path": claim["path"],
+        "holder": claim["agent"],
+        "token": claim["token"],
+        "reason": command.reason,
+    }
+    chain.add("takeover", body)
+    take = Take(
+        command.actor, (command.item,), claim["mode"], reason=command.reason, base=command.base, nonce=command.nonce
+    )
+    granted = decide_take(chain.state, take, view)
+    if isinstance(granted, Refusal):
+        return granted
+    events = [event._replace(part=event.part + 1) for event in granted.events]
+    return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[0], events[0].body
+    base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
+    item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
+    actor = as_started(events, actor)
+    return [(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
+
+
+def subject(event: Event) -> str:
+    body = event.body
+    return f"takeover {shown(body['path'], body['space'])} from {body['holder']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    entry = {"space": body["space"], "path": body["path"], "agent": body["holder"], "token": body["token"]}
+    return lose(state, event, [entry])
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    item = Item(event.body["space"], event.body["path"])
+    return {"refs/" + file_of(state, item, event.body["holder"]): False}

@@ -1,0 +1,258 @@
+"""Facts that rules ask for and only git can tell: heads, uncommitted work, what changed, the project's settings."""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import parse_duration
+from gitcoord.base.errors import CouldNotJudge, StoreError, UsageError
+from gitcoord.base.names import CONFIG, ROOT, ancestors, check_agent, fold, printable
+from gitcoord.claims.model import MAX_TTL, folds_case, format_record
+from gitcoord.git.files import list_files, read_file, write_file
+from gitcoord.git.process import Child, run, runs_still
+from gitcoord.ledger.sessions import Seen
+from gitcoord.ledger.state import Policy
+from gitcoord.sessions.worktree_notes import other_trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.state import View
+    from gitcoord.policy.model import Attributes
+
+_FEW = 64  # paths that are named to git one by one
+
+
+def read_fact(ctx: Context, snapshot: Snapshot, view: View, what: tuple[str, ...]) -> None:
+    kind, *rest = what
+    if kind == "seen":
+        for agent in rest:
+            view.seen[agent] = _seen(ctx, view, agent)
+    elif kind == "resources":
+        view.resources = declared_resources(ctx, snapshot)
+    elif kind == "approvers":
+        view.facts[what] = _approvers(project_settings(ctx, snapshot))
+    elif kind == "policy":
+        from gitcoord.policy.model import parse_policy  # only those who watch over others ask for it
+
+        view.facts[what] = parse_policy(project_settings(ctx, snapshot))
+    elif kind == "workers":
+        from gitcoord.tasks.workers import parse_workers  # only tasks ask for it
+
+        view.facts[what] = parse_workers(project_settings(ctx, snapshot))
+    elif kind == "classes":
+        view.facts[what] = _classes(ctx, snapshot, rest)
+    elif kind == "gone":
+        view.facts[what] = _gone(ctx, rest[0])
+    elif kind == "runner":
+        from gitcoord.effects.once_service import runner_of  # of an effect that may run once only
+
+        view.facts[what] = runner_of(ctx, rest[0])
+    elif kind == "trees":
+        view.facts[what] = other_trees(ctx, rest[0])
+    elif kind == "head in":
+        view.facts[what] = _head_in(ctx, rest[0])
+    elif kind == "dirty":
+        view.facts[what] = _dirty(ctx, snapshot, "", rest)
+    elif kind == "dirty in":
+        view.facts[what] = _dirty(ctx, snapshot, rest[0], rest[1:])
+    elif kind in ("since", "changed", "within", "unlanded", "lacking", "landed"):
+        from gitcoord.claims.work_facts import read_work_fact  # of commits; only who gives back asks
+
+        view.facts[what] = read_work_fact(ctx, snapshot, kind, rest)
+    elif kind == "grants":
+        from gitcoord.claims.past_grants import read_grants  # only who comes back after an expiry asks
+
+        view.facts[what] = read_grants(ctx, snapshot, [int(token) for token in rest])
+    else:
+        raise AssertionError(f"nobody knows {what}")
+
+
+def _seen(ctx: Context, view: View, agent: str) -> Seen:
+    """Since when this host has seen this heartbeat; noted at first sight."""
+    beat = view.beat(agent)
+    oid = beat.oid if beat is not None else ""
+    path = ctx.scratch(f"seen/{agent}")
+    words = read_file(path).decode("ascii", "replace").split("\n")
+    if len(words) == 3 and words[0] == oid and words[1] == view.boot and words[2].isdecimal():
+        return Seen(oid, view.boot, int(words[2]))
+    write_file(path, f"{oid}\n{view.boot}\n{view.mono}".encode())
+    return Seen(oid, view.boot, view.mono)
+
+
+def _gone(ctx: Context, agent: str) -> str:
+    """The instance that `git coord run` launched here under this name, if it and its supervisor have died; else ''."""
+    words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("utf-8", "surrogateescape").split("\n")
+    if len(words) != 4 or words[2] != ctx.host.boot or not words[1] or runs_still(words[0], words[1]):
+        return ""
+    for pid in list_files(f"{ctx.repo.scratch}/procs"):
+        note = read_file(f"{ctx.repo.scratch}/procs/{pid}").decode("utf-8", "surrogateescape").split("\n")
+        if len(note) == 5 and note[4] == words[3] and note[1] == ctx.host.boot and runs_still(pid, note[0]):
+            return ""  # its supervisor was killed, but the agent itself goes on
+    return words[3]
+
+
+def project_settings(ctx: Context, snapshot: Snapshot) -> list[tuple[str, str]]:
+    from gitcoord.policy.cache import sync_policy_commit
+    from gitcoord.policy.reader import Source
+
+    return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state)).pairs
+
+
+def _classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, dict[str, Attributes]]:
+    """What the attributes say of each path, of anything new below it, and of what lies below it where work lands.
+
+    A claim covers all that; and client and server must come to the same answer, so no work tree is asked.
+    """
+    from gitcoord.policy.cache import sync_policy_commit
+    from gitcoord.policy.reader import Source
+
+    commit = sync_policy_commit(ctx, snapshot)
+    prefixes = {path: "" if path == ROOT else path + "/" for path in paths}
+    few = len(paths) <= _FEW and ROOT not in prefixes
+    argv = ["git", "--no-replace-objects", "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
+    code, out, complaint = run([*argv, *(prefixes.values() if few else ())], ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot list the files of {commit[:12]}: {complaint}")
+    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    covering = Covering(snapshot, paths)
+    asked = {path: [path, f"{prefixes[path]}a-new-file", *covering.files(path, names)] for path in paths}
+    source = Source(ctx, commit, case=folds_case(snapshot.state))
+    found = source.attributes({name: None for names in asked.values() for name in names})
+    return {path: {name: found[name] for name in names} for path, names in asked.items()}
+
+
+def _resources(pairs: list[tuple[str, str]]) -> dict[str, Policy]:
+    """The `[resource "name"]` sections."""
+    found: dict[str, Policy] = {}
+    for key, value in pairs:
+        section, _, rest = key.partition(".")
+        name, _, setting = rest.rpartition(".")
+        if section == "resource" and name:
+            found[name] = _resource(found.get(name, Policy(declared=True)), name, setting, value)
+    return found
+
+
+def _resource(policy: Policy, name: str, setting: str, value: str) -> Policy:
+    """One more setting of a resource; what makes no sense is never guessed at."""
+    if setting == "capacity":
+        if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value)):
+            raise CouldNotJudge(f'{CONFIG}: resource "{printable(name)}" has no usable capacity')
+        return policy._replace(capacity=int(value))
+    if setting == "ttl":
+        try:
+            ttl = parse_duration(value)
+        except UsageError:
+            ttl = 0
+        if not 1 <= ttl <= MAX_TTL:
+            raise CouldNotJudge(f'{CONFIG}: resource "{printable(name)}" has no usable ttl', hints=("from 1s to 7d",))
+        return policy._replace(ttl=ttl)
+    names = tuple(value.replace(",", " ").split())
+    if setting == "read":
+        return policy._replace(readers=policy.readers + names)
+    if setting == "write":
+        return policy._replace(writers=policy.writers + names)
+    return policy
+
+
+def _approvers(pairs: list[tuple[str, str]]) -> list[str]:
+    try:
+        return [check_agent(value) for key, value in pairs if key == "gitcoord.approver"]
+    except UsageError as error:
+        raise CouldNotJudge(f"{CONFIG}: gitcoord.approver: {error.message}") from None
+
+
+def declared_resources(ctx: Context, snapshot: Snapshot) -> dict[str, Policy]:
+    """What the settings declare, and the caps on workers, which are resources too."""
+    pairs = project_settings(ctx, snapshot)
+    found = _resources(pairs)
+    if any(key.startswith("workers.") for key, _ in pairs):
+        from gitcoord.tasks.workers import cap_resources, parse_workers
+
+        found.update(cap_resources(parse_workers(pairs)))
+    return found
+
+
+def deploy_refs(ctx: Context, snapshot: Snapshot) -> list[str]:
+    """The refs, or patterns of refs, that `[deploy "name"]` sections deploy from."""
+    found = []
+    for key, value in project_settings(ctx, snapshot):
+        if key.startswith("deploy.") and key.endswith(".ref"):
+            if not value.startswith("refs/") or not value.isprintable() or " " in value:
+                raise CouldNotJudge(f"{CONFIG}: {printable(key)} is no full ref: {printable(value)}")
+            found.append(value)
+    return found
+
+
+class Covering:
+    """Which of the claimed paths cover a file, whatever its spelling: claims and files meet by conflict key."""
+
+    def __init__(self, snapshot: Snapshot, paths: list[str]) -> None:
+        self._case = format_record(snapshot.state)["case"] == "fold"
+        self._keys = {path: fold(path, case=self._case) for path in paths}
+        self._names: Iterable[str] = ()
+        self._below: dict[str, list[str]] = {key: [] for key in self._keys.values()}
+        # git narrows the search only where there is one spelling.
+        exact = not self._case and all(path.isascii() for path in paths)
+        self.pathspecs = [_literal(path) for path in paths] if exact else [":/"]
+
+    def files(self, path: str, names: Iterable[str]) -> list[str]:
+        """Those of the files that the path covers. Paths and files may be many: all are sorted out when first asked for."""
+        if names is not self._names:
+            self._names, self._below = names, {key: [] for key in self._keys.values()}
+            for name in names:
+                key = fold(name, case=self._case)
+                for above in (*ancestors(key), key):
+                    if above in self._below:
+                        self._below[above].append(name)
+        return self._below[self._keys[path]]
+
+
+def _start_status(ctx: Context, tree: str, pathspecs: list[str]) -> Child:
+    argv = [
+        "git",
+        *(["-C", tree] if tree else []),
+        "status",
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+        "--",
+        *pathspecs,
+    ]
+    child = Child(argv, ctx.repo.env)
+    child.close_input()
+    return child
+
+
+def start_looking(ctx: Context, paths: list[str]) -> None:
+    """A rule will ask whether these paths are dirty: let git look while we read the ledger. For speed only."""
+    if ctx.repo.worktree and paths and all(path.isascii() for path in paths):
+        pathspecs = [_literal(path) for path in paths]
+        ctx.started[tuple(pathspecs)] = _start_status(ctx, "", pathspecs)
+
+
+def _literal(path: str) -> str:
+    return f":(top,literal){'' if path == ROOT else path}"
+
+
+def _head_in(ctx: Context, tree: str) -> str:
+    """HEAD of another work tree; '' where it has none yet."""
+    code, out, _ = run(["git", "-C", tree, "rev-parse", "--verify", "--quiet", "HEAD"], ctx.repo.env)
+    return out.decode().strip() if not code else ""
+
+
+def _dirty(ctx: Context, snapshot: Snapshot, tree: str, paths: list[str]) -> list[str]:
+    """Those of the claimed paths below which something is not committed, here or in another work tree."""
+    if not ctx.repo.worktree and not tree:
+        return []
+    covering = Covering(snapshot, paths)
+    started = None if tree else ctx.started.pop(tuple(covering.pathspecs), None)
+    child = started or _start_status(ctx, tree, covering.pathspecs)
+    out = child.rest()
+    if child.wait():
+        raise StoreError(f"git status failed: {child.complaint()}")
+    child.close()
+    changed = [entry[3:] for entry in out.decode("utf-8", "surrogateescape").split("\0") if entry]
+    return [path for path in paths if covering.files(path, changed)]

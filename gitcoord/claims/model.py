@@ -1,0 +1,184 @@
+"""Claims: modes, overlap and who stands in whose way."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, check
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
+from gitcoord.ledger.sessions import silence
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.sessions import Silence
+    from gitcoord.ledger.state import Part, State, View
+
+READ, INTENT, WRITE = "read", "intent", "write"
+MODES = (READ, INTENT, WRITE)
+DEFAULT_TTL = 30 * 60
+MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
+FORMAT_MAJOR, FORMAT_MINOR = 1, 0
+
+_CLAIM = {
+    "path": str, "space": str, "agent": str, "session": int, "mode": str, "token": int, "ttl": int, "expected": int,
+    "reason": str, "task": str, "base": str, "nonce": str, "at": int, "units": int,
+}  # fmt: skip
+
+
+_FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": dict, "ledger": str}
+
+
+class Item(NamedTuple):
+    """One thing asked for: a path or a resource."""
+
+    space: str
+    name: str
+
+
+def compatible(held: str, asked: str) -> bool:
+    """The matrix: only where neither side writes may two agents hold the same path."""
+    return held != WRITE and asked != WRITE
+
+
+def check_claim(record: Record, where: str) -> Record:
+    """`record` if it is a claim, and the one that stands at this file of the tree."""
+    check(record, _CLAIM, where)
+    if not _belongs(record, where) or record["mode"] not in MODES or min(record["token"], record["units"]) < 1:
+        raise Malformed(f"{where} holds a claim that does not belong there")
+    return record
+
+
+def _belongs(record: Record, where: str) -> bool:
+    """Is this the file in which the claim would be, with case folded or not?"""
+    try:
+        check_agent(record["agent"])
+        return any(
+            where == claim_file(record["space"], fold(record["path"], case=c), record["agent"]) for c in (False, True)
+        )
+    except (ValueError, IndexError, UsageError):
+        return False  # a name that cannot be encoded, or should not be
+
+
+def item_of(record: Record) -> Item:
+    return Item(record["space"], record["path"])
+
+
+def format_record(state: State) -> Record:
+    record = state.get("format")
+    if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
+        raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
+    return check(record, _FORMAT, "format")
+
+
+def folds_case(state: State) -> bool:
+    return bool(format_record(state)["case"] == "fold")
+
+
+def key_of(state: State, item: Item) -> str:
+    """The conflict key of an item in this ledger."""
+    return fold(item.name, case=folds_case(state))
+
+
+def file_of(state: State, item: Item, agent: str) -> str:
+    return claim_file(item.space, key_of(state, item), agent)
+
+
+def own_claim(state: State, item: Item, agent: str) -> Record | None:
+    """This agent's claim on exactly this item."""
+    key = file_of(state, item, agent)
+    record = state.get(key)
+    return None if record is None else check_claim(record, key)
+
+
+def want_own(state: State, items: Iterable[Item], agent: str) -> None:
+    """The agent's claims on all of these will be asked for: they are read together."""
+    state.want(("file", file_of(state, item, agent)) for item in items)
+
+
+def parts_around(space: str, key: str) -> list[Part]:
+    """The parts of the state in which claims on this item, above it and below it are."""
+    return [*(("leaves", claim_dir(space, above)) for above in ancestors(key)), ("below", claim_dir(space, key))]
+
+
+def want_around(state: State, items: Iterable[Item]) -> None:
+    """The claims around all of these will be asked for: they are read together."""
+    state.want(part for item in items for part in parts_around(item.space, key_of(state, item)))
+
+
+def overlapping(state: State, item: Item) -> list[Record]:
+    """Every claim on the item, on something above it or below it, in a fixed order."""
+    found: dict[str, Record] = {}
+    for kind, directory in parts_around(item.space, key_of(state, item)):
+        found.update(state.leaves(directory) if kind == "leaves" else state.below(directory))
+    return [check_claim(found[file], file) for file in sorted(found)]
+
+
+def all_claims(state: State, agent: str = "") -> list[Record]:
+    """Every claim there is, or every claim of one agent."""
+    claims = [check_claim(record, file) for file, record in sorted(state.below("claims").items())]
+    return [c for c in claims if c["agent"] == agent] if agent else claims
+
+
+class Standing(NamedTuple):
+    """Claims in the way of a request: those that bind, and those whose holders fell silent."""
+
+    binding: list[tuple[Record, Silence]]
+    silent: list[tuple[Record, Silence]]
+
+
+def in_the_way(state: State, view: View, item: Item, agent: str, mode: str, units: int) -> Standing:
+    """What others hold that this request may not stand beside."""
+    others = [c for c in overlapping(state, item) if c["agent"] != agent]
+    capacity = view.resource(item.name).capacity if item.space == "resource" else 1
+    sharers = [c for c in others if capacity > 1 and c["path"] == item.name]
+    standing = Standing([], [])
+    for claim in others:
+        if claim not in sharers and not compatible(claim["mode"], mode):
+            verdict = _judge(state, view, claim)
+            (standing.silent if verdict.silent else standing.binding).append((claim, verdict))
+    if sum(c["units"] for c in sharers) + units > capacity:
+        # Too few units are left: the silent give theirs back, and if that is not enough, all the others are named.
+        judged = [(c, _judge(state, view, c)) for c in sharers]
+        standing.silent.extend(row for row in judged if row[1].silent)
+        alive = [row for row in judged if not row[1].silent]
+        if sum(c["units"] for c, _ in alive) + units > capacity:
+            standing.binding.extend(alive)
+    return standing
+
+
+def _judge(state: State, view: View, claim: Record) -> Silence:
+    return silence(state, view, claim["agent"], claim["session"], claim["ttl"])
+
+
+def describe(claim: Record, expires_in: int | None) -> dict[str, object]:
+    """A claim as every `--json` shows it."""
+    return {
+        "path": shown(claim["path"], claim["space"]),
+        "kind": claim["space"],
+        "agent": claim["agent"],
+        "mode": claim["mode"],
+        "token": claim["token"],
+        "session": claim["session"],
+        "ttl_seconds": claim["ttl"],
+        "expires_in_seconds": expires_in,
+        "since": claim["at"],
+        "expected_seconds": claim["expected"],
+        "reason": claim["reason"],
+        "task": claim["task"],
+        "base": claim["base"],
+        "units": claim["units"],
+    }
+
+
+def overlaps(state: State, one: Item, other: Item) -> bool:
+    """Is one of two items of the same space the other, or above it?"""
+    keys = key_of(state, one), key_of(state, other)
+    return covers(*keys) or covers(*keys[::-1])
+
+
+def covers_item(state: State, claim: Record, item: Item) -> bool:
+    """Does a claim cover all of the item?"""
+    return covers(key_of(state, item_of(claim)), key_of(state, item))

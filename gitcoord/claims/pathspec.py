@@ -1,0 +1,115 @@
+"""Words of the command line into items: paths below the top of the work tree, globs by git's own pathspec, @resources."""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import ROOT, check_path, check_resource, quote, shell_word
+from gitcoord.claims.model import Item
+from gitcoord.git.files import same_file
+from gitcoord.git.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.repo import Repo
+
+
+def items(repo: Repo, words: list[str]) -> tuple[Item, ...]:
+    """Each thing once, in the order given."""
+    found: dict[Item, None] = {}
+    for word in words:
+        for item in _expand(repo, word):
+            found[item] = None
+    return tuple(found)
+
+
+def one(repo: Repo, word: str) -> Item:
+    found = _expand(repo, word)
+    if len(found) != 1:
+        raise UsageError(f"{quote(word[:80])} stands for {len(found)} paths, one is needed")
+    return found[0]
+
+
+def _expand(repo: Repo, word: str) -> list[Item]:
+    if not word:
+        raise UsageError("a path is empty", hints=("the whole repository is '.'",))
+    if word[0] == "@":
+        return [Item("resource", check_resource(word[1:]))]
+    if word.startswith(":/") and {"*", "?", "["}.isdisjoint(word):
+        path = check_path(word[2:])
+    elif word.startswith(":(literal)"):
+        path = check_path(_below_top(repo, word.removeprefix(":(literal)")))
+    elif _is_pattern(word) and repo.worktree and not _exists(word):
+        found = _glob(repo, word)
+        if found or "*" in word or "?" in word or word[0] == ":":
+            return found or _no_match(word)
+        path = check_path(_below_top(repo, word))  # a new file whose name has brackets in it
+    else:
+        path = check_path(_below_top(repo, word))
+    _refuse_beyond_symlink(repo, path)
+    return [Item("path", path)]
+
+
+def _is_pattern(word: str) -> bool:
+    return word.startswith(":") or not {"*", "?", "["}.isdisjoint(word)
+
+
+def _no_match(word: str) -> list[Item]:
+    raise UsageError(
+        f"no tracked file matches {quote(word[:80])}",
+        hints=(f"a new file of that name: git claim {shell_word(':(literal)' + word)}",),
+    )
+
+
+def _exists(word: str) -> bool:
+    try:
+        posix.lstat(word)
+        return True
+    except (OSError, ValueError):
+        return False
+
+
+def _below_top(repo: Repo, word: str) -> str:
+    if not word.startswith("/"):
+        return repo.prefix + word
+    top = repo.worktree
+    if not top:
+        raise UsageError(f"{quote(word[:80])} is absolute, and this repository has no work tree")
+    base = top.rstrip("/")
+    if word == top or word.startswith(base + "/"):
+        return word[len(base) + 1 :] or ROOT
+    # Called by another name: a symbolic link may lead to the work tree, or lie on the way to it.
+    end = len(word)
+    inside = ""
+    while end > 0:
+        if same_file(word[:end] or "/", top):
+            inside = word[end + 1 :] or ROOT
+        end = word.rfind("/", 0, end)
+    if inside:
+        return inside
+    raise UsageError(f"{quote(word[:80])} is outside the repository")
+
+
+def _refuse_beyond_symlink(repo: Repo, path: str) -> None:
+    """git tracks nothing below a symbolic link, so a claim there would guard nothing."""
+    parts = path.split("/")
+    if not repo.worktree:
+        return
+    here = repo.worktree
+    for part in parts[:-1]:
+        here += "/" + part
+        try:
+            mode = posix.lstat(here).st_mode
+        except (OSError, ValueError):
+            return
+        if mode & 0o170000 == 0o120000:
+            raise UsageError(f"{quote(path[:80])} is beyond a symbolic link", hints=("claim what the link points at",))
+
+
+def _glob(repo: Repo, word: str) -> list[Item]:
+    code, out, complaint = run(["git", "ls-files", "-z", "--full-name", "--", word], repo.env)
+    if code:
+        raise UsageError(complaint)
+    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    return [Item("path", check_path(name)) for name in names]

@@ -1,0 +1,201 @@
+"""Looking without changing: which claims there are, who stands on a path, may I write here."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, NotInitialised
+from gitcoord.base.names import ROOT, shown
+from gitcoord.claims.model import WRITE, Item, all_claims, covers_item, describe, folds_case, in_the_way, overlapping
+from gitcoord.git.files import is_directory
+from gitcoord.git.process import run
+from gitcoord.ledger.sessions import (
+    OPEN,
+    SESSION_TTL,
+    admit_or_none,
+    agent_record,
+    agent_records,
+    is_torn_kill,
+    lost_rows,
+    next_beat,
+    silence,
+    want_signs,
+)
+from gitcoord.ledger.snapshot import ahead_of, read_snapshot, settle
+from gitcoord.sessions.admission import halted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.state import State, View
+
+
+def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bool = False) -> dict[str, object]:
+    """All live claims, or the actor's own; with `silent` also those whose holders fell silent."""
+    agent = actor.agent if actor is not None else ""
+    try:
+        snapshot = read_snapshot(ctx, agent=agent, ahead=(("below", "claims"),), trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "claims": []}
+    view = ctx.view()
+
+    def rule(state: State, view: View) -> list[dict[str, object]]:
+        claims = all_claims(state, agent if mine else "")
+        want_signs(view, [claim["agent"] for claim in claims])
+        return [_shown(state, view, claim) for claim in claims]
+
+    rows = settle(ctx, snapshot, view, rule)
+    live = [row for row in rows if not row["silent"]]
+    sign_of_life(ctx, snapshot, view, actor)
+    hidden = 0 if silent else len(rows) - len(live)
+    return {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden}
+
+
+def sign_of_life(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None) -> None:
+    """Every command of an agent is a heartbeat, also one that only looks; it is sent only where one is due."""
+    if actor is None:
+        return
+    name = actor.agent
+
+    def due(state: State, view: View) -> bool:
+        record = agent_record(state, name)
+        if record is None or record["state"] != OPEN or admit_or_none(state, actor, view) is not None:
+            return False
+        return next_beat(view.beat(name), name, record["session"], view) is not None
+
+    if settle(ctx, snapshot, view, due):
+        from gitcoord.sessions.service import beat_quietly
+
+        beat_quietly(ctx, actor)
+
+
+def _shown(state: State, view: View, claim: Record) -> dict[str, object]:
+    verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
+    return {**describe(claim, verdict.expires_in), "silent": verdict.silent}
+
+
+def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
+    """Every claim on the item, above it and below it."""
+    agent = actor.agent if actor is not None else ""
+    try:
+        snapshot = read_snapshot(ctx, agent=agent, ahead=ahead_of(agent, (item,)), trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "claims": []}
+    view = ctx.view()
+
+    def rule(state: State, view: View) -> list[dict[str, object]]:
+        return [_shown(state, view, claim) for claim in overlapping(state, item)]
+
+    rows = settle(ctx, snapshot, view, rule)
+    sign_of_life(ctx, snapshot, view, actor)
+    return {"initialised": True, "claims": rows}
+
+
+def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
+    """May this agent write here now? Three answers: yes, no and by whom, or CouldNotJudge."""
+    agent = actor.agent
+    try:
+        snapshot = read_snapshot(ctx, agent=agent, ahead=ahead_of(agent, items))
+    except NotInitialised:
+        return {"initialised": False, "allowed": True, "paths": []}
+    view = ctx.view()
+    sign_of_life(ctx, snapshot, view, actor)
+    refusal = settle(ctx, snapshot, view, lambda state, view: halted(state) or admit_or_none(state, actor, view))
+    if refusal is not None:
+        return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
+
+    def rule(state: State, view: View) -> list[dict[str, object]]:
+        return [_verdict(state, view, agent, item) for item in items]
+
+    rows = settle(ctx, snapshot, view, rule)
+    _by_policy(ctx, snapshot, view, actor, [row for row in rows if row["kind"] == "path" and row["verdict"] != "held"])
+    allowed = all(row["verdict"] in ("mine", "free") for row in rows)
+    return {"initialised": True, "allowed": allowed, "paths": rows}
+
+
+def _verdict(state: State, view: View, agent: str, item: Item) -> dict[str, object]:
+    """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
+    standing = in_the_way(state, view, item, agent, WRITE, 1)
+    claims = overlapping(state, item)
+    mine = [c for c in claims if c["agent"] == agent and c["mode"] == WRITE and covers_item(state, c, item)]
+    held = [] if mine and item.space == "resource" else standing.binding
+    row: dict[str, object] = {"path": shown(item.name, item.space), "kind": item.space}
+    row["held"] = [{**describe(claim, verdict.expires_in), "silent": False} for claim, verdict in held]
+    row["verdict"] = "held" if held else "mine" if mine else "free"
+    return row
+
+
+def _by_policy(ctx: Context, snapshot: Snapshot, view: View, actor: Actor, rows: list[dict[str, object]]) -> None:
+    """What the sync branch's policy adds: a shared path needs a claim, and a role writes only where it may."""
+    from gitcoord.policy.cache import sync_policy_commit
+    from gitcoord.policy.model import ENFORCE
+    from gitcoord.policy.reader import Source
+    from gitcoord.policy.roles import out_of_role
+
+    commit = sync_policy_commit(ctx, snapshot)
+    asked = {str(row["path"]): inside(ctx, commit, str(row["path"])) for row in rows}
+    policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(
+        [name for names in asked.values() for name in names]
+    )
+
+    def out(state: State, view: View) -> dict[str, str]:
+        words = {
+            path: [out_of_role(state, policy, actor, actor.agent, name) for name in names]
+            for path, names in asked.items()
+        }
+        return {path: next(filter(None, messages), "") for path, messages in words.items()}
+
+    messages = settle(ctx, snapshot, view, out)
+    for row in rows:
+        path = str(row["path"])
+        if row["verdict"] == "free" and any(policy.of(name).claim for name in asked[path]):
+            row["verdict"] = "unclaimed"
+        if row["verdict"] in ("free", "mine", "unclaimed") and messages[path] and policy.stage("role") == ENFORCE:
+            row["verdict"], row["message"] = "role", messages[path]
+
+
+def inside(ctx: Context, commit: str, path: str) -> list[str]:
+    """A file itself; for a directory what lies below it, since attributes match files only."""
+    if ctx.repo.worktree:
+        if not is_directory(ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"):
+            return [path]
+        argv = ["git", "-C", ctx.repo.worktree, "ls-files", "-z", "--"]
+    elif commit:
+        argv = ["git", "--no-replace-objects", "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
+    else:
+        return [path]
+    prefix = "" if path == ROOT else path + "/"
+    spec = f":(top,literal){prefix}" if ctx.repo.worktree else prefix
+    code, out, complaint = run([*argv, *([spec] if spec else [])], ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot list what is below {path}: {complaint}")
+    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    return [path, f"{prefix}a-new-file", *names] if names or ctx.repo.worktree else [path]
+
+
+def agents(ctx: Context, snapshot: Snapshot, view: View) -> list[dict[str, object]]:
+    """Every agent known here, its session and whether it is heard of."""
+
+    def rule(state: State, view: View) -> list[dict[str, object]]:
+        names = [record["agent"] for record in agent_records(state)]
+        want_signs(view, names)
+        return [_agent(state, view, name) for name in names]
+
+    return settle(ctx, snapshot, view, rule)
+
+
+def _agent(state: State, view: View, name: str) -> dict[str, object]:
+    record = agent_record(state, name)
+    assert record is not None
+    beat = view.beat(name)
+    verdict = silence(state, view, name, record["session"], SESSION_TTL)
+    heard = max(0, view.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == view.boot else None
+    shown = record["state"]
+    if is_torn_kill(record, beat):
+        shown = "killed"
+    return {
+        "agent": name, "session": record["session"], "state": shown, "live": shown == "open" and not verdict.silent,
+        "silent_seconds": heard, "since": record["since"], "instance": record["instance"], "parent": record["parent"],
+        "lost": lost_rows(record),
+    }  # fmt: skip

@@ -1,0 +1,51 @@
+"""Which commands could stand behind a grant that is in the ledger: what a server asks, to make its events again."""
+
+from __future__ import annotations
+
+from gitcoord.claims.model import WRITE, Item, own_claim, want_own
+from gitcoord.claims.renew import Renew, decide_renew
+from gitcoord.claims.take import Take, decide
+from gitcoord.sessions.admission import as_started
+from gitcoord.sessions.events import start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    """The commands that could have made a chain which ends in a grant. What was not said cannot be told from what was."""
+    first, last = events[0], events[-1]
+    body, said = last.body, last.keep or last.body
+    items = tuple(Item(*pair) for pair in body["items"])
+    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
+    actor = as_started(events, actor)
+    take = Take(
+        actor, items, body["mode"], _said(said, "ttl", 0), body["expected"], _said(said, "reason", ""),
+        _said(said, "task", ""), _stood(state, items, body, actor.agent), body["units"], first.nonce,
+        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired),
+    )  # fmt: skip
+    renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
+    found: Recalled = [(decide, take), (decide_renew, renew._replace(nonce=first.nonce, refused=first.refused))]
+    # And whoever opened a session by it, or took again what had expired.
+    return found + start.recall(state, events, actor)
+
+
+def _said(record: Record, key: str, default: Any) -> Any:
+    value = record.get(key, default)
+    return value if type(value) is type(default) else default
+
+
+def _stood(state: State, items: tuple[Item, ...], body: Record, agent: str) -> str:
+    """The commit on which the claimant stood, told by an item that did not keep the base of an earlier claim."""
+    want_own(state, items, agent)
+    for item, base in zip(items, body["bases"]):
+        own = own_claim(state, item, agent)
+        if own is None or own["mode"] != WRITE or body["mode"] != WRITE:
+            return str(base)
+    return ""

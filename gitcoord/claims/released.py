@@ -1,0 +1,121 @@
+"""The content of a release event: files that the work changed below each claim, since which commit, and what has landed.
+
+Work is judged from the claim's base. Where the work does not build on it (it was rewritten, or is lost), it is judged from a
+commit that the work does contain: whoever has the work can then compare. That commit is part of the event, so that the
+server compares the same two commits.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.names import encode_path
+from gitcoord.claims.model import Item, key_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.state import State, View
+
+    Rows = list[list[str]]  # [path, mode, blob] of each file
+
+
+def lineage_dir(state: State, path: str) -> str:
+    encoded = encode_path(key_of(state, Item("path", path)))
+    return f"lineage/{encoded}" if encoded else "lineage"
+
+
+def lineage_file(state: State, path: str, seq: int) -> str:
+    return f"{lineage_dir(state, path)}/@{seq}"
+
+
+def changed(state: State, view: View, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
+    """By claimed path, where there are any: since which commit the files below it were changed by `work`, and which."""
+    bases: dict[str, list[str]] = {}
+    for claim in claims:
+        if work and claim["base"] != work:
+            bases.setdefault(claim["base"], []).append(claim["path"])
+    starts: dict[str, list[str]] = {}
+    for base, paths in bases.items():
+        since = view.fact("since", base, work, *paths)
+        assert isinstance(since, dict)
+        for path in paths:
+            starts.setdefault(since[path], []).append(path)
+    found: dict[str, tuple[str, Rows]] = {}
+    for start, paths in starts.items():
+        differing = view.fact("changed", start, work, *paths) if start != work else {}
+        assert isinstance(differing, dict)
+        own = _without_others(state, view, start, work, {path: files for path, files in differing.items() if files})
+        found.update({path: (start, files) for path, files in own.items() if files})
+    return found
+
+
+def _without_others(state: State, view: View, start: str, work: str, differing: dict[str, Rows]) -> dict[str, Rows]:
+    """The files, but for those in which `work` has exactly the last released work, brought in since `start`: no change."""
+    state.want(("below", lineage_dir(state, path)) for path in differing)
+    records: dict[str, list[Record]] = {}
+    for path in differing:
+        for record in state.below(lineage_dir(state, path)).values():
+            records.setdefault(key_of(state, Item("path", record["path"])), []).append(record)
+    known = {
+        row[0]: records.get(key_of(state, Item("path", row[0])), []) for rows in differing.values() for row in rows
+    }
+    rows = [row for files in differing.values() for row in files]
+    asked = sorted({r["commit"] for row in rows if any(_is_same(r, row) for r in known[row[0]]) for r in known[row[0]]})
+    if not asked:
+        return differing
+    there, before = view.fact("within", work, *asked), view.fact("within", start, *asked) if start else []
+    assert isinstance(there, list) and isinstance(before, list)
+
+    def is_own(row: list[str]) -> bool:
+        inside = (record for record in known[row[0]] if record["commit"] in there)
+        last = max(inside, key=lambda record: int(record["seq"]), default=None)
+        return last is None or last["commit"] in before or not _is_same(last, row)
+
+    return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
+
+
+def earlier(state: State, view: View, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
+    """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
+    if not claims or not work:
+        return {}
+    unlanded = view.fact("unlanded", work, *(claim["path"] for claim in claims))
+    assert isinstance(unlanded, dict)
+    state.want(("leaves", lineage_dir(state, row[0])) for _, files in unlanded.values() for row in files)
+    found = {}
+    for path, (base, files) in unlanded.items():
+        new = [row for row in files if not is_recorded(state, row)]
+        if new:
+            found[path] = (base, new)
+    return found
+
+
+def is_recorded(state: State, row: list[str]) -> bool:
+    """Did a release that is still on record leave exactly this at the path?"""
+    return any(_is_same(record, row) for record in state.leaves(lineage_dir(state, row[0])).values())
+
+
+def _is_same(record: Record, row: list[str]) -> bool:
+    return [record["mode"], record["blob"]] == row[1:]
+
+
+def landed(
+    state: State, view: View, found: dict[str, tuple[str, Rows]], carries: dict[str, str]
+) -> dict[str, list[list[object]]]:
+    """By claimed path, earlier lineage of its changed files that the sync branch, and the work that carries them, contain by
+    now: no longer needed. git is asked once for each such work, however many paths it carries."""
+    state.want(("below", lineage_dir(state, path)) for path in found)
+    before: dict[str, list[Record]] = {}
+    commits: dict[str, set[str]] = {}
+    for path, (_, files) in found.items():
+        touched = {key_of(state, Item("path", file)) for file, _, _ in files}
+        below = sorted(state.below(lineage_dir(state, path)).items())
+        before[path] = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
+        commits.setdefault(carries[path], set()).update(record["commit"] for record in before[path])
+    gone: set[tuple[str, str]] = set()
+    for work, some in commits.items():
+        contained = view.fact("landed", work, *sorted(some)) if some else []
+        assert isinstance(contained, list)
+        gone.update((work, commit) for commit in contained)
+    return {
+        path: [[record["path"], record["seq"]] for record in records if (carries[path], record["commit"]) in gone]
+        for path, records in before.items()
+    }

@@ -1,0 +1,60 @@
+"""Keeping what one holds: the command Renew, and what is decided on it."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import printable, shown
+from gitcoord.claims.model import Item, all_claims, item_of, own_claim
+from gitcoord.claims.take import capacity_of, check_ttl, granted
+from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.sessions.admission import halted
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.state import State, View
+
+
+class Renew(NamedTuple):
+    """The command: a heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
+
+    actor: Actor
+    items: tuple[Item, ...] = ()
+    ttl: int = 0
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide_renew(state: State, command: Renew, view: View) -> Decision | Refusal:
+    """A heartbeat goes through also while halted; a new ttl does not."""
+    check_ttl(command.ttl)
+    agent = command.actor.agent
+    admitted = admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    claims = all_claims(state, agent)
+    if command.items:
+        owns = [(item, own_claim(state, item, agent)) for item in command.items]
+        claims = [own for _, own in owns if own is not None]
+        missing = [shown(item.name, item.space) for item, own in owns if own is None]
+    else:
+        missing = [] if claims else ["anything"]
+    if missing or admitted.opens:
+        what = printable(", ".join(missing)) or "anything"
+        return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
+    ttl = command.ttl or min(claim["ttl"] for claim in claims)
+    beat = next_beat(view.beat(agent), agent, admitted.session, view, ttl)
+    changing = [claim for claim in claims if command.ttl not in (0, claim["ttl"])]
+    refusal = halted(state) if changing else None
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    for claim in changing:
+        kept = {key: claim[key] for key in ("mode", "expected", "reason", "task", "units", "session")}
+        item = item_of(claim)
+        grant = {"items": [list(item)], "bases": [claim["base"]], "capacity": capacity_of([item], view)}
+        chain.add("claim", {**kept, **grant, "ttl": command.ttl})
+    now = [own_claim(chain.state, item_of(claim), agent) or claim for claim in claims]
+    return Decision(chain.events, [beat] if beat else [], granted(now, renewed=not chain.events))

@@ -1,0 +1,81 @@
+"""The use cases of `git claim`: take, release, renew, disown, takeover."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, Refused
+from gitcoord.claims.model import Item
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.snapshot import ahead_of, read_snapshot, settle
+from gitcoord.ledger.transaction import transact
+from gitcoord.sessions.worktree_notes import note_claims, note_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.claims.events.takeover import Takeover
+    from gitcoord.claims.take import Take
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Decision
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State, View
+
+
+def take(ctx: Context, command: Take) -> dict[str, object]:
+    """Grant all that is asked for, or raise Refused with every holder. Harmless to repeat."""
+    result = transact(ctx, _decide_take, command, ahead=ahead_of(command.actor.agent, command.items))
+    note_tree(ctx, command.actor.agent)
+    if not result["renewed"]:
+        note_claims(ctx, result["claims"])  # type: ignore[arg-type]
+    return result
+
+
+def _decide_take(state: State, command: Take, view: View) -> Decision | Refusal:
+    """The claim's base is the commit that the claimant stands on."""
+    from gitcoord.claims.take import decide
+
+    return decide(state, command._replace(base=str(view.fact("head"))), view)
+
+
+def would_take(ctx: Context, command: Take) -> dict[str, object]:
+    """The answer that `take` would give now; nothing is changed."""
+    snapshot = read_snapshot(ctx)
+    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: _decide_take(state, command, view))
+    if isinstance(answer, Refusal):
+        raise Refused(answer)
+    return answer.result
+
+
+def release(
+    ctx: Context, actor: Actor, items: tuple[Item, ...], *, commit: str = "", dirty: bool = False
+) -> dict[str, object]:
+    """Give back what is named (nothing named: everything), with the commit that carries the work."""
+    if not dirty:
+        from gitcoord.claims.facts import start_looking
+
+        start_looking(ctx, [item.name for item in items if item.space == "path"])
+    kind = kind_module("release")
+    return transact(ctx, kind.decide, kind.Release(actor, items, commit, dirty), ahead=ahead_of(actor.agent, items))
+
+
+def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict[str, object]:
+    """A heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
+    from gitcoord.claims.renew import Renew, decide_renew
+
+    return transact(ctx, decide_renew, Renew(actor, items, ttl), ahead=ahead_of(actor.agent, items))
+
+
+def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, object]:
+    """Clear the lineage of a path, on record."""
+    kind = kind_module("disown")
+    return transact(ctx, kind.decide, kind.Disown(actor, path, reason))
+
+
+def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) -> dict[str, object]:
+    """A person takes a live claim away, naming its token."""
+    kind = kind_module("takeover")
+    ahead = ahead_of(actor.agent, (item,))
+
+    def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
+        answer: Decision | Refusal = kind.decide(state, command._replace(base=str(view.fact("head"))), view)
+        return answer
+
+    return transact(ctx, decide, kind.Takeover(actor, item, token, reason), ahead=ahead)

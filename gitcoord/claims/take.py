@@ -1,0 +1,283 @@
+"""Asking for paths and resources: the command Take, and what is decided on it."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import printable, shown
+from gitcoord.claims.model import (
+    DEFAULT_TTL,
+    INTENT,
+    MAX_TTL,
+    MIN_TTL,
+    MODES,
+    WRITE,
+    Item,
+    describe,
+    in_the_way,
+    item_of,
+    own_claim,
+    want_around,
+)
+from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.nonces import remembered
+from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
+from gitcoord.sessions.admission import halted, open_session
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.sessions import Silence
+    from gitcoord.ledger.state import State, View
+
+    Judged = tuple[Record, Silence]
+
+
+MAX_ITEMS = 10_000
+
+
+class Take(NamedTuple):
+    """The command: who wants what. `ttl` 0 and empty texts mean "not said"."""
+
+    actor: Actor
+    items: tuple[Item, ...]
+    mode: str = WRITE
+    ttl: int = 0
+    expected: int = 0
+    reason: str = ""
+    task: str = ""
+    base: str = ""
+    units: int = 1
+    nonce: str = ""
+    keep: bool = False
+    refused: tuple[Record, ...] = ()
+    only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
+
+
+def _check(command: Take) -> None:
+    if not command.items:
+        raise UsageError("no path was named")
+    if len(command.items) > MAX_ITEMS:
+        raise UsageError(f"more than {MAX_ITEMS} paths in one request", hints=("claim a directory above them",))
+    if command.mode not in MODES:
+        raise UsageError(f"'{command.mode}' is not a mode", hints=("read, intent or write",))
+    if command.units < 1:
+        raise UsageError("units are counted from 1")
+    check_ttl(command.ttl)
+
+
+def check_ttl(ttl: int) -> None:
+    if ttl and not MIN_TTL <= ttl <= MAX_TTL:
+        raise UsageError("the ttl is out of range", hints=("from 1s to 7d",))
+
+
+def _memo(command: Take) -> Record:
+    """What a repeat under the same nonce must say again."""
+    return {
+        "verb": "take", "items": [list(item) for item in command.items], "mode": command.mode, "ttl": command.ttl,
+        "units": command.units, "reason": command.reason, "task": command.task,
+    }  # fmt: skip
+
+
+def decide(state: State, command: Take, view: View) -> Decision | Refusal:
+    """Grant all items, or refuse naming every holder. What the silent hold is expired on the way."""
+    _check(command)
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    agent = command.actor.agent
+    admitted = admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    want_around(state, command.items)
+    early = (_repeat(state, command, view) if command.keep else None) or _access(command, view)
+    early = early or _out_of_role(state, command, view)
+    if early is not None:
+        return early
+    ways = [in_the_way(state, view, item, agent, command.mode, command.units) for item in command.items]
+    binding = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.binding}
+    if binding:
+        return _held(state, command, list(binding.values()))
+    silent = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.silent}
+    if command.only:
+        only = set(command.only)
+        silent = {key: row for key, row in silent.items() if key in only}
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    return _grant(chain, command, view, list(silent.values()), admitted)
+
+
+def _grant(chain: Chain, command: Take, view: View, silent: list[Judged], admitted: Admission) -> Decision | Refusal:
+    """One event with one token for the whole request; none, but a heartbeat, where it changes nothing."""
+    agent = command.actor.agent
+    owns = {item: own_claim(chain.state, item, agent) for item in command.items}
+    changing = command.keep or admitted.opens or not all(_same(own, command, admitted) for own in owns.values())
+    beats = []
+    if silent:
+        from gitcoord.claims.events.expire import expire_body, judged_beats  # most claims meet nobody silent
+
+        event = chain.add("expire", expire_body(view, silent))
+        beats += judged_beats(view, silent, event.seq)
+    open_session(chain, command.actor, view, admitted)
+    if changing:
+        # A session that was just opened went on with what it had kept, under new tokens.
+        now = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
+        refusal = _give_up_writing(chain, command, view, now)
+        if refusal is not None:
+            return refusal
+        body = _body(command, admitted.session, list(owns.items()), view)
+        chain.add("claim", body, _memo(command) if command.keep else None)
+    held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
+    beat = next_beat(view.beat(agent), agent, admitted.session, view, min(own["ttl"] for own in held))
+    return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
+
+
+def _body(command: Take, session: int, rows: list[tuple[Item, Record | None]], view: View) -> Record:
+    owns = [own for _, own in rows]
+    return {
+        "session": session,
+        "items": [list(item) for item, _ in rows],
+        "mode": command.mode,
+        "ttl": min(_ttl(own, item, command, view) for item, own in rows),
+        "expected": command.expected,
+        "reason": command.reason or _kept(owns, "reason"),
+        "task": command.task or _kept(owns, "task"),
+        "bases": [_base(own, command) for own in owns],
+        "units": command.units,
+        "capacity": capacity_of([item for item, _ in rows], view),
+    }
+
+
+def capacity_of(items: list[Item], view: View) -> Record:
+    """The evidence for resources: how many units there were."""
+    return {item.name: view.resource(item.name).capacity for item in items if item.space == "resource"}
+
+
+def _give_up_writing(chain: Chain, command: Take, view: View, owns: list[Record]) -> Refusal | None:
+    """Going down from write is a release of the work, on record, before the weaker claim."""
+    written = [own for own in owns if own["mode"] == WRITE] if command.mode != WRITE else []
+    if not written:
+        return None
+    from gitcoord.claims.events.release import add_release, uncommitted, unpushed
+
+    refusal = uncommitted(view, written)
+    if refusal is None:
+        add_release(chain, view, written, "")
+        refusal = unpushed(view, chain.events[-1])
+    return refusal
+
+
+def _same(own: Record | None, command: Take, admitted: Admission) -> bool:
+    """Would granting again change nothing?"""
+    return (
+        own is not None
+        and own["session"] == admitted.session
+        and own["mode"] == command.mode
+        and own["units"] == command.units
+        and command.ttl in (0, own["ttl"])
+        and command.reason in ("", own["reason"])
+        and command.task in ("", own["task"])
+        and command.expected in (0, own["expected"])
+    )
+
+
+def _base(own: Record | None, command: Take) -> str:
+    """Work is judged from where the write claim began, also after its ttl or reason changed."""
+    return str(own["base"]) if own is not None and own["mode"] == WRITE == command.mode else command.base
+
+
+def _kept(owns: list[Record | None], field: str) -> str:
+    """A re-take that does not say a text keeps the one it had, where that is one and the same."""
+    texts = {own[field] if own is not None else "" for own in owns}
+    return str(texts.pop()) if len(texts) == 1 else ""
+
+
+def _ttl(own: Record | None, item: Item, command: Take, view: View) -> int:
+    if command.ttl:
+        return command.ttl
+    if own is not None:
+        return int(own["ttl"])
+    declared = view.resource(item.name).ttl if item.space == "resource" else 0
+    return declared or DEFAULT_TTL
+
+
+def granted(claims: list[Record], *, renewed: bool = False) -> dict[str, object]:
+    shown_claims = [describe(claim, claim["ttl"]) for claim in claims]
+    return {"token": max(claim["token"] for claim in claims), "claims": shown_claims, "renewed": renewed}
+
+
+def _access(command: Take, view: View) -> Refusal | None:
+    for item in command.items:
+        if item.space != "resource" and command.units != 1:
+            raise UsageError("--units is for resources (@name), not for paths")
+        refusal = access_to(command.actor, item, command.mode, command.units, view)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def access_to(actor: Actor, item: Item, mode: str, units: int, view: View) -> Refusal | None:
+    """The refusal where the settings do not let this agent hold this resource so."""
+    if item.space != "resource":
+        return None
+    policy = view.resource(item.name)
+    if units > policy.capacity:
+        return Refusal("capacity", f"@{item.name} has {policy.capacity} unit(s), {units} were asked for")
+    for name, other in view.declared(item.name).items():
+        allowed = other.writers if mode == WRITE else other.readers + other.writers
+        if allowed and actor.agent not in allowed:
+            return Refusal(
+                "access",
+                f"'{actor.agent}' may not {mode} @{name}",
+                hints=(f'the settings allow: {", ".join(allowed)} (.gitcoord/config, resource "{name}")',),
+            )
+    return None
+
+
+def _out_of_role(state: State, command: Take, view: View) -> Refusal | None:
+    """Only who may write there may keep others from it: the gates would let no change of it through."""
+    paths = tuple(item.name for item in command.items if item.space == "path")
+    if command.mode != WRITE or not paths or view.fact("restrictions") is None:
+        return None
+    from gitcoord.policy.roles import may_not_claim  # only where the policy restricts somebody
+
+    return may_not_claim(state, command.actor, view, paths)
+
+
+def _repeat(state: State, command: Take, view: View) -> Decision | Refusal | None:
+    """The first outcome of this nonce, and whether it still stands."""
+    agent = command.actor.agent
+    first = remembered(state, agent, command.nonce, _memo(command))
+    if first is None or isinstance(first, Refusal):
+        return first
+    owns = [(item, own_claim(state, item, agent)) for item in command.items]
+    wanted = (command.mode, command.units)
+    gone = [shown(i.name, i.space) for i, own in owns if own is None or (own["mode"], own["units"]) != wanted]
+    if gone:
+        return Refusal(
+            "gone",
+            f"granted before under this nonce (token {first['seq']}), but gone since: {printable(', '.join(gone))}",
+            hints=("ask again under a new nonce",),
+        )
+    held = [own for _, own in owns if own is not None]
+    beat = next_beat(view.beat(agent), agent, held[0]["session"], view)
+    return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
+
+
+def _held(state: State, command: Take, binding: list[Judged]) -> Refusal:
+    """The refusal, with every holder. It never says how to take a live claim away."""
+    held = [describe(claim, verdict.expires_in) for claim, verdict in binding]
+    names = ", ".join(sorted({claim["agent"] for claim, _ in binding}))
+    what = f"{len(command.items)} paths: nothing was claimed;"
+    if len(command.items) == 1:
+        what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
+    return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, binding[0][0]))
+
+
+def _two_intents(state: State, command: Take, first: Record) -> tuple[str, ...]:
+    """Where both sides hold an intent and one wants to write, nothing is taken from either: the younger gives way."""
+    mine = own_claim(state, item_of(first), command.actor.agent)
+    if mine is None or command.mode != WRITE or mine["mode"] != INTENT or first["mode"] != INTENT:
+        return ()
+    if mine["token"] < first["token"]:
+        return (f"your intent is the older one: wait until {first['agent']} releases its own",)
+    return (f"{first['agent']} has the older intent: release yours, then wait for the path",)

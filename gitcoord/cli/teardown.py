@@ -1,0 +1,166 @@
+"""Taking gitcoord out of a repository: nothing that somebody holds, nothing that could not be brought back."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Contention, CouldNotJudge, NotInitialised, Refusal, Refused, StoreError
+from gitcoord.base.names import CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
+from gitcoord.claims.query import listing
+from gitcoord.gates.hooks.files import remove_tree
+from gitcoord.gates.hooks.install import removal, uninstall
+from gitcoord.git.config import parse_settings
+from gitcoord.git.config_writer import change_settings
+from gitcoord.git.process import run
+from gitcoord.git.store import Create, Delete, SwapFailed
+from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.store import Operation
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+ARCHIVE = "refs/gitcoord-archive/"
+# The root last: while it is there, a teardown that was interrupted is known to have more to do.
+_WRITTEN = (
+    "gitcoord.ledger", "gitcoord.root", "gitcoord.authority", "gitcoord.namespaces", "gitcoord.atomic",
+    "gitcoord.pushOptions", "gitcoord.readOnly",
+)  # fmt: skip
+_TRIES = 5
+
+
+class Found(NamedTuple):
+    """What there is to take away: the ledger's head, every ref of gitcoord's with where it points."""
+
+    head: Oid | None
+    refs: dict[str, Oid]
+
+
+def survey(ctx: Context, actor: Actor | None, *, force: bool) -> Found:
+    """What would go. Refused where somebody holds a live claim, unless a person insists."""
+    # The head first: if the claims read next belong to a later one, the swap that expects this head fails.
+    head = ctx.store.resolve([LEDGER])[0]
+    refs = {**ctx.store.list_refs(CLAIMS), **ctx.store.list_refs(PRIVATE)}
+    if force:
+        _require_person(ctx, actor)
+    elif head is not None:
+        if not ctx.remote:  # a clone that leaves takes nothing from those at the remote
+            _require_nobody(ctx)
+    elif (refs or ctx.settings.get("gitcoord.root")) and not ctx.store.list_refs(ARCHIVE):
+        # With an archive it is a teardown that was interrupted, and goes on.
+        raise CouldNotJudge(
+            f"the ledger ({LEDGER}) is missing: who holds what cannot be told",
+            hints=("bring it back: git coord fsck --repair", "or, as a person: git coord teardown --force"),
+        )
+    return Found(head, {ref: oid for ref, oid in refs.items() if ref != LEDGER})
+
+
+def _require_nobody(ctx: Context) -> None:
+    claims: list[dict[str, object]] = listing(ctx, None, silent=True)["claims"]  # type: ignore[assignment]
+    live = tuple({key: claim[key] for key in claim if key != "silent"} for claim in claims if not claim["silent"])
+    if live:
+        raise Refused(
+            Refusal(
+                "live-claims",
+                f"{len(live)} live claim{'s' if len(live) > 1 else ''} in this repository; nothing was changed",
+                live,
+                ("ask the holders to release them: git claim release",),
+            )
+        )
+
+
+def _require_person(ctx: Context, actor: Actor | None) -> None:
+    approvers: object = []
+    try:
+        snapshot, view = read_snapshot(ctx, trusting=True), ctx.view()
+        load(ctx, snapshot, view, ("file", "format"), ("approvers",))
+        approvers = view.fact("approvers")
+    except (CouldNotJudge, NotInitialised):
+        pass  # nobody can be listed in what cannot be read
+    assert isinstance(approvers, list)
+    if actor is None or not actor.person or (approvers and actor.agent not in approvers):
+        raise Refused(
+            Refusal(
+                "person",
+                "only a person at a terminal may take gitcoord away from those who hold claims"
+                + (", whom the settings list as approver" if approvers else ""),
+                hints=("ask the holders to release them: git claim release",),
+            )
+        )
+
+
+def tear_down(ctx: Context, actor: Actor | None, stamp: str, *, force: bool) -> dict[str, object]:
+    """Keep the ledger at refs/gitcoord-archive/<stamp>; remove refs, settings, hooks and scratch. Goes on where it stopped."""
+    was_there = bool(ctx.settings.get("gitcoord.root"))
+    for _ in range(_TRIES):
+        ctx.store.refresh()
+        found = survey(ctx, actor, force=force)
+        operations, archive = _operations(ctx, found, stamp)
+        if not operations:
+            break
+        try:
+            ctx.near.swap(operations)
+            break
+        except SwapFailed as failure:
+            last = failure.message
+    else:
+        raise Contention(f"others keep writing: {last}", hints=("try again", "nothing was changed"))
+    # Without its settings every hook of ours lets everything pass: from here on nobody is locked out.
+    _forget_settings(ctx)
+    steps = removal(ctx)
+    hooks = uninstall(ctx, steps)
+    remove_tree(ctx.repo.scratch)
+    return {
+        "removed": bool(was_there or operations or hooks),
+        "archive": archive,
+        "refs": sum(isinstance(operation, Delete) for operation in operations),
+        "hooks": [step.row() for step in steps],
+        "bring_back": bring_back(archive),
+    }
+
+
+def _operations(ctx: Context, found: Found, stamp: str) -> tuple[list[Operation], str]:
+    """The archive comes first: whatever a crash leaves, the ledger is still named."""
+    head = found.head or found.refs.get(TIP)
+    archives = ctx.store.list_refs(ARCHIVE)
+    operations: list[Operation] = []
+    archive = next((ref for ref, oid in archives.items() if oid == head), "")
+    if head is not None and not archive:
+        archive, number = ARCHIVE + stamp, 1
+        while archive in archives:
+            number += 1
+            archive = f"{ARCHIVE}{stamp}-{number}"
+        operations.append(Create(archive, head))
+        lost = {
+            f"{archive}-lost-{ref.removeprefix(LOST)}": oid for ref, oid in found.refs.items() if ref.startswith(LOST)
+        }
+        operations += [Create(ref, oid) for ref, oid in lost.items()]
+    if found.head is not None:
+        operations.append(Delete(LEDGER, found.head))
+    return [*operations, *(Delete(ref, oid) for ref, oid in found.refs.items())], archive
+
+
+def bring_back(archive: str) -> list[str]:
+    """The commands that undo it; claims come back with `fsck --repair`."""
+    if not archive:
+        return []
+    moves = [f"git update-ref {ref} {archive} ''" for ref in (LEDGER, TIP)]
+    return [*moves, "git coord setup", "git coord fsck --repair"]
+
+
+def own_settings(ctx: Context) -> list[str]:
+    """The local settings that `init` and `install-hooks` wrote. Others, like gitcoord.agent, are the user's."""
+    _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
+    there = {key for key, _ in parse_settings(out)}
+    return [key for key in _WRITTEN if key.lower() in there]
+
+
+def _forget_settings(ctx: Context) -> None:
+    if ctx.remote:
+        pattern = "^[+]refs/(heads/gitcoord|gitcoord/|claims/)"
+        words = ["--local", "--unset-all", f"remote.{ctx.remote}.fetch", pattern]
+        change_settings(ctx.repo, words, ctx.host.pause)
+    for key in own_settings(ctx):
+        code, complaint = change_settings(ctx.repo, ["--local", "--unset-all", key], ctx.host.pause)
+        if code:
+            raise StoreError(f"cannot write the local settings: {complaint}", hints=("run git coord teardown again",))

@@ -1,1 +1,0 @@
-"""The pure rules: no I/O, no clock, no environment, no printing."""

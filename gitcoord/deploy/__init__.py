@@ -1,0 +1,1 @@
+"""Deploys: stale copies refused, targets serialised, results recorded and verified."""

@@ -1,0 +1,300 @@
+"""Stale deploys: does a commit hold all that landed and all that was deployed? And the record of each deploy.
+
+Fetching and not knowing are kept apart from "fine": whatever git cannot tell is CouldNotJudge.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Unreachable, UsageError
+from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
+from gitcoord.claims.facts import declared_resources, project_settings
+from gitcoord.claims.model import format_record
+from gitcoord.claims.work_facts import usual_remote
+from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targets
+from gitcoord.git.files import read_file
+from gitcoord.git.process import run
+from gitcoord.git.store import move
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.state import Policy
+from gitcoord.ledger.transaction import transact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.deploy.events.deploy import Deploy
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.state import State, View
+
+_TRIES = 10
+DEPLOYED = PRIVATE + "deployed/"
+
+
+_GIT = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
+
+
+def git(ctx: Context, *words: str, data: bytes = b"", moves: bool = False) -> tuple[int, bytes, str]:
+    """git on the history as it is: no replaced objects, no grafts. `moves`: it moves refs."""
+    env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
+    return ctx.run_git([*_GIT, *words], data, env=env) if moves else run([*_GIT, *words], env, data)
+
+
+def ask(ctx: Context, remote: str, *words: str) -> tuple[int, bytes, str]:
+    """The same for what talks to a remote, which has its time for an answer."""
+    from gitcoord.git.long_process import run_bounded
+
+    env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
+    if not (b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")):
+        env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # nobody is asked for a password in the middle of a check
+    with ctx.patience(remote).asking(changes=False) as patience:
+        done = run_bounded([*_GIT, *words], env, patience, shares_terminal=False, notes=ctx.notes)
+        if not done[0]:
+            patience.heard()
+        return done
+
+
+def _lines(out: bytes, end: str = "\n") -> list[str]:
+    return [line for line in out.decode("utf-8", "surrogateescape").split(end) if line]
+
+
+def sync_name(snapshot: Snapshot) -> str:
+    return str(format_record(snapshot.state)["sync"])
+
+
+def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:
+    return targets(project_settings(ctx, snapshot))
+
+
+def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, Policy]:
+    """A target of the project's settings, and what they say of the resource that its deploys claim."""
+    known = known_targets(ctx, snapshot)
+    if name not in known:
+        there = f"there are: {', '.join(known)}" if known else "none is named there yet"
+        raise UsageError(
+            f"{quote(name[:80])} is no deploy target of .gitcoord/config ({there})",
+            hints=(f'name it there, on the sync branch: [deploy "{printable(name[:80])}"] verify = <command>',),
+        )
+    return known[name], declared_resources(ctx, snapshot).get(resource_of(name), Policy())
+
+
+def commit_named(ctx: Context, word: str) -> str:
+    """The commit that a word of the command line stands for."""
+    code, out, _ = git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{word or 'HEAD'}^{{commit}}")
+    if code:
+        what = f"{quote(word[:80])} is not a commit here" if word else "nothing is committed here yet"
+        raise UsageError(what, hints=("git fetch, if it is elsewhere",) if word else ())
+    return out.decode().strip()
+
+
+# --- is it stale? --------------------------------------------------------------------------------------------------
+
+
+def staleness(
+    ctx: Context, snapshot: Snapshot, target: Target | None, commit: str, *, remote: str, fetch: bool
+) -> Staleness:
+    """What `commit` lacks of the sync branch, here and at `remote` ('': here only), and of the last deploy of `target`.
+
+    CouldNotJudge where git cannot tell: a remote that does not answer (Unreachable), a shallow clone, a missing commit.
+    """
+    sync = sync_name(snapshot)
+    if remote and fetch:
+        fetch_sync(ctx, remote, sync)
+    tips = _tips(ctx, remote, sync)
+    lacking = tuple(tip for tip in tips if not _contains(ctx, commit, tip, remote))
+    name = target.name if target is not None else ""
+    found = Staleness(name, commit, sync, lacking)
+    if lacking:
+        found = _behind(ctx, found)
+    last = last_good(ctx, snapshot, name) if name else None
+    if last is None:
+        return found
+    return found._replace(last=last, contains_last=_contains(ctx, commit, last["commit"], remote))
+
+
+def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
+    refspec = f"+refs/heads/{sync}:refs/remotes/{remote}/{sync}"
+    words = (
+        "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head",
+    )  # fmt: skip
+    for _ in range(_TRIES):
+        code, _, complaint = ask(ctx, remote, "fetch", *words, "--", remote, refspec)
+        if not code:
+            return
+        if "cannot lock ref" not in complaint:
+            break
+        ctx.host.pause(0.05)  # somebody else fetches the same branch
+    again = f"git fetch {shell_word(remote)} {shell_word(sync)}"
+    why = printable(complaint.split("\n")[0])
+    if "couldn't find remote ref" in complaint:
+        raise CouldNotJudge(
+            f"'{printable(remote)}' has no branch '{printable(sync)}'",
+            hints=(f"put it there: git push {shell_word(remote)} {shell_word(sync)}",),
+        )
+    raise Unreachable(
+        f"what is new at '{printable(remote)}' cannot be told: {why}", hints=(f"see what it says: {again}",)
+    )
+
+
+def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
+    """Where the sync branch is: one commit, or two where the one here and the one fetched went apart."""
+    names = [f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
+    code, out, complaint = git(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)", *names)
+    if code or complaint:  # a ref that is there and cannot be read is not "no ref"
+        raise _missing(ctx, complaint, remote)
+    rows = [line.split("\0") for line in _lines(out)]
+    there = [oid for name, oid in rows if name in names]
+    if not there:
+        way = f"git fetch {shell_word(remote)} {shell_word(sync)}" if remote else f"git branch {shell_word(sync)}"
+        raise CouldNotJudge(f"the sync branch '{printable(sync)}' is not here", hints=(f"get it: {way}",))
+    code, out, complaint = git(ctx, "merge-base", "--independent", *there)
+    if code:
+        raise _missing(ctx, complaint, remote)
+    return _lines(out)
+
+
+def _contains(ctx: Context, commit: str, older: str, remote: str) -> bool:
+    """Is `older` in the history of `commit`? In a shallow clone only a yes can be trusted."""
+    code, _, complaint = git(ctx, "merge-base", "--is-ancestor", older, commit)
+    if code not in (0, 1):
+        raise _missing(ctx, complaint, remote, older)
+    if code and read_file(f"{ctx.repo.common_dir}/shallow"):
+        raise CouldNotJudge(
+            f"this clone is shallow: whether {commit[:12]} contains {older[:12]} cannot be told",
+            hints=(f"get the whole history: git fetch --unshallow {shell_word(remote or 'origin')}",),
+        )
+    return not code
+
+
+def _missing(ctx: Context, complaint: str, remote: str, commit: str = "") -> CouldNotJudge:
+    where = shell_word(remote or "origin")
+    if commit and not ctx.store.read([commit])[0]:
+        return CouldNotJudge(f"{commit[:12]} is not here", hints=(f"get it: git fetch {where} {commit}",))
+    return CouldNotJudge(
+        f"git cannot walk the history: {complaint}",
+        hints=(f"git fetch {where}, if history is missing here; git fsck tells more",),
+    )
+
+
+def _behind(ctx: Context, found: Staleness) -> Staleness:
+    """How many commits, whose, which files, would a merge conflict."""
+    form = ("--no-commit-header", "--encoding=UTF-8", "--format=%aN")
+    code, out, complaint = git(ctx, "rev-list", *form, *found.tips, f"^{found.commit}", "--")
+    if code:
+        raise _missing(ctx, complaint, "")
+    names = out.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    back: set[str] = set()
+    conflicting: set[str] = set()
+    conflict = False
+    for tip in found.tips:
+        back |= _going_back(ctx, found.commit, tip)
+        clash, where = _conflict(ctx, found.commit, tip)
+        conflict, conflicting = conflict or clash, conflicting | where
+    return found._replace(
+        behind=len(names), authors=tuple(sorted(counts.items(), key=lambda row: (-row[1], row[0]))),
+        rollback=first(back), rollback_total=len(back), conflict=conflict, conflicting=first(conflicting),
+    )  # fmt: skip
+
+
+def _going_back(ctx: Context, commit: str, tip: str) -> set[str]:
+    """Files that changed on the way to `tip` and that `commit` has as they were before."""
+    code, out, complaint = git(ctx, "merge-base", commit, tip)
+    if code not in (0, 1):
+        raise _missing(ctx, complaint, "")
+    base = out.decode().strip()
+    if not base:
+        _, out, _ = git(ctx, "hash-object", "-t", "tree", "/dev/null")  # no common history: all of it is new
+        base = out.decode().strip()
+    return changed_files(ctx, base, tip) - changed_files(ctx, base, commit)
+
+
+def changed_files(ctx: Context, old: str, new: str) -> set[str]:
+    words = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
+    code, out, complaint = git(ctx, "diff-tree", *words, old, new, "--")
+    if code:
+        raise _missing(ctx, complaint, "")
+    return set(_lines(out, "\0"))
+
+
+def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
+    """Would a merge conflict, and where? Only the exit code tells: the tree may look merged where one side was kept."""
+    code, out, complaint = git(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", commit, tip)
+    if code in (0, 1):
+        return bool(code), set(_lines(out, "\0")[1:]) if code else set()
+    if "unrelated histories" in complaint:
+        return True, set()
+    raise _missing(ctx, complaint, "")
+
+
+# --- the record ----------------------------------------------------------------------------------------------------
+
+
+def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Record | None:
+    """The last successful deploy of a target."""
+    kind = kind_module("deploy")
+    record = settle(ctx, snapshot, ctx.view(), lambda state, view: kind.deploy_record(state, target))
+    return record["good"][0] if record is not None and record["good"] else None
+
+
+def record(ctx: Context, command: Deploy) -> dict[str, object]:
+    """Write down what came of a deploy, and give the target back in the same step."""
+    kind = kind_module("deploy")
+    result = transact(ctx, kind.decide, command)
+    if result["good"]:
+        _keep(ctx, command)
+    return result
+
+
+def _keep(ctx: Context, command: Deploy) -> None:
+    """A ref on what is deployed, so that gc leaves it here to be compared with. Best effort: nothing is decided by it."""
+    ref = DEPLOYED + encode(command.target)
+    try:
+        (old,) = ctx.store.resolve([ref])
+        operation = move(ref, old, command.commit)
+        if operation is not None:
+            ctx.store.swap([operation])
+    except (GitcoordError, OSError):
+        pass
+
+
+def deploys(ctx: Context) -> dict[str, object]:
+    """Every target, its last deploy and whether what is deployed is behind now, as far as that is known here."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "deploys": []}
+    view = ctx.view()
+    load(ctx, snapshot, view, ("file", "format"))
+    known = known_targets(ctx, snapshot)
+
+    def rule(state: State, view: View) -> list[Record]:
+        found: list[Record] = kind_module("deploy").all_deploys(state)
+        return found
+
+    records = {row["target"]: row for row in settle(ctx, snapshot, view, rule)}
+    usual = usual_remote(ctx, snapshot)
+    rows: list[dict[str, object]] = []
+    for name in sorted({*known, *records}):
+        done = records.get(name)
+        good = done["good"][0] if done is not None and done["good"] else None
+        remote = known[name].remote if name in known else ""
+        rows.append(
+            {
+                "target": name,
+                "declared": name in known,
+                "last": done["last"] if done is not None else None,
+                "good": good,
+                "behind": _behind_now(ctx, snapshot, good["commit"], remote or usual) if good is not None else None,
+            }
+        )
+    return {"initialised": True, "sync": sync_name(snapshot), "deploys": rows}
+
+
+def _behind_now(ctx: Context, snapshot: Snapshot, commit: str, remote: str) -> int | None:
+    try:
+        return staleness(ctx, snapshot, None, commit, remote=remote, fetch=False).behind
+    except CouldNotJudge:
+        return None

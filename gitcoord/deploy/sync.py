@@ -1,0 +1,125 @@
+"""Bringing the current branch up to date with the sync branch: whole and clean, or not at all."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.names import printable, shell_word
+from gitcoord.deploy.staleness import changed_files, git
+from gitcoord.deploy.targets import behind_words, first
+from gitcoord.git.files import exists
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.deploy.targets import Staleness
+    from gitcoord.ledger.context import Context
+
+# What git leaves in its directory while something is under way, and the words for it.
+_UNDER_WAY = (
+    ("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase"), ("BISECT_LOG", "a bisection"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"), ("sequencer", "a cherry-pick or revert"),
+)  # fmt: skip
+
+
+def require_ready(ctx: Context) -> str:
+    """The branch that can be brought up to date, or why none can."""
+    if not ctx.repo.worktree:
+        raise UsageError("there is no work tree here to bring up to date")
+    for name, words in _UNDER_WAY:
+        if exists(f"{ctx.repo.git_dir}/{name}"):
+            raise Refused(
+                Refusal("under-way", f"{words} is under way: nothing was changed", hints=("see: git status",))
+            )
+    code, out, _ = git(ctx, "symbolic-ref", "--quiet", "HEAD")
+    if code:
+        raise Refused(
+            Refusal("detached", "no branch is checked out: nothing was changed", hints=("git switch <branch>",))
+        )
+    return out.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/")
+
+
+def pull(ctx: Context, found: Staleness, branch: str) -> str:
+    """Merge what the branch lacks; gives its new commit. Refused where that is not clean: then nothing has changed."""
+    words = behind_words(found)
+    if len(found.tips) > 1:
+        raise Refused(
+            Refusal(
+                "diverged",
+                f"{words}, and '{printable(found.sync)}' here and at its remote went apart: nothing was changed",
+                hints=(
+                    f"bring those two together first: git switch {shell_word(found.sync)} && git coord sync --pull",
+                ),
+            )
+        )
+    if found.conflict:
+        raise Refused(
+            Refusal(
+                "conflict",
+                f"{words}, and a merge would conflict: nothing was changed",
+                hints=(f"merge by hand: git merge {found.tips[0][:12]}",),
+            )
+        )
+    ctx.host.shield(True)
+    try:
+        return _merge(ctx, found, branch)
+    finally:
+        ctx.host.shield(False)
+
+
+def _merge(ctx: Context, found: Staleness, branch: str) -> str:
+    (tip,) = found.tips
+    _require_untouched(ctx, found.commit, tip)
+    theirs = f"the remote's '{printable(found.sync)}'" if branch == found.sync else f"'{printable(found.sync)}'"
+    message = f"Merge {theirs} into '{printable(branch)}'"
+    words = ("--ff", "--commit", "--no-squash", "--no-autostash", "--no-edit", "--no-stat", "--quiet")
+    code, out, complaint = git(ctx, "merge", *words, "-m", message, tip, moves=True)
+    if code:
+        _undo(ctx)
+        told = (complaint or out.decode("utf-8", "replace")).strip().split("\n")
+        raise Refused(Refusal("merge", f"git would not merge: {printable(' '.join(told[:3]))}: nothing was changed"))
+    return git(ctx, "rev-parse", "HEAD")[1].decode().strip()
+
+
+def _undo(ctx: Context) -> None:
+    """A hook's no, or a conflict that was not foreseen, leaves a merge under way."""
+    if exists(f"{ctx.repo.git_dir}/MERGE_HEAD"):
+        code, _, complaint = git(ctx, "merge", "--abort", moves=True)
+        if code:
+            raise StoreError(f"the merge could not be undone: {complaint}", hints=("git merge --abort",))
+
+
+def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
+    """Nothing uncommitted, untracked or ignored may lie where the merge writes."""
+    touched = changed_files(ctx, commit, _merged(ctx, commit, tip))
+    code, out, complaint = git(ctx, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+    if code:
+        raise StoreError(f"git status failed: {complaint}")
+    unclean = {entry[3:] for entry in out.decode("utf-8", "surrogateescape").split("\0") if entry}
+    in_the_way = first(touched & unclean | _ignored(ctx, touched))
+    if in_the_way:
+        raise Refused(
+            Refusal(
+                "dirty",
+                f"uncommitted changes in {printable(', '.join(in_the_way))} would be touched: nothing was changed",
+                hints=("commit them first, or put them away: git stash",),
+            )
+        )
+
+
+def _merged(ctx: Context, commit: str, tip: str) -> str:
+    """The tree that a clean merge leaves."""
+    code, out, complaint = git(ctx, "merge-tree", "--write-tree", "--no-messages", commit, tip)
+    if code:
+        raise StoreError(f"git cannot merge: {complaint}")
+    return out.decode().strip()
+
+
+def _ignored(ctx: Context, paths: set[str]) -> set[str]:
+    """Ignored files that lie there: git would overwrite them without a word."""
+    there = [path for path in paths if exists(f"{ctx.repo.worktree}/{path}")]
+    if not there:
+        return set()
+    data = "".join(path + "\0" for path in there).encode("utf-8", "surrogateescape")
+    code, out, complaint = git(ctx, "-C", ctx.repo.worktree, "check-ignore", "-z", "--stdin", data=data)
+    if code not in (0, 1):
+        raise StoreError(f"git cannot tell what is ignored: {complaint}")
+    return {name for name in out.decode("utf-8", "surrogateescape").split("\0") if name}

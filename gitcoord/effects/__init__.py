@@ -1,0 +1,1 @@
+"""Effects that happen at most once, and numbers that are given once."""

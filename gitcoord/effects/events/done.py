@@ -1,0 +1,84 @@
+"""done: an effect that was to happen once has ended, with this exit code; or it could not even be started."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.effects.events.once import told
+from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, check_key, once_file, once_record
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"key": str, "token": int, "code": int}
+NOT_STARTED = -1  # nothing happened: the key is free again
+
+
+class Done(NamedTuple):
+    """The command. `token` names the beginning."""
+
+    actor: Actor
+    key: str
+    token: int
+    code: int
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Done, view: View) -> Decision | Refusal:
+    """What happened is recorded whatever became of the session, and while halted too. Only the killed have no say."""
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    check_key(command.key)
+    if not NOT_STARTED <= command.code <= MOST_CODE:
+        raise UsageError(f"{command.code} is no exit code")
+    record = once_record(state, command.key)
+    if record is None or not _is_own(record, command.actor.agent, command.token):
+        return Refusal("not-held", f"'{command.key}' is not (any more) what '{command.actor.agent}' began")
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("done", {"key": command.key, "token": command.token, "code": command.code})
+    after = once_record(chain.state, command.key)
+    return Decision(chain.events, [], told(after) if after is not None else {"key": command.key})
+
+
+def _is_own(record: Record, agent: str, token: int) -> bool:
+    return record["state"] == RUNNING and (record["agent"], record["token"]) == (agent, token)
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[0], events[0].body
+    return [(decide, Done(actor, body["key"], body["token"], body["code"], event.nonce, event.refused))]
+
+
+def subject(event: Event) -> str:
+    if event.body["code"] == NOT_STARTED:
+        return f"{event.body['key']} was not started by {event.agent}"
+    return f"done {event.body['key']} by {event.agent}: exit code {event.body['code']}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    try:
+        key = check_key(body["key"])
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    record = once_record(state, key)
+    if (
+        record is None
+        or not _is_own(record, event.agent, body["token"])
+        or not NOT_STARTED <= body["code"] <= MOST_CODE
+    ):
+        raise Illegal(f"event {event.seq} ends '{key}', which '{event.agent}' did not begin so")
+    if body["code"] == NOT_STARTED:
+        return {once_file(key): None}
+    return {once_file(key): {**record, "state": DONE, "code": body["code"], "ended": event.at}}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,73 @@
+"""forget: a person says that an effect which was to happen once may be tried again."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.texts import one_line
+from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, standing
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.policy.roles import not_an_approver
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"key": str, "token": int, "reason": str}
+
+
+class Forget(NamedTuple):
+    """The command."""
+
+    actor: Actor
+    key: str
+    reason: str
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Forget, view: View) -> Decision | Refusal:
+    """Not while somebody runs it. An outcome that is known may be forgotten too, a failed one say."""
+    check_key(command.key)
+    reason = one_line(command.reason, "reason")
+    refusal = dead(state, view, command.actor.agent)
+    refusal = refusal or not_an_approver(command.actor, view, "forget an outcome", "ask one of them")
+    if refusal is not None:
+        return refusal
+    record = once_record(state, command.key)
+    if record is None:
+        return Refusal("unknown", f"nothing was ever begun as '{command.key}'", hints=("git coord once --list",))
+    refusal = standing(state, view, record)
+    if refusal is not None and refusal.code == UNDER_WAY:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    event = chain.add("forget", {"key": command.key, "token": record["token"], "reason": reason})
+    return Decision(chain.events, [], {"key": command.key, "token": record["token"], "seq": event.seq})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[0], events[0].body
+    return [(decide, Forget(actor, body["key"], body["reason"], event.nonce, event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"forget {event.body['key']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    try:
+        key = check_key(event.body["key"])
+        one_line(event.body["reason"], "reason")
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    record = once_record(state, key)
+    if record is None or record["token"] != event.body["token"]:
+        raise Illegal(f"event {event.seq} forgets '{key}', which was not begun so")
+    return {once_file(key): None}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

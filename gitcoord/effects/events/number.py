@@ -1,0 +1,104 @@
+"""number: the next numbers of a sequence are reserved, for migrations, records or ports. None is ever given twice."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import MAX_DIGITS, VERSION, check
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import check_word, encode
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"sequence": str, "first": int, "count": int, "floor": int}
+MOST = 1000  # numbers at a time
+LAST = 10**MAX_DIGITS - 1
+
+_RECORD = {"sequence": str, "last": int, "agent": str, "seq": int, "at": int}
+
+
+class Number(NamedTuple):
+    """The command. `floor` is the highest number that is known to be in use outside the ledger, in files say."""
+
+    actor: Actor
+    sequence: str
+    amount: int = 1
+    floor: int = 0
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def check_sequence(name: str) -> str:
+    return check_word(name, "sequence", 64)
+
+
+def decide(state: State, command: Number, view: View) -> Decision | Refusal:
+    """Whoever has no session needs none: the number is its own for ever."""
+    check_sequence(command.sequence)
+    if not 1 <= command.amount <= MOST:
+        raise UsageError(f"from 1 to {MOST} numbers at a time")
+    refusal = barred(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    first = next_number(state, command.sequence, command.floor)
+    if first + command.amount - 1 > LAST:
+        return exhausted(command.sequence, first - 1)
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
+    event = chain.add("number", body)
+    result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}
+    return Decision(chain.events, sign_of_life(state, command.actor, view), result)
+
+
+def exhausted(sequence: str, last: int) -> Refusal:
+    return Refusal("exhausted", f"the sequence '{sequence}' has no numbers left above {last}")
+
+
+def number_file(sequence: str) -> str:
+    return f"numbers/{encode(sequence)}"
+
+
+def next_number(state: State, sequence: str, floor: int) -> int:
+    """Above all that were given and all that are in use."""
+    file = number_file(sequence)
+    record = state.get(file)
+    last = 0 if record is None else check(record, _RECORD, file)["last"]
+    return max(last, floor, 0) + 1
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    """The floor is about files that only the client may have; whatever it is, numbers only grow."""
+    event, body = events[0], events[0].body
+    command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
+    return [(decide, command)]
+
+
+def subject(event: Event) -> str:
+    first, count = event.body["first"], event.body["count"]
+    numbers = f"{first}" if count == 1 else f"{first} to {first + count - 1}"
+    return f"number {numbers} of {event.body['sequence']} for {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    try:
+        sequence = check_sequence(body["sequence"])
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    last = body["first"] + body["count"] - 1
+    if body["first"] != next_number(state, sequence, body["floor"]) or not 1 <= body["count"] <= MOST or last > LAST:
+        raise Illegal(f"event {event.seq} gives numbers of '{sequence}' that are not the next ones")
+    record = {
+        "v": VERSION, "sequence": sequence, "last": last, "agent": event.agent, "seq": event.seq, "at": event.at,
+    }  # fmt: skip
+    return {number_file(sequence): record}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

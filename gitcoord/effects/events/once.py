@@ -1,0 +1,73 @@
+"""once: an outside effect begins, for the first and only time under its key."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.effects.once import begun, check_key, once_file, once_record, standing
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.sessions.admission import as_started, halted, open_session, require_open
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"key": str, "session": int}
+
+
+class Once(NamedTuple):
+    """The command: may I run it? The nonce names the runner, also for the notes of its machine."""
+
+    actor: Actor
+    key: str
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Once, view: View) -> Decision | Refusal:
+    """An outcome that is known is told to anybody; the effect itself is begun in a session, whose heartbeat vouches for it."""
+    check_key(command.key)
+    record = once_record(state, command.key)
+    if record is not None:
+        return standing(state, view, record) or Decision([], [], {"begun": False, **told(record)})
+    admitted = halted(state) or admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    agent = command.actor.agent
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    open_session(chain, command.actor, view, admitted)
+    event = chain.add("once", {"key": command.key, "session": admitted.session})
+    beat = next_beat(view.beat(agent), agent, admitted.session, view)
+    return Decision(chain.events, [beat] if beat else [], {"begun": True, **told(begun(event))})
+
+
+def told(record: Record) -> dict[str, object]:
+    """A record as `--json` shows it."""
+    return {key: record[key] for key in ("key", "state", "agent", "session", "token", "at", "code", "ended")}
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    last = events[-1]
+    return [(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
+
+
+def subject(event: Event) -> str:
+    return f"once {event.body['key']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    try:
+        key = check_key(event.body["key"])
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    require_open(state, event.agent, event.body["session"])
+    if once_record(state, key) is not None:
+        raise Illegal(f"event {event.seq} begins '{key}' a second time")
+    return {once_file(key): begun(event)}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

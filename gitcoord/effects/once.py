@@ -1,0 +1,99 @@
+"""Outside effects that happen at most once over all agents: the record of each, and how it stands.
+
+A record begins before the effect and ends after it. Whoever comes in between, or finds that the runner is gone without an
+end, runs nothing: whether the effect happened is not known, and only a person may say that it may be tried again.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION, Malformed, check
+from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import encode, quote, shell_word
+from gitcoord.ledger.sessions import OPEN, SESSION_TTL, agent_record, silence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.state import State, View
+
+RUNNING, DONE = "running", "done"
+UNDER_WAY, UNKNOWN = "under-way", "unknown-outcome"  # codes of the refusals
+MOST_CODE = 255
+_LONGEST = 80  # three bytes each when encoded: no component is ever split
+_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+=,#")
+
+_RECORD = {
+    "key": str, "state": str, "agent": str, "session": int, "token": int, "nonce": str, "at": int, "code": int, "ended": int,
+}  # fmt: skip
+
+
+def check_key(key: str) -> str:
+    if not 1 <= len(key) <= _LONGEST or not _CHARS.issuperset(key):
+        hint = f"use 1 to {_LONGEST} of A-Z a-z 0-9 . _ - / : @ + = , #"
+        raise UsageError(f"{quote(key[:100])} is no key of an effect", hints=(hint,))
+    return key
+
+
+def once_file(key: str) -> str:
+    """One file in one directory, whatever the key: 'a' and 'a/b' do not meet."""
+    return "once/" + encode(key).replace("/", "%2F")
+
+
+def once_record(state: State, key: str) -> Record | None:
+    file = once_file(key)
+    record = state.get(file)
+    return None if record is None else checked(record, file)
+
+
+def all_effects(state: State) -> list[Record]:
+    return [checked(record, file) for file, record in sorted(state.below("once").items())]
+
+
+def checked(record: Record, file: str) -> Record:
+    check(record, _RECORD, file)
+    if record["state"] not in (RUNNING, DONE) or once_file(record["key"]) != file:
+        raise Malformed(f"{file} holds an effect that does not belong there")
+    return record
+
+
+def begun(event: Event) -> Record:
+    body = event.body
+    return {
+        "v": VERSION, "key": body["key"], "state": RUNNING, "agent": event.agent, "session": body["session"],
+        "token": event.seq, "nonce": event.nonce, "at": event.at, "code": 0, "ended": 0,
+    }  # fmt: skip
+
+
+def runs(state: State, view: View, record: Record) -> bool:
+    """Is whoever runs it still at it, as far as can be seen? This machine knows its own processes; else heartbeats tell."""
+    known = view.fact("runner", record["nonce"])
+    if known:
+        return known == "alive"
+    runner = agent_record(state, record["agent"])
+    if runner is None or runner["state"] != OPEN or runner["session"] != record["session"]:
+        return False
+    return not silence(state, view, record["agent"], record["session"], SESSION_TTL).silent
+
+
+def standing(state: State, view: View, record: Record) -> Refusal | None:
+    """Why it is not run now; None where it was done, and the outcome is known."""
+    if record["state"] == DONE:
+        return None
+    since = format_duration(max(0, view.wall - record["at"]))
+    if runs(state, view, record):
+        return Refusal(
+            UNDER_WAY,
+            f"{record['agent']} is running '{record['key']}' (event {record['token']}, for {since})",
+            hints=(f"wait for the outcome: git coord once --wait 10m {shell_word(record['key'])} -- ...",),
+        )
+    return Refusal(
+        UNKNOWN,
+        f"{record['agent']} began '{record['key']}' {since} ago (event {record['token']}) and left no outcome: whether it"
+        " happened is not known",
+        hints=(
+            "find out whether it happened",
+            f"then a person may allow it again: git coord once --forget {shell_word(record['key'])} --reason '...'",
+        ),
+    )

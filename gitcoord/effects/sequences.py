@@ -1,0 +1,114 @@
+"""Sequences of the project's settings: where their numbers begin, how wide they are written, which files use them.
+
+[sequence "migrations"]
+    pattern = migrations/[0-9]*_*.sql
+    start = 1
+    width = 4
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import MAX_DIGITS
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import CONFIG, printable
+from gitcoord.effects.events.number import LAST
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST = 1000
+
+
+class Sequence(NamedTuple):
+    name: str
+    patterns: tuple[str, ...] = ()
+    start: int = 1
+    width: int = 0
+    declared: bool = False
+
+    def written(self, number: int) -> str:
+        return str(number).rjust(self.width, "0")
+
+
+def sequences(pairs: Iterable[tuple[str, str]]) -> dict[str, Sequence]:
+    """The `[sequence "name"]` sections. What makes no sense is never guessed at: CouldNotJudge."""
+    found: dict[str, Sequence] = {}
+    for key, value in pairs:
+        section, _, rest = key.partition(".")
+        name, _, setting = rest.rpartition(".")
+        if section == "sequence" and name:
+            found[name] = _with(found.get(name, Sequence(name, declared=True)), setting, value)
+    return found
+
+
+def _with(sequence: Sequence, setting: str, value: str) -> Sequence:
+    if setting == "pattern":
+        wrong = wrong_pattern(value)
+        if wrong:
+            raise _senseless(sequence.name, f"the pattern '{printable(value[:200])}' {wrong}")
+        return sequence._replace(patterns=(*sequence.patterns, value))
+    if setting == "start":
+        return sequence._replace(start=_number(sequence.name, setting, value, 1, LAST))
+    if setting == "width":
+        return sequence._replace(width=_number(sequence.name, setting, value, 0, MAX_DIGITS))
+    return sequence
+
+
+def _number(name: str, setting: str, value: str, least: int, most: int) -> int:
+    if not (value.isascii() and value.isdecimal() and len(value) <= MAX_DIGITS and least <= int(value) <= most):
+        raise _senseless(name, f"{setting} is '{printable(value[:40])}', not a number from {least} to {most}")
+    return int(value)
+
+
+def _senseless(name: str, what: str) -> CouldNotJudge:
+    return CouldNotJudge(
+        f'{CONFIG}: sequence "{printable(name[:80])}": {what}',
+        hints=("mend it on the sync branch, for example: pattern = migrations/[0-9]*_*.sql",),
+    )
+
+
+def wrong_pattern(pattern: str) -> str:
+    """Why no file could ever match it, or '': a floor that is silently zero would give numbers that are in use."""
+    if not pattern:
+        return "is empty"
+    if len(pattern) > _LONGEST or not pattern.isprintable():
+        return "is too long, or cannot be printed"
+    if pattern.startswith(("/", ":")):
+        return "must be a path below the top of the repository"
+    if pattern.endswith(("/", "\\")):
+        return "names no file"
+    if any(part in ("", ".", "..") for part in pattern.split("/")):
+        return "has a component that no path has ('', '.' or '..')"
+    if not _is_closed(pattern):
+        return "has a '[' without its ']'"
+    return ""
+
+
+def _is_closed(pattern: str) -> bool:
+    index = 0
+    while index < len(pattern):
+        if pattern[index] == "\\":
+            index += 1
+        elif pattern[index] == "[":
+            index += 1
+            index += pattern[index : index + 1] in ("!", "^")
+            end = pattern.find("]", index + 1)  # a ']' that comes first stands for itself
+            if end < 0:
+                return False
+            index = end
+        index += 1
+    return True
+
+
+def number_in(path: str) -> int:
+    """The first run of digits in a file's name; 0 where there is none, or none that could ever be given."""
+    digits = ""
+    for char in path.rpartition("/")[2]:
+        if char in "0123456789":
+            digits += char
+        elif digits:
+            break
+    digits = digits.lstrip("0")
+    return int(digits) if 0 < len(digits) <= MAX_DIGITS else 0

@@ -1,0 +1,132 @@
+"""`git coord once`: an outside effect, at most once over all agents."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Annotated, Any
+
+import typer
+
+from gitcoord.base.durations import parse_duration
+from gitcoord.base.errors import GitcoordError, TimedOut, UsageError
+from gitcoord.base.names import LEDGER, printable
+from gitcoord.claims.cli_wait import Bell
+from gitcoord.cli.typer_call import Json, act, not_set_up
+from gitcoord.effects.events.done import NOT_STARTED
+from gitcoord.effects.once import MOST_CODE, check_key
+from gitcoord.effects.once_service import Runner, forget, listing
+from gitcoord.sessions.cli_supervisor import Supervisor, block_signals
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import ago
+
+_LOOK = 15.0  # a runner that dies rings no bell
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def once(
+    key: Annotated[str, typer.Argument(metavar="KEY", show_default=False)] = "",
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", show_default=False)] = None,
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="DURATION", help="Wait up to this long for the outcome of another's run.")
+    ] = "",
+    forgotten: Annotated[bool, typer.Option("--forget", help="A person lets it be tried again.")] = False,
+    reason: Annotated[str, typer.Option("--reason", help="With --forget: why, for the record.")] = "",
+    all: Annotated[bool, typer.Option("--list", help="What was run so, and how it ended.")] = False,
+    json: Json = False,
+) -> int:
+    """Run a command that acts outside at most once, over all agents: a repeat gives the first outcome."""
+
+    def body(call: Call) -> int:
+        if all:
+            return _list(call)
+        check_key(key)
+        if forgotten:
+            return _forget(call, key, reason)
+        if not command:
+            raise UsageError("there is no command", hints=(f"git coord once {printable(key)} -- <command>...",))
+        return _once(call, key, command, parse_duration(wait) if wait else 0)
+
+    return act(body, json=json, writing=not all)
+
+
+def _once(call: Call, key: str, command: list[str], wait: int) -> int:
+    actor = call.actor()
+    runner = Runner(call.ctx, actor, key)
+    block_signals()  # from the record of its beginning to that of its end nothing ends this quietly
+    try:
+        row = _begin(call, runner, wait)
+        if not row["begun"]:
+            return _tell(call, row)
+        try:
+            supervisor = Supervisor(call, actor._replace(session=int(row["session"])))
+            supervisor.start(command, {**os.environ, "GITCOORD_ONCE_KEY": key}, to_stderr=call.screen.json)
+        except (GitcoordError, OSError):
+            runner.end(NOT_STARTED)  # nothing happened: the key is free again
+            raise
+        code = min(supervisor.watch(), MOST_CODE)
+        try:
+            result = runner.end(code)
+        except GitcoordError as error:
+            call.screen.note(f"error: that it ended with {code} is not on record: {printable(error.message)}")
+            call.screen.answer({**row, "recorded": False, "code": code}, ok=False)
+            return code or error.exit_code
+        return _tell(call, {**result, "begun": True})
+    finally:
+        runner.let_go()
+
+
+def _begin(call: Call, runner: Runner, wait: int) -> dict[str, Any]:
+    """Begin, or give the outcome of who did; wait for it as long as asked."""
+    bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
+    end, told = time.monotonic() + wait, False
+    try:
+        while True:
+            try:
+                return runner.begin()
+            except TimedOut as late:
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise
+                if not told:
+                    call.screen.note(f"waiting: {printable(late.message)}")
+                told = True
+                if bell.wait(min(left, _LOOK), *_STOPPING)[0] in _STOPPING:
+                    raise KeyboardInterrupt from None
+    finally:
+        bell.close()
+
+
+def _tell(call: Call, row: dict[str, Any]) -> int:
+    """The outcome, also of a run that was another's; its exit code is ours."""
+    code = int(row["code"])
+    call.screen.answer(row, ok=not code)
+    if not row["begun"]:
+        when = f"{ago(row['ended'])} (event {row['token']})"
+        call.screen.note(f"{row['agent']} ran '{row['key']}' {when}, with exit code {code}: it is not run again")
+    return code
+
+
+def _forget(call: Call, key: str, reason: str) -> int:
+    result = forget(call.ctx, call.actor(), key, reason)
+    call.screen.answer(result)
+    call.screen.say(f"'{key}' may be run again")
+    return 0
+
+
+def _list(call: Call) -> int:
+    age = call.recent()
+    result = {**listing(call.ctx), **age}
+    call.screen.answer(result)
+    if not_set_up(call, result):
+        return 0
+    effects: list[Any] = result["effects"]  # type: ignore[assignment]
+    rows = [[row["key"], row["agent"], ago(row["at"]), _outcome(row)] for row in effects]
+    call.screen.say(*call.screen.table(rows, ["bold", "cyan", "dim", "yellow"]))
+    return 0
+
+
+def _outcome(row: dict[str, Any]) -> str:
+    words = {"running": "under way", "unknown": "outcome unknown"}
+    return words.get(row["state"], f"exit code {row['code']}")

@@ -1,0 +1,1 @@
+"""The gates: every commit, ref change and push is judged here by the same rules."""

@@ -1,0 +1,104 @@
+"""What gates leave on record (notices and requests for approval), and the answers of people; roles."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
+from gitcoord.gates.events.request import approvals
+from gitcoord.git.process import run
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.transaction import transact
+from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.roles import not_an_overseer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.gates.judge import Verdict
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+_ASKED = 50
+
+
+def leave_records(ctx: Context, actor: Actor, gate: str, refused: list[Verdict], noted: list[Verdict]) -> list[str]:
+    """Notices of what was let through, requests for what a person must approve. A gate that may not write only judges."""
+    ids: list[str] = []
+    noted = [verdict for verdict in noted if verdict.rule != "private"]  # the ledger is for everybody
+    asked = [verdict for verdict in refused if verdict.asks]
+    try:
+        if asked:
+            ids = ask(ctx, actor, asked)
+        if noted:
+            kind = kind_module("notice")
+            rows = tuple(
+                {key: str(getattr(v, key)) for key in ("rule", "stage", "path", "agent", "commit")} for v in noted
+            )
+            transact(ctx, kind.decide, kind.Notice(actor, gate, rows))
+    except (GitcoordError, OSError):
+        pass
+    return ids
+
+
+def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
+    kind = kind_module("request")
+    words = ("path", "mode", "blob", "rule", "commit")
+    rows = tuple({**{key: str(getattr(v, key)) for key in words}, "bases": list(v.bases)} for v in verdicts)
+    result = transact(ctx, kind.decide, kind.Request(actor, rows[:_ASKED]))
+    ids: list[str] = result["ids"]  # type: ignore[assignment]
+    return ids
+
+
+def listing(ctx: Context, *, all: bool = False) -> list[Record]:
+    """The requests that wait for an answer, or all."""
+    snapshot = read_snapshot(ctx)
+    load(ctx, snapshot, ctx.view(), ("below", "approvals"))
+    return [record for record in approvals(snapshot.state) if all or record["state"] == "open"]
+
+
+def difference(ctx: Context, record: Record) -> str:
+    """The change that is asked for, against the sync branch: its mode, and a diff that no setting of anybody's can turn."""
+    commit = sync_policy_commit(ctx, read_snapshot(ctx))
+    argv = [
+        "git",
+        "--no-replace-objects",
+        "--literal-pathspecs",
+        "ls-tree",
+        "--full-tree",
+        commit,
+        "--",
+        record["path"],
+    ]
+    entry = run(argv, ctx.repo.env)[1].split() if commit else []
+    empty = run(["git", "hash-object", "-w", "--stdin"], ctx.repo.env)[1].decode().strip()
+    before = entry[2].decode() if entry else empty
+    argv = ["git", "--no-replace-objects", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text"]
+    code, out, complaint = run([*argv, before, record["blob"] or empty], ctx.repo.env)
+    modes = f"mode {entry[0].decode() if entry else 'none'} -> {record['mode'] if record['blob'] else 'none'}"
+    # What comes before the first hunk only names the two blobs.
+    _, hunk, told = out.decode("utf-8", "replace").partition("\n@@ ")
+    told = f"@@ {told}" if hunk else "no line changes" if not code else ""
+    return f"{modes}\n{told or f'the content cannot be shown: {complaint}'}".rstrip()
+
+
+def answer(ctx: Context, actor: Actor, id: str, blob: str, *, approved: bool, reason: str = "") -> dict[str, object]:
+    kind = kind_module("answer")
+    return transact(ctx, kind.decide, kind.Answer(actor, id, approved, blob, reason))
+
+
+def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
+    """Refused: an agent takes no gate away. A person at a terminal may, and a script of nobody's."""
+    if actor is None or actor.person:
+        return
+    try:
+        snapshot = read_snapshot(ctx)
+    except NotInitialised:
+        return
+    refusal = settle(ctx, snapshot, ctx.view(), lambda state, view: not_an_overseer(state, actor, view, deed))
+    if refusal is not None:
+        raise Refused(refusal)
+
+
+def set_role(ctx: Context, actor: Actor, target: str, role: str) -> dict[str, object]:
+    kind = kind_module("role")
+    return transact(ctx, kind.decide, kind.SetRole(actor, target, role))

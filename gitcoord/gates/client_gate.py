@@ -1,0 +1,203 @@
+"""The gates of a clone: what a commit, a ref update or a push would change, and by which policy it is judged.
+
+Each method says which moves are judged, what was accepted before, and whose policy counts; `judging.py` does the rest.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
+from gitcoord.deploy.targets import match, targets
+from gitcoord.gates.gate import Judging, Move, Outcome
+from gitcoord.gates.history import index_changes, merge_changes
+from gitcoord.gates.judge import Step, Verdict
+from gitcoord.git.files import read_file
+from gitcoord.git.process import run
+from gitcoord.policy.model import ENFORCE, parse_policy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.deploy.targets import Target
+
+_PRIVATE = (LEDGER, CLAIMS, PRIVATE)
+
+
+class Gate(Judging):
+    def index(self, index: bytes, heads: Iterable[str]) -> Outcome:
+        """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
+        parents = tuple(heads)
+        changes = index_changes(self._ctx, parents or (self._empty_tree(),), index)
+        step = merge_changes(self._ctx, Step("", parents, "", tuple(changes)), index)
+        head = parents[0] if parents else ""
+        outcome = self._judge(head, [step] if step.changes else [])
+        if not outcome.policy.validators:
+            return outcome
+        from gitcoord.gates.validation_changes import Span, on_changes
+
+        # A change may not bring the command that judges it: those of where work lands count.
+        asked = self._asked(head, outcome.policy, lambda: self._source(self._policy_commit()).policy(()))
+        found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
+        return outcome._replace(verdicts=[*outcome.verdicts, *found])
+
+    def moves(self, moves: list[Move]) -> Outcome:
+        """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
+        return _together([self._move(move) for move in moves])
+
+    def _move(self, move: Move) -> Outcome:
+        if is_private(move.ref):
+            return self._judge("", []) if self._is_fetch(move) else self._refuse(_private(move, self.actor.agent))
+        if move.ref == f"refs/heads/{self.sync}" and not move.new:
+            return self._refuse(_deleted(move, self.actor.agent))
+        if not move.new or not self._is_gated(move.ref):
+            return self._judge("", [])
+        outcome = self._moved(move)
+        if outcome.refused and self._has_landed(move):
+            self._landed = [move.new]
+            outcome = self._moved(move)
+        return outcome
+
+    def _moved(self, move: Move) -> Outcome:
+        known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
+        return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
+
+    def _has_landed(self, move: Move) -> bool:
+        """`git fetch origin main:main` moves this branch before the remote-tracking one: only the remote can tell what landed.
+
+        git never fetches into a branch that is checked out, so most refusals need not ask.
+        """
+        here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
+        if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and here == f"ref: {move.ref}"):
+            return False
+        from gitcoord.deploy.staleness import ask
+
+        _, out, _ = ask(self._ctx, self.remote, "ls-remote", "--quiet", "--", self.remote, move.ref)
+        return f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
+
+    def push(self, remote: str, moves: list[Move]) -> Outcome:
+        """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
+        return _together([self._pushed(remote, move) for move in moves])
+
+    def _pushed(self, remote: str, move: Move) -> Outcome:
+        is_sync = move.ref == f"refs/heads/{self.sync}"
+        if is_private(move.ref):
+            return self._judge("", []) if self._is_copy(move) else self._refuse(_private(move, self.actor.agent))
+        if not move.new:
+            return self._refuse(_deleted(move, self.actor.agent)) if is_sync else self._judge("", [])
+        if not self._is_commit(move.new):
+            return self._without_commit(remote, move)
+        if move.ref.startswith("refs/notes/"):
+            return self._judge("", [])  # notes have paths of their own kind
+        old = move.old if move.old and self._is_commit(move.old) else ""
+        if is_sync and move.old and not old:
+            raise CouldNotJudge(
+                f"what {remote}'s '{self.sync}' holds now is not here, so what this push would undo cannot be told",
+                hints=(f"git fetch {remote}",),
+            )
+        deploys = self._deploys(remote, move.ref)
+        stale = self._stale(deploys, move.new)
+        stale += self._unfinished(deploys, move.new)
+        gated = is_sync or bool(deploys)
+        known = self._accepted(remote, old, is_sync=is_sync)
+        steps = self._steps(move._replace(old=old), known, strict=is_sync, gated=gated)
+        commit = (old if is_sync else "") or self._policy_commit()
+        outcome = self._judge(commit, steps, pushed=True)
+        outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
+        return outcome._replace(verdicts=[*stale, *outcome.verdicts])
+
+    def _without_commit(self, remote: str, move: Move) -> Outcome:
+        """A file or a directory under a name of its own: it has no history, so nobody can say what it lacks."""
+        if self._deploys(remote, move.ref):
+            raise CouldNotJudge(
+                f"'{move.ref}' is deployed from, and what is pushed there is no commit: how old it is cannot be told",
+                hints=("push a commit, or a tag of one",),
+            )
+        return self._judge("", [])
+
+    def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
+        """The commits whose history was accepted before. git names the sync branch's true tip; elsewhere what landed at the
+        usual remote, what the remote itself has, and the sync branch here."""
+        before = [old] if old else []
+        if is_sync:
+            return [*before, *(self._tracking() if self.remote != remote or not old else [])] or self._tips()
+        there = self._ctx.store.list_refs(f"refs/remotes/{remote}/") if remote else {}
+        return [*before, *self._tracking(), *there.values(), *self._tips()]
+
+    def _refuse(self, verdict: Verdict) -> Outcome:
+        return Outcome([verdict], parse_policy(()))
+
+    def _deploys(self, remote: str, ref: str) -> list[tuple[Target, str]]:
+        """The targets that a push of this ref deploys, each with the name of its remote."""
+        known = targets(self._source(self._policy_commit()).pairs).values()
+        named = [(target, self._name_of(target.remote, remote)) for target in known]
+        return [(target, name) for target, name in named if match(target, name, ref)]
+
+    def _name_of(self, wanted: str, remote: str) -> str:
+        """The remote's name; a push to a bare address may go anywhere, so it counts as one to the wanted remote."""
+        if not wanted or wanted == remote:
+            return remote
+        names = run(["git", "remote"], self._ctx.repo.env)[1].decode("utf-8", "surrogateescape").split("\n")
+        return remote if remote in names else wanted
+
+    def range(self, base: str, head: str, *, named: bool = True) -> Outcome:
+        """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
+        self._named = named
+        steps = self._steps(Move("", base, head), [base], strict=True, gated=False)
+        return self._validated(self._judge(base, steps, pushed=True), base, base, head)
+
+    def _is_gated(self, ref: str) -> bool:
+        """The sync branch, branches from which something is deployed, and those that the local settings guard.
+
+        The hook has matched gitcoord.gateRef to the letter; other managers hand over every ref, and what comes before the
+        first '*', '?' or '[' of a pattern guards too much rather than too little.
+        """
+        if ref == f"refs/heads/{self.sync}" or not ref.startswith("refs/heads/"):
+            return ref.startswith("refs/heads/")
+        for pattern in self._ctx.settings.every("gitcoord.gateref"):
+            plain = pattern.replace("?", "*").replace("[", "*").partition("*")
+            if ref == pattern or (plain[1] and ref.startswith(plain[0])):
+                return True
+        known = targets(self._source(self._policy_commit()).pairs).values()
+        return any(match(target, target.remote, ref) for target in known)
+
+    def _is_fetch(self, move: Move) -> bool:
+        """Where a remote decides, the refs here are copies, which a plain `git fetch` renews. The ledger only goes forward."""
+        if not self._ctx.remote or move.ref == TIP:
+            return False
+        if move.ref != LEDGER or not move.old:
+            return True
+        return self._is_ancestor(move.old, move.new)
+
+    def _is_copy(self, move: Move) -> bool:
+        """A push that only brings a copy of the ledger up to date, as a backup."""
+        if move.ref != LEDGER:
+            return False
+        chain = [move.old, move.new] if move.old else [move.new]
+        return all(self._is_ancestor(old, new) for old, new in zip(chain, [*chain[1:], self._snapshot.head]))
+
+    def _empty_tree(self) -> str:
+        return run(["git", "hash-object", "-t", "tree", "/dev/null"], self._ctx.repo.env)[1].decode().strip()
+
+
+def _together(outcomes: list[Outcome]) -> Outcome:
+    """The verdicts of all; what is said of rules comes from a policy that was asked."""
+    asked = [outcome for outcome in outcomes if outcome.verdicts] or [Outcome([], parse_policy(()))]
+    return Outcome([verdict for outcome in asked for verdict in outcome.verdicts], asked[-1].policy)
+
+
+def is_private(ref: str) -> bool:
+    return ref == LEDGER or ref.startswith(_PRIVATE[1:])
+
+
+def _private(move: Move, agent: str) -> Verdict:
+    words = "deleted" if not move.new else "moved by hand"
+    return Verdict(
+        "ledger", ENFORCE, "", agent, f"{move.ref} may not be {words}",
+        hints=("look at the ledger: git coord log", "mend it: git coord fsck --repair"),
+    )  # fmt: skip
+
+
+def _deleted(move: Move, agent: str) -> Verdict:
+    message = f"{move.ref} is where everybody's work lands; deleting it would undo all of it"
+    return Verdict("lineage", ENFORCE, "", agent, message, hints=("a person may do so with the hooks off",))

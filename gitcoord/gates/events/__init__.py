@@ -1,0 +1,1 @@
+"""Events about approvals, roles and written rules."""

@@ -1,0 +1,93 @@
+"""answer: a person approves or denies what a gate asked for."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import printable
+from gitcoord.gates.events.request import APPROVED, DENIED, OPEN, approval_file, approvals
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.policy.roles import not_an_approver
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"id": str, "approved": bool, "path": str, "blob": str, "reason": str}
+
+
+class Answer(NamedTuple):
+    """The command. `blob` is the content that the person was shown, '' for a deletion."""
+
+    actor: Actor
+    id: str
+    approved: bool
+    blob: str
+    reason: str = ""
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Answer, view: View) -> Decision | Refusal:
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    record = next((r for r in approvals(state) if r["id"] == command.id), None)
+    if record is None:
+        return Refusal("unknown", f"there is no request '{printable(command.id)}'", hints=("git coord approvals",))
+    refusal = _may_not(command, record, view)
+    if refusal is not None:
+        return refusal
+    wanted = APPROVED if command.approved else DENIED
+    result = {"id": record["id"], "path": record["path"], "state": wanted, "changed": record["state"] != wanted}
+    if record["state"] == wanted:
+        return Decision([], [], result)
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    body = {
+        "id": record["id"], "approved": command.approved, "path": record["path"], "blob": record["blob"],
+        "reason": command.reason,
+    }  # fmt: skip
+    chain.add("answer", body)
+    return Decision(chain.events, [], result)
+
+
+def _may_not(command: Answer, record: Record, view: View) -> Refusal | None:
+    refusal = not_an_approver(command.actor, view, "answer", "ask one of them")
+    if refusal is not None:
+        return refusal
+    if command.actor.agent == record["agent"]:
+        return Refusal("own", "whoever asked may not answer", hints=("ask another person",))
+    if command.blob != record["blob"]:
+        return Refusal("content", "that is not the content that was shown", hints=("git coord approvals",))
+    return None
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[0], events[0].body
+    command = Answer(actor, body["id"], body["approved"], body["blob"], body["reason"], event.nonce, event.refused)
+    return [(decide, command)]
+
+
+def subject(event: Event) -> str:
+    verb = "approve" if event.body["approved"] else "deny"
+    return f"{verb} {printable(event.body['path'])} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    record = state.get(approval_file(event.body["id"]))
+    if record is None or record["blob"] != event.body["blob"] or record["path"] != event.body["path"]:
+        raise Illegal(f"event {event.seq} answers a request that was not made")
+    if record["agent"] == event.agent:
+        raise Illegal(f"event {event.seq} is an answer by whoever asked")
+    state_now = APPROVED if event.body["approved"] else DENIED
+    if record["state"] == state_now and record["state"] != OPEN:
+        raise Illegal(f"event {event.seq} answers again what was answered so")
+    new = {**record, "state": state_now, "by": event.agent, "reason": event.body["reason"]}
+    return {approval_file(event.body["id"]): new}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

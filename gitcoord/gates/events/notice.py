@@ -1,0 +1,55 @@
+"""notice: a gate let something through that a rule speaks against, because the rule is only watched or warns so far."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"gate": str, "rows": [{"rule": str, "stage": str, "path": str, "agent": str, "commit": str}], "more": int}
+MAX_ROWS = 50
+
+
+class Notice(NamedTuple):
+    actor: Actor
+    gate: str
+    rows: tuple[Record, ...]
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Notice, view: View) -> Decision | Refusal:
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    rows = list(command.rows[:MAX_ROWS])
+    chain.add("notice", {"gate": command.gate, "rows": rows, "more": len(command.rows) - len(rows)})
+    return Decision(chain.events, [], {"noted": len(command.rows)})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[0], events[0].body
+    more = max(0, min(body["more"], 1_000_000))  # rows that were not written down: how many is all that is known
+    rows = (*body["rows"], *({},) * more)
+    return [(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
+
+
+def subject(event: Event) -> str:
+    rules = ", ".join(sorted({row["rule"] for row in event.body["rows"]}))
+    return f"notice at {event.body['gate']}: {rules} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    return {}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

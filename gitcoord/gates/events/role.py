@@ -1,0 +1,69 @@
+"""role: what an agent is here to do, and so where it may write."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION
+from gitcoord.base.errors import Refusal
+from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.policy.roles import not_an_approver
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"target": str, "role": str}
+
+
+class SetRole(NamedTuple):
+    """The command. '' takes the role away: the settings' default counts again."""
+
+    actor: Actor
+    target: str
+    role: str
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: SetRole, view: View) -> Decision | Refusal:
+    refusal = dead(state, view, command.actor.agent)
+    refusal = refusal or not_an_approver(command.actor, view, "give roles", "ask one of them")
+    if refusal is not None:
+        return refusal
+    record = state.get(f"roles/{command.target}")
+    result = {"agent": command.target, "role": command.role}
+    if (record["role"] if record is not None else "") == command.role:
+        return Decision([], [], {**result, "changed": False})
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("role", {"target": command.target, "role": command.role})
+    return Decision(chain.events, [], {**result, "changed": True})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [
+        (decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused))
+    ]
+
+
+def subject(event: Event) -> str:
+    body = event.body
+    return (
+        f"role {body['role']} for {body['target']} by {event.agent}"
+        if body["role"]
+        else f"no role for {body['target']}"
+    )
+
+
+def apply(state: State, event: Event) -> Changes:
+    target, role = event.body["target"], event.body["role"]
+    if not role:
+        return {f"roles/{target}": None}
+    return {f"roles/{target}": {"v": VERSION, "agent": target, "role": role, "by": event.agent, "seq": event.seq}}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

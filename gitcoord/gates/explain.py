@@ -1,0 +1,197 @@
+"""Telling what the policy says: what decides for a path and where that is written, and what in it makes no sense."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import CONFIG, RULES
+from gitcoord.claims.facts import project_settings
+from gitcoord.claims.model import folds_case
+from gitcoord.effects.sequences import sequences
+from gitcoord.git.files import write_file
+from gitcoord.git.process import run
+from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
+from gitcoord.policy.overlay import problems as overlay_problems
+from gitcoord.policy.overlay_files import SETTING, overlay_file
+from gitcoord.policy.reader import Source
+from gitcoord.policy.roles import role_of
+from gitcoord.validators import PRIVATE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.policy.model import Policy
+
+OVERLAY = "private overlay"
+_GIT = ["git", "--no-replace-objects"]
+_RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}
+_NOTHING = ("unset", "false")
+
+
+class Line:
+    """One line of an attributes file that says something about gitcoord."""
+
+    __slots__ = ("attributes", "directory", "file", "number", "pattern")
+
+    def __init__(self, file: str, number: int, words: list[str]) -> None:
+        self.file = file
+        self.number = number
+        self.directory = file.rpartition("/")[0]
+        self.pattern, *self.attributes = words
+
+    def says(self, attribute: str) -> bool:
+        return any(word.lstrip("-!").partition("=")[0] == attribute for word in self.attributes)
+
+
+def explain(ctx: Context, actor: Actor | None, paths: list[str], commit: str = "") -> list[dict[str, object]]:
+    source = _source(ctx, commit)
+    policy = source.policy(())
+    lines = _lines(ctx, source)
+    answers = source.answers(paths)
+    committed = source.committed_answers(paths) if source.overlay is not None else answers
+    rows: list[dict[str, object]] = []
+    for path in paths:
+        rules, lifted = [], []
+        for attribute in ATTRIBUTES:
+            value = answers[path].get(attribute, "unspecified")
+            if value == "unspecified":
+                continue
+            line = _deciding(ctx, source, lines, path, attribute)
+            if value in _NOTHING:
+                lifted.append(
+                    {"attribute": attribute, "file": line.file if line else "", "line": line.number if line else 0}
+                )
+                continue
+            rule = _RULE_OF.get(attribute, "")
+            row = {"attribute": attribute, "value": value, "stage": policy.stage(rule) if rule else "enforce"}
+            if value != committed[path].get(attribute, "unspecified"):
+                # A private rule made it stricter. A secret one is told as far as every refusal tells it.
+                value = PRIVATE if SECRET in answers[path] else value
+                rules.append({**row, "value": value, "file": OVERLAY, "line": 0})
+                continue
+            rules.append({**row, "file": line.file if line else "", "line": line.number if line else 0})
+        if policy.ack and source.rules:
+            rules.append(
+                {"attribute": "rules.ack", "value": "true", "file": CONFIG, "line": 0, "stage": policy.stage("rules")}
+            )
+        rows.append({"path": path, "commit": source.commit, "rules": rules, "lifted": lifted})
+    return rows
+
+
+def _source(ctx: Context, commit: str) -> Source:
+    snapshot = read_snapshot(ctx)
+    return Source(ctx, commit or sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
+
+
+def role_now(ctx: Context, agent: str) -> str:
+    snapshot = read_snapshot(ctx)
+    load(ctx, snapshot, ctx.view(), ("below", "roles"))
+    policy = parse_policy(project_settings(ctx, snapshot))
+    return role_of(snapshot.state, policy, agent)
+
+
+def other_roles(ctx: Context, role: str) -> list[str]:
+    """The roles that the policy declares, where it neither declares this one nor lets it write anywhere: perhaps a slip."""
+    source = Source(ctx, sync_policy_commit(ctx, read_snapshot(ctx)))
+    words = [word for line in _lines(ctx, source) for word in line.attributes]
+    writers = {name for word in words for name in word.partition("gitcoord-writers=")[2].split(",")}
+    declared = parse_policy(source.pairs).roles
+    return [] if role in declared or role in writers else sorted(declared)
+
+
+def _lines(ctx: Context, source: Source) -> list[Line]:
+    """The telling lines, in the order in which git lets them decide: the last that matches wins."""
+    found: list[Line] = []
+    for file, oid in sorted(source.attribute_files, key=lambda row: row[0].count("/")):
+        (blob,) = ctx.store.read([oid])
+        text = blob.data.decode("utf-8", "surrogateescape") if blob is not None else ""
+        for number, line in enumerate(text.split("\n"), 1):
+            if "gitcoord-" in line and not line.lstrip().startswith("#") and len(line.split()) > 1:
+                found.append(Line(file, number, line.split()))
+    return found
+
+
+def _deciding(ctx: Context, source: Source, lines: list[Line], path: str, attribute: str) -> Line | None:
+    """The last line that says something about the attribute and matches the path: git lets the last one decide."""
+    for line in reversed([each for each in lines if each.says(attribute)]):
+        if _matched(ctx, source, line, [path]):
+            return line
+    return None
+
+
+def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
+    """What is most likely a mistake; CouldNotJudge where a value makes no sense at all."""
+    source = _source(ctx, commit)
+    policy = parse_policy(source.pairs)
+    sequences(source.pairs)
+    _try_settings(policy)
+    problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
+    if policy.ack and not source.rules:
+        problems.append({"where": CONFIG, "what": f"rules.ack asks for what nobody can read: there is no {RULES}"})
+    if source.overlay is not None:
+        problems += [{"where": OVERLAY, "what": what} for what in overlay_problems(policy, source.overlay)]
+    code, out, _ = run([*_GIT, "ls-tree", "-r", "-z", "--name-only", "--full-tree", source.commit], ctx.repo.env)
+    tracked = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name and not code]
+    lines = _lines(ctx, source)
+    covered = {id(line): _matched(ctx, source, line, tracked) for line in lines}
+    for index, line in enumerate(lines):
+        where = f"{line.file}:{line.number}"
+        problems += [{"where": where, "what": f"{word} is not known"} for word in line.attributes if _is_strange(word)]
+        if not covered[id(line)]:
+            problems.append({"where": where, "what": f"'{line.pattern}' matches no file{_advice(line.pattern)}"})
+            continue
+        for attribute in ATTRIBUTES:
+            later = [other for other in lines[index + 1 :] if other.says(attribute)]
+            hidden = set().union(*(covered[id(other)] for other in later)) if line.says(attribute) else set()
+            if hidden and covered[id(line)] <= hidden:
+                by = ", ".join(f"{o.file}:{o.number}" for o in later if covered[id(o)] & covered[id(line)])
+                problems.append({"where": where, "what": f"{attribute} of '{line.pattern}' never counts: {by} decides"})
+    return problems
+
+
+def _try_settings(policy: Policy) -> None:
+    """Numbers and times of validators are read when they are asked: here they all are."""
+    for validator in policy.validators:
+        for key in ("calls", "bytes", "tokens", "repeats", "failures"):
+            validator.number(key)
+        validator.duration("time")
+        validator.flag("release")
+
+
+def private_rules(ctx: Context) -> str:
+    """The file of this machine's private overlay; '' where none is in force."""
+    return overlay_file(ctx) if ctx.settings.get(SETTING) else ""
+
+
+def _is_strange(word: str) -> bool:
+    """An attribute of gitcoord's that there is none of, or a guard's tier (which then counts as the strictest)."""
+    name, given, value = word.lstrip("-!").partition("=")
+    tier = given and name == "gitcoord-guard" and value not in (BLOCK, CHECKPOINT, WARN)
+    return name.startswith("gitcoord-") and (name not in ATTRIBUTES or bool(tier))
+
+
+def _advice(pattern: str) -> str:
+    return f" ('{pattern.rstrip('/')}/**' for all below a directory)" if "*" not in pattern else ""
+
+
+def _matched(ctx: Context, source: Source, line: Line, tracked: list[str]) -> set[str]:
+    """The files that a pattern matches, by git's own word: it is asked with an attributes file of this one line."""
+    base = source.key(line.directory) + "/" if line.directory else ""
+    keys = [(source.key(name), name) for name in tracked]
+    inside = [(key[len(base) :], name) for key, name in keys if key.startswith(base)]
+    if not inside:
+        return set()
+    place = ctx.scratch("explain/attributes")
+    text = f"{line.pattern} gitcoord-claim=matched\n".encode("utf-8", "surrogateescape")
+    write_file(place, source.patterns(text))
+    env = {
+        **ctx.repo.env,
+        b"GIT_DIR": Source(ctx, "").make().encode("utf-8", "surrogateescape"),
+        b"GIT_INDEX_FILE": b"/nonexistent/index",
+    }
+    argv = [*_GIT, "-c", f"core.attributesFile={place}", "check-attr", "--cached", "--stdin", "-z", "gitcoord-claim"]
+    data = "".join(key + "\0" for key, _ in inside).encode("utf-8", "surrogateescape")
+    code, out, _ = run(argv, env, data)
+    words = out.decode("utf-8", "surrogateescape").split("\0")
+    return {name for (_, name), value in zip(inside, words[2::3]) if value == "matched"} if not code else set()

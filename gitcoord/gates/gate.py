@@ -1,0 +1,224 @@
+"""What every gate does: gather what would change, read the policy that applies, ask the one policy function.
+
+Which moves are judged, by which policy and against what was accepted before is each gate's own business (`gate.py`,
+`receive_code.py`). A gate fails closed: what it cannot read raises, and the hook refuses.
+"""
+
+from __future__ import annotations
+
+from gitcoord.claims.facts import read_fact
+from gitcoord.claims.model import folds_case, format_record
+from gitcoord.deploy.targets import details, refusal
+from gitcoord.gates.history import finish_steps, merge_changes, net_changes, start_steps
+from gitcoord.gates.history_facts import Looking, read_history_fact
+from gitcoord.gates.judge import FEW, Step, Verdict, judge
+from gitcoord.git.process import run
+from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.policy.model import ENFORCE, parse_policy
+from gitcoord.policy.reader import Source
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.deploy.targets import Target
+    from gitcoord.gates.validation_changes import Asked
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.policy.model import Policy
+
+# What a judgement of many paths looks at: read at once, since each part that is missing starts it anew.
+_ALL = (("below", "claims"), ("below", "lineage"), ("below", "approvals"), ("below", "roles"), ("file", "halt"))
+
+
+class Move(NamedTuple):
+    """A ref that is about to move; no id: it is made or deleted."""
+
+    ref: str
+    old: str
+    new: str
+
+
+class Outcome(NamedTuple):
+    verdicts: list[Verdict]
+    policy: Policy
+
+    @property
+    def refused(self) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if verdict.stage == ENFORCE]
+
+    @property
+    def noted(self) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if verdict.stage != ENFORCE]
+
+
+class Reading(Looking):
+    """A view that reads a fact when it is asked for: a push asks for too many to begin anew after each."""
+
+    __slots__ = ("_ctx", "_snapshot")
+
+    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
+        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, paths)
+        self._ctx = ctx
+        self._snapshot = snapshot
+
+    def trunk(self) -> list[str]:
+        from gitcoord.claims.work_facts import trunk_tips  # asked only where a release's base is not here
+
+        return trunk_tips(self._ctx, self._snapshot)
+
+    def fact(self, *what: str) -> object:
+        if what not in self.facts and not read_history_fact(self._ctx, self, what):
+            read_fact(self._ctx, self._snapshot, self, what)
+        return self.facts[what]
+
+
+class Judging:
+    """One look at the ledger, for one actor."""
+
+    def __init__(self, ctx: Context, who: Callable[[], Actor], snapshot: Snapshot | None = None) -> None:
+        """NotInitialised where gitcoord is not set up. Who acts is asked for only where there is something to judge."""
+        self._ctx = ctx
+        self._who = who
+        self._known: Actor | None = None
+        self._remote: str | None = None
+        self._named = True
+        self._landed: list[str] = []  # at the usual remote, by its own word
+        self._snapshot = snapshot or read_snapshot(ctx)
+        self.sync = str(format_record(self._snapshot.state)["sync"])
+
+    @property
+    def actor(self) -> Actor:
+        if self._known is None:
+            self._known = self._who()
+        return self._known
+
+    # --- where work lands
+
+    @property
+    def remote(self) -> str:
+        """Where the sync branch is shared; '' where it is not."""
+        if self._remote is None:
+            from gitcoord.claims.work_facts import usual_remote
+
+            self._remote = usual_remote(self._ctx, self._snapshot)
+        return self._remote
+
+    def _tips(self) -> list[str]:
+        """Where the sync branch stands here."""
+        oid = self._ctx.store.target(f"refs/heads/{self.sync}")
+        return [oid] if oid else []
+
+    def _tracking(self) -> list[str]:
+        """Where the sync branch of the usual remote stood when it was last fetched, or stands by the remote's own word."""
+        oid = self._ctx.store.target(f"refs/remotes/{self.remote}/{self.sync}") if self.remote else None
+        return [*([oid] if oid else []), *self._landed]
+
+    def _policy_commit(self) -> str:
+        return next(filter(None, [*self._tips(), *self._tracking(), self._ctx.store.target("HEAD")]), "")
+
+    def _source(self, commit: str) -> Source:
+        return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
+
+    def _is_commit(self, oid: str) -> bool:
+        found = self._ctx.store.at_hand(oid)
+        if found is not None and found.kind == "commit":
+            return True  # what was just committed is a loose object: no process for it
+        return not run(["git", "cat-file", "-e", f"{oid}^{{commit}}"], self._ctx.repo.env)[0]
+
+    def _is_ancestor(self, old: str, new: str) -> bool:
+        argv = ["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new]
+        return not run(argv, self._ctx.repo.env)[0]
+
+    # --- gathering
+
+    def _steps(self, move: Move, known: list[str], *, strict: bool, gated: bool) -> list[Step]:
+        """The new commits, and on the sync branch (`strict`) what the result changes besides.
+
+        There a path may differ from the old tip only by a new commit or by what landed at its remote. Elsewhere the new
+        commits tell all: what none of them changes is what an accepted commit has. A gated ref is always a step, so that
+        nobody who may not act moves it.
+        """
+        steps = [merge_changes(self._ctx, step) for step in finish_steps(start_steps(self._ctx, move.new, known))]
+        steps += [Step(move.new, (), "", ())] if gated and not steps else []
+        if not strict or not move.old:
+            return steps
+        touched = {change.path for step in steps for change in step.changes}
+        if not self._is_ancestor(move.old, move.new):
+            touched = set()  # a way back: what a new commit left says nothing about what the old tip had
+        rest = [change for change in net_changes(self._ctx, move.old, move.new) if change.path not in touched]
+        for commit in self._tracking():
+            if rest:
+                differs = {change.path for change in net_changes(self._ctx, commit, move.new)}
+                rest = [change for change in rest if change.path in differs]
+        return [*steps, Step(move.new, (move.old,), "", tuple(rest))] if rest else steps
+
+    # --- judging
+
+    def _judge(self, commit: str, steps: list[Step], *, pushed: bool = False) -> Outcome:
+        if not steps:
+            return Outcome([], parse_policy(()))
+        paths = {change.path for step in steps for change in step.changes}
+        policy = self._source(commit).policy(paths)
+        view = Reading(self._ctx, self._snapshot, paths)
+        if len(policy.attributes) > FEW:
+            load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))
+        verdicts = settle(
+            self._ctx,
+            self._snapshot,
+            view,
+            lambda state, view: judge(state, view, policy, self.actor, steps, self._readers(steps) if pushed else ()),
+        )
+        return Outcome(verdicts, policy)
+
+    def _readers(self, steps: list[Step]) -> list[str]:
+        """Who must know the rules: whoever pushes, unless it is a person. CI is nobody in particular: there, the authors."""
+        if not self._named:
+            return sorted({step.agent for step in steps if step.agent})
+        return [] if self.actor.person else [self.actor.agent]
+
+    def _stale(self, deploys: list[tuple[Target, str]], commit: str) -> list[Verdict]:
+        """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
+        found = []
+        for target, name in deploys:
+            from gitcoord.deploy.staleness import staleness  # only deploys pay for it
+
+            stale = staleness(self._ctx, self._snapshot, target, commit, remote=name, fetch=True)
+            no = refusal(stale)
+            if no is not None:
+                stage = self._source(self._policy_commit()).policy(()).stage("stale-deploy")
+                words = "; ".join([no.message, *details(stale)])
+                found.append(Verdict("stale-deploy", stage, "", self.actor.agent, words, commit, hints=no.hints))
+        return found
+
+    # --- validators: what they need is loaded only where the policy turns one on
+
+    _runs_commands = True  # the project's own; not on a server
+
+    def _asked(self, commit: str, policy: Policy, trusted: Callable[[], Policy] | None = None) -> Asked:
+        from gitcoord.gates.validation_changes import Asked
+
+        commands = (trusted or (lambda: policy)) if self._runs_commands else None
+        return Asked(self._source(commit), policy, self.actor, commands)
+
+    def _validated(self, outcome: Outcome, commit: str, base: str | None, new: str) -> Outcome:
+        """With what validators say of all that is brought; `base` None: from where the branch left what landed."""
+        if not outcome.policy.validators:
+            return outcome
+        from gitcoord.gates.validation_changes import on_push
+
+        landed = [*self._tips(), *self._tracking()] if base is None else [base]
+        found = on_push(self._ctx, self._asked(commit, outcome.policy), landed, new, direct=base is not None)
+        return outcome._replace(verdicts=[*outcome.verdicts, *found])
+
+    def _unfinished(self, deploys: list[tuple[Target, str]], commit: str) -> list[Verdict]:
+        """A push to where something is deployed from, by the validators of deploys."""
+        policy = self._source(self._policy_commit()).policy(()) if deploys else parse_policy(())
+        if not policy.validators:
+            return []
+        from gitcoord.gates.validation_changes import on_deploy_push
+
+        asked = self._asked(self._policy_commit(), policy)
+        return on_deploy_push(self._ctx, asked, self._snapshot, [target.name for target, _ in deploys], commit)

@@ -1,0 +1,184 @@
+"""What git tells about commits: the steps of a push, what each of them changes, what lies where.
+
+Replace refs never count: one of them could hide an edit. Renames are two changes, a deletion and a new file.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, UsageError
+from gitcoord.base.names import check_agent
+from gitcoord.gates.judge import Change, Step
+from gitcoord.git.process import WHOLE, Child, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gitcoord.ledger.context import Context
+
+GIT = ["git", "--no-replace-objects"]
+_RAW = ["--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none"]
+_FORMAT = "--format=%x01%H %P%x02%(trailers:key=Agent,valueonly,separator=%x0A)"
+# -c: of a merge, what differs from every parent; also where git made that alone, or makes nothing of the parents.
+LOG = [*GIT, "log", "--no-show-signature", "--encoding=UTF-8", "--root", "-c", *_RAW, _FORMAT]
+_NOBODY = ["-c", "user.name=gitcoord", "-c", "user.email=gitcoord@gitcoord.invalid", "-c", "commit.gpgSign=false"]
+_NEVER = {b"GIT_AUTHOR_DATE": b"@0 +0000", b"GIT_COMMITTER_DATE": b"@0 +0000"}  # the same stand-in each time
+NOTHING = "000000"
+
+
+def start_steps(ctx: Context, new: str, known: Iterable[str]) -> Child:
+    """Ask for the commits of `new` that none of the known commits contains."""
+    child = Child([*LOG, "--topo-order", "--stdin"], {**ctx.repo.env, **WHOLE})
+    child.send("".join(f"{line}\n" for line in [new, *(f"^{oid}" for oid in known)]).encode())
+    child.close_input()
+    return child
+
+
+def finish_steps(child: Child) -> list[Step]:
+    """The commits that were asked for, each after its parents; read while git still looks for more."""
+    try:
+        steps = parse_log(child.chunks())
+        if child.wait():
+            raise CouldNotJudge(
+                f"git cannot tell what is new: {child.complaint()}", hints=("git fetch, if history is missing here",)
+            )
+    finally:
+        child.rest()  # or git would wait for ever for somebody to read it
+        child.close()
+    return steps[::-1]
+
+
+def parse_log(chunks: Iterable[bytes]) -> list[Step]:
+    """The steps in the order in which git tells them."""
+    steps: list[Step] = []
+    changes: list[Change] = []
+    head, words = "", _words(chunks)
+    for word in words:
+        word = word.lstrip("\n")
+        if word.startswith("\x01"):
+            if head:
+                steps.append(_step(head, changes))
+            head, changes = word[1:], []
+        elif word.startswith(":"):
+            changes.append(_change(word, next(words, "")))
+        elif word:
+            raise CouldNotJudge(
+                "git log says something that cannot be read", hints=("git config --get-regexp '^log[.]'",)
+            )
+    if head:
+        steps.append(_step(head, changes))
+    return steps
+
+
+def _words(chunks: Iterable[bytes]) -> Iterator[str]:
+    """What stands between NULs."""
+    left = b""
+    for chunk in chunks:
+        whole, end, left = (left + chunk).rpartition(b"\0")
+        if end:
+            yield from whole.decode("utf-8", "surrogateescape").split("\0")
+    yield left.decode("utf-8", "surrogateescape")
+
+
+def _step(head: str, changes: list[Change]) -> Step:
+    ids, _, trailers = head.partition("\x02")
+    oid, *parents = ids.split()
+    return Step(oid, tuple(parents), _agent(trailers.partition("\n")[0].strip()), tuple(changes))
+
+
+def _agent(named: str) -> str:
+    """Whom a trailer names; what is no agent's name names nobody."""
+    try:
+        return check_agent(named) if named else ""
+    except UsageError:
+        return ""
+
+
+def _change(meta: str, path: str) -> Change:
+    """One line of raw output; a merge has a colon, a mode and an id for each parent."""
+    parents = len(meta) - len(meta.lstrip(":"))
+    fields = meta[parents:].split(" ")
+    mode, blob = fields[parents], fields[2 * parents + 1]
+    return Change(path, mode, "" if mode == NOTHING else blob)
+
+
+def merge_changes(ctx: Context, step: Step, index: bytes = b"") -> Step:
+    """A merge's own changes: whatever differs from what git alone would have made of its parents, one after the other.
+
+    A step without an id is what the index would make.
+    """
+    if len(step.parents) < 2:
+        return step
+    found = {change.path: change for change in step.changes}
+    ours, conflicts, tree = step.parents[0], set[str](), ""
+    for theirs in step.parents[1:]:
+        argv = [*GIT, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
+        code, out, complaint = run(argv, ctx.repo.env)
+        if code not in (0, 1):
+            if "unrelated histories" in complaint:
+                return step
+            raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare: {complaint}")
+        tree, *names = out.decode("utf-8", "surrogateescape").split("\0")
+        conflicts.update(name for name in names if name and code)
+        if theirs != step.parents[-1]:
+            ours = stand_in(ctx, tree, ours, theirs)
+    for change in net_changes(ctx, tree, step.oid) if step.oid else index_changes(ctx, [tree], index):
+        found.setdefault(change.path, change)
+    for name in conflicts:
+        if name not in found:  # it was left as git left it
+            found[name] = Change(name, *lying_at(ctx, tree, name))
+    return step._replace(changes=tuple(found.values()))
+
+
+def stand_in(ctx: Context, tree: str, *parents: str) -> str:
+    """A commit that nobody sees, with this tree and these parents; '' where git cannot make it."""
+    argv = [
+        *GIT,
+        *_NOBODY,
+        "commit-tree",
+        tree,
+        *(word for parent in parents for word in ("-p", parent)),
+        "-m",
+        "stand-in",
+    ]
+    code, out, _ = run(argv, {**ctx.repo.env, **_NEVER})
+    return out.decode().strip() if not code else ""
+
+
+def net_changes(ctx: Context, old: str, new: str) -> list[Change]:
+    """What differs between two commits."""
+    code, out, complaint = run([*GIT, "diff-tree", "-r", *_RAW, old, new], ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot compare {old[:12]} with {new[:12]}: {complaint}", hints=("git fetch",))
+    words = out.decode("utf-8", "surrogateescape").split("\0")
+    return [_change(meta, path) for meta, path in zip(words[::2], words[1::2])]
+
+
+def index_changes(ctx: Context, parents: Iterable[str], index: bytes) -> list[Change]:
+    """What the index changes against every one of these commits."""
+    env = dict(ctx.repo.env)
+    if index:
+        env[b"GIT_INDEX_FILE"] = index
+    found: dict[str, Change] | None = None
+    for parent in parents:
+        code, out, complaint = run([*GIT, "diff-index", "--cached", *_RAW, parent, "--"], env)
+        if code:
+            raise CouldNotJudge(f"git cannot read the index: {complaint}")
+        words = out.decode("utf-8", "surrogateescape").split("\0")
+        these = {path: _change(meta, path) for meta, path in zip(words[::2], words[1::2])}
+        found = these if found is None else {path: change for path, change in found.items() if path in these}
+    return list((found or {}).values())
+
+
+def lying_at(ctx: Context, tree: str, path: str) -> list[str]:
+    """[mode, blob] of what lies at a path of a commit or tree."""
+    code, out, complaint = run(
+        [*GIT, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path], ctx.repo.env
+    )
+    if code:
+        raise CouldNotJudge(f"git cannot read {tree[:12]}: {complaint}")
+    meta, _, name = out.decode("utf-8", "surrogateescape").rstrip("\0").partition("\t")
+    if not meta or name != path or meta.split(" ")[1] == "tree":
+        return [NOTHING, ""]
+    mode, _, blob = meta.split(" ")
+    return [mode, blob]

@@ -1,0 +1,243 @@
+"""`git-claim --gate <hook> ...`: what git's hooks run. Fails closed: whatever cannot be judged is refused, with the way out.
+
+pre-commit, pre-merge-commit   what is staged                       policy of HEAD
+reference-transaction          a gated ref of this repository       policy of its old value
+pre-push                       refs of the remote                   policy of the target's old tip
+prepare-commit-msg             adds `Agent:` to an agent's commit   never fails
+post-commit                    a heartbeat                          never fails
+"""
+
+from __future__ import annotations
+
+import posix
+from _signal import SIGALRM, alarm, signal
+
+from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
+from gitcoord.base.names import printable
+from gitcoord.ledger.open import Opening, environ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.judge import Verdict
+    from gitcoord.git.process import Environ
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.terminal.screen import Screen
+
+_SECONDS = 120
+_WAY_OUT = {
+    "pre-commit": "to commit all the same, on your own responsibility: git commit --no-verify",
+    "pre-merge-commit": "to merge all the same, on your own responsibility: git merge --no-verify",
+    "pre-push": "to push all the same, on your own responsibility: git push --no-verify",
+    "reference-transaction": "a person may do it with the hooks off: git -c core.hooksPath=/dev/null"
+    " -c hook.gitcoord-reference-transaction.enabled=false ...",
+}
+_WHAT = {
+    "pre-commit": "this commit",
+    "pre-merge-commit": "this merge",
+    "pre-push": "this push",
+    "reference-transaction": "this change of a branch",
+}
+_SHOWN = 20
+
+
+def main(words: list[str]) -> int:
+    hook, *rest = words or [""]
+    env = environ()
+    if hook in ("prepare-commit-msg", "post-commit"):
+        return _courtesy(hook, rest, env)
+    if hook not in _WHAT:
+        posix.write(2, b"error: git-claim --gate: unknown hook\n")
+        return 2
+    opening = Opening(env, "gate")
+    from gitcoord.terminal.screen import Screen
+
+    screen = Screen(env)
+    signal(SIGALRM, _too_long)
+    try:
+        ctx = opening.context()
+        wish = ctx.settings.get("gitcoord.gateseconds")
+        alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
+        screen.use_settings(ctx.settings)
+        ctx.listen(screen.note)
+        return _judge(ctx, screen, hook, rest, env)
+    except NotInitialised:
+        return 0
+    except GitcoordError as error:
+        return _closed(screen, hook, error.message, error.hints)
+    except (OSError, ValueError, AssertionError, LookupError, TypeError, RecursionError) as error:
+        return _closed(screen, hook, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
+
+
+def _too_long(number: int, frame: object) -> None:
+    raise TimedOut("it took too long", hints=("give it more time: git config gitcoord.gateSeconds 300",))
+
+
+def _closed(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
+    screen.note(f"error: {_WHAT[hook]} could not be judged: {printable(message)}")
+    screen.hint(*hints, _WAY_OUT[hook])
+    return 1
+
+
+def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ) -> int:
+    from gitcoord.gates.client_gate import Gate
+    from gitcoord.sessions.identity import resolve
+
+    moves = _moves(ctx, hook)
+    if moves == []:
+        return 0
+    if hook == "pre-push" and ctx.remote:
+        from gitcoord.ledger.remote.fetch import look
+
+        look(ctx)  # what was claimed elsewhere since this clone last looked counts too
+    gate = Gate(ctx, lambda: _beating(ctx, resolve(ctx, env, terminal=posix.isatty(2))))
+    if moves is None:
+        outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))
+    elif hook == "pre-push":
+        outcome = gate.push(words[0] if words else "", moves)
+    else:
+        outcome = gate.moves(moves)
+    return tell(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
+
+
+def _beating(ctx: Context, actor: Actor) -> Actor:
+    """A gate is a sign of life, before it judges."""
+    from gitcoord.sessions.service import beat_quietly
+
+    beat_quietly(ctx, actor)
+    return actor
+
+
+def _heads(ctx: Context, env: Environ) -> list[str]:
+    """HEAD, and what is being merged: noted in a file, or by `git merge` itself, which is not that far yet, in the environment."""
+    from gitcoord.git.files import read_file
+
+    merging = read_file(f"{ctx.repo.git_dir}/MERGE_HEAD").decode("ascii", "replace").split()
+    merging = merging or [name[8:].decode() for name in env if name.startswith(b"GITHEAD_")]
+    head = ctx.store.target("HEAD")
+    return [head, *merging] if head else []
+
+
+def _moves(ctx: Context, hook: str) -> list[Move] | None:
+    """What git says on stdin; None for hooks that are about the index."""
+    if hook in ("pre-commit", "pre-merge-commit"):
+        return None
+    from gitcoord.gates.gate import Move
+
+    data = b""
+    while part := posix.read(0, 65536):
+        data += part
+    moves = []
+    for line in data.decode("utf-8", "surrogateescape").split("\n"):
+        fields = line.rsplit(" ", 3) if hook == "pre-push" else line.split(" ")
+        if hook == "pre-push" and len(fields) == 4:
+            moves.append(Move(fields[2], _oid(fields[3]), _oid(fields[1])))
+        elif hook == "reference-transaction" and len(fields) == 3:
+            move = Move(fields[2], _oid(fields[0]), _oid(fields[1]))
+            # `git reset --hard` without moving: git holds the lock and has compared the old value, so nothing changes.
+            if not (move.new and move.old == move.new) and not _is_packing(ctx, move):
+                moves.append(move if move.old else move._replace(old=ctx.store.target(move.ref) or ""))
+        elif line:
+            raise ValueError(f"cannot read what git says: {line}")
+    return moves
+
+
+def _oid(text: str) -> str:
+    if not text:
+        raise ValueError("cannot read what git says: an object id is missing")
+    return "" if not text.strip("0") else text
+
+
+def _is_packing(ctx: Context, move: Move) -> bool:
+    """Does only the place change at which git keeps this ref? Writers may move it while git packs."""
+    if move.new and not move.old and ctx.store.resolve([move.ref])[0] == move.new:
+        return True
+    from gitcoord.git.packing import is_packing
+
+    return is_packing(ctx.repo.common_dir, move.ref, move.old, move.new, ctx.host.pause)
+
+
+# --- telling --------------------------------------------------------------------------------------------------------
+
+
+def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Outcome) -> int:
+    """Say what stands against it, leave what is to be on record, give the exit code."""
+    refused, noted = outcome.refused, outcome.noted
+    for verdict in noted:
+        if verdict.stage == "warn":
+            screen.note(f"warning: {_line(verdict)}")
+    if noted or any(verdict.asks for verdict in refused):
+        from gitcoord.gates.approvals import leave_records
+
+        leave_records(ctx, actor, hook, refused, noted)
+    if not refused:
+        return 0
+    from gitcoord.ledger.refusal_counts import count_verdicts
+
+    count_verdicts(ctx, actor.agent, refused)
+    screen.note(screen.paint(f"error: {_WHAT.get(hook, 'this range of commits')} is refused", "red", 2))
+    for verdict in refused[:_SHOWN]:
+        screen.note("  " + _line(verdict), *("    " + line for line in screen.claim_lines(list(verdict.held))))
+    if len(refused) > _SHOWN:
+        screen.note(f"  and {len(refused) - _SHOWN} more")
+    rules = dict.fromkeys(verdict.rule for verdict in refused)
+    screen.note(*(f"why: {rule}: {outcome.policy.why(rule)}" for rule in rules))
+    screen.hint(*_hints(refused))
+    return 1
+
+
+def _hints(refused: list[Verdict]) -> list[str]:
+    """The next useful commands; claims of several paths in one."""
+    from gitcoord.gates.judge import path_word
+
+    paths = [path_word(v.path) for v in refused if v.rule == "unclaimed"]
+    hints = [f"git claim {' '.join(paths[:10])}"] if paths else []
+    others = [hint for v in refused if v.rule != "unclaimed" for hint in v.hints]
+    return [*hints, *list(dict.fromkeys(others))[:4]]
+
+
+def _line(verdict: Verdict) -> str:
+    where = f"{printable(verdict.path)}: " if verdict.path else ""
+    commit = f" (in {verdict.commit[:12]})" if verdict.commit and verdict.commit[:12] not in verdict.message else ""
+    return f"{where}{verdict.message}{commit} [{verdict.rule}]"
+
+
+# --- hooks that never fail ------------------------------------------------------------------------------------------
+
+
+def _courtesy(hook: str, words: list[str], env: Environ) -> int:
+    try:
+        ctx = Opening(env, "gate").context()
+        from gitcoord.sessions.identity import resolve_or_none
+
+        actor = resolve_or_none(ctx, env, terminal=posix.isatty(2))
+        if actor is not None and hook == "post-commit":
+            _beating(ctx, actor)
+        elif actor is not None and not actor.person and words:
+            _sign(ctx, actor.agent, words[0])
+    except (GitcoordError, OSError):
+        pass
+    return 0
+
+
+def _sign(ctx: Context, agent: str, message: str) -> None:
+    """Add the trailer that says whose commit it is, unless one is there."""
+    from gitcoord.git.process import run
+
+    _end_line(message)
+    # A line '---' in a message is not the start of a patch here, as little as for `git log`.
+    rules = ["--no-divider", "--where", "end", "--if-exists", "doNothing", "--if-missing", "add"]
+    argv = ["git", "interpret-trailers", "--in-place", *rules, "--trailer", f"Agent: {agent}", message]
+    run(argv, ctx.repo.env)
+
+
+def _end_line(message: str) -> None:
+    """git merge leaves its message without a line's end, and git 2.39 then puts a trailer into the subject's paragraph."""
+    fd = posix.open(message, posix.O_RDWR | posix.O_CLOEXEC)
+    try:
+        size = posix.fstat(fd).st_size
+        if size and posix.pread(fd, 1, size - 1) != b"\n":
+            posix.pwrite(fd, b"\n", size)
+    finally:
+        posix.close(fd)

@@ -1,0 +1,301 @@
+"""git's hooks: installed beside what was there, taken away again without a trace.
+
+From git 2.54 on the settings name our hooks (`hook.<name>.command`), and the hooks directory is nobody's business. Before,
+ours takes the place of the hook that was there, which is kept beside it and runs first.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
+from gitcoord.claims.facts import deploy_refs
+from gitcoord.claims.model import format_record
+from gitcoord.gates.hooks.files import bring_back, is_executable, look, put, same_file
+from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
+from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
+from gitcoord.git.config import parse_settings
+from gitcoord.git.config_writer import change_settings
+from gitcoord.git.files import free_name, read_file, remove_file, write_file
+from gitcoord.git.process import run
+from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+
+CONFIGURED = (2, 54)  # the first git that takes hooks from its settings
+GATE = "gitcoord.gateRef"
+_ADDED = "hooks/gates"  # the gated refs that were added here, and not by the user
+
+
+class Step(NamedTuple):
+    """What happens to one hook. `action`: installed, upgraded, unchanged, removed, restored, set aside or left."""
+
+    event: str
+    action: str
+    path: str
+    data: bytes = b""
+    kept: str = ""
+
+    def row(self) -> dict[str, object]:
+        row: dict[str, object] = {"hook": self.event, "action": self.action, "file": self.path}
+        return {**row, "before": self.kept} if self.kept else row
+
+
+class Plan(NamedTuple):
+    """What installing will do. `settings` are the local settings to add."""
+
+    way: str
+    directory: str
+    steps: list[Step]
+    settings: list[tuple[str, str]]
+    other: list[Step]  # what another way left: taken away first
+    gates: list[str]
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.settings or self.other or any(step.action != "unchanged" for step in self.steps))
+
+    def result(self) -> dict[str, object]:
+        rows = [step.row() for step in self.steps]
+        return {"way": self.way, "directory": self.directory, "hooks": rows, "gate_refs": self.gates}
+
+
+# --- installing --------------------------------------------------------------------------------------------------
+
+
+def gated_refs(ctx: Context) -> list[str]:
+    """Refs at which the reference-transaction hook looks: where work lands, and what is deployed from."""
+    try:
+        snapshot = read_snapshot(ctx)
+    except NotInitialised as error:
+        if any(hint.startswith("rename") for hint in error.hints):
+            raise
+        raise NotInitialised(
+            error.message, hints=("make the ledger: git coord init", "or all in one step: git coord setup")
+        ) from None
+    load(ctx, snapshot, ctx.view(), ("file", "format"))
+    return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state)['sync']}", *deploy_refs(ctx, snapshot)]))
+
+
+def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
+    """What `install` would do; Managed where another program looks after the hooks. Changes nothing."""
+    if not ctx.repo.worktree:
+        raise UsageError(
+            "there is no work tree here: these hooks are for the clones in which people commit",
+            hints=("run it in a work tree; a bare repository needs a gate for what is pushed to it",),
+        )
+    common, directory = _places(ctx)
+    local = _local(ctx)
+    configured = git_version(ctx) >= CONFIGURED
+    managed = find_link(_own_directory(ctx, common), common) if configured else find_manager(ctx, directory, common)
+    if managed is not None:
+        return managed
+    if not configured:
+        steps = [_step(kit, event, directory) for event in EVENTS]
+        wanted: list[tuple[str, str]] = []
+        other = _configured_steps(common, local)
+    else:
+        directory = f"{common}/hooks"
+        steps = [_own_step(kit, event, directory) for event in EVENTS]
+        wanted = [pair for event in EVENTS for pair in _settings(event, directory)]
+        other = [step for event in EVENTS if (step := _removal(event, directory)) is not None]
+    _require_one_section(common)
+    wanted += [(GATE, ref) for ref in gates]
+    there = set(local)
+    missing = [(key, value) for key, value in wanted if (key.lower(), value) not in there]
+    return Plan("config" if configured else "chain", directory, steps, missing, other, gates)
+
+
+def install(ctx: Context, found: Plan) -> None:
+    """Do as planned. Repeating it is harmless; the gates are closed before the refs that they guard are named."""
+    _undo(ctx, found.other)
+    for step in found.steps:
+        if step.action != "unchanged":
+            put(step.path, step.data, step.kept)
+    added = [value for key, value in found.settings if key == GATE]
+    if added:
+        write_file(ctx.scratch(_ADDED), "".join(f"{ref}\n" for ref in [*_added(ctx), *added]).encode())
+    for key, value in found.settings:
+        _git_config(ctx, ["--add" if key == GATE else "--replace-all", key, value])
+
+
+def _step(kit: Kit, event: str, directory: str) -> Step:
+    """One hook in the hooks directory, before what was there."""
+    path, data = f"{directory}/{event}", render(kit, event, chained=True)
+    found = look(path)
+    if found is None:
+        return Step(event, "installed", path, data)
+    if is_ours(found):
+        return _ours_again(Step(event, "upgraded", path, data), found, f"{event}{KEPT} beside it (it runs first)")
+    kept = path + KEPT
+    if look(kept) is not None and not same_file(path, kept):
+        raise Refused(
+            Refusal(
+                "kept-hook",
+                f"{path} is not gitcoord's, and {kept} is there already: which of them is to run first?",
+                hints=("make one of both, as the first of them, and remove the second",),
+            )
+        )
+    return Step(event, "installed", path, data, kept)
+
+
+def _own_step(kit: Kit, event: str, directory: str) -> Step:
+    """One hook under a name that git does not look for: the settings name it."""
+    path, data = f"{directory}/gitcoord-{event}", render(kit, event, chained=False)
+    found = look(path)
+    if not found:
+        return Step(event, "installed", path, data)
+    return _ours_again(Step(event, "upgraded", path, data), found, f"a hook of your own ({event} beside it, say)")
+
+
+def _ours_again(step: Step, found: bytes, better: str) -> Step:
+    """What becomes of a file under a name of ours; `better` is where lines of somebody's own belong."""
+    if found == step.data and is_executable(step.path):
+        return step._replace(action="unchanged")
+    if is_edited(found):
+        raise Refused(
+            Refusal(
+                "edited-hook",
+                f"{step.path} was changed since gitcoord installed it",
+                hints=(f"move your lines to {better}, delete it, try again",),
+            )
+        )
+    return step
+
+
+def _settings(event: str, directory: str) -> list[tuple[str, str]]:
+    command = "'" + f"{directory}/gitcoord-{event}".replace("'", "'\\''") + "'"
+    return [(f"hook.gitcoord-{event}.command", command), (f"hook.gitcoord-{event}.event", event)]
+
+
+def _require_one_section(common: str) -> None:
+    """The hooks read the settings themselves, in sh, and only the first section [gitcoord]."""
+    lines = read_file(f"{common}/config", 1 << 20).lower().split(b"\n")
+    if sum(line.strip().startswith(b"[gitcoord]") for line in lines) > 1:
+        raise UsageError(
+            "the local settings have several sections [gitcoord]", hints=("make them one: git config --local --edit",)
+        )
+
+
+# --- taking away -------------------------------------------------------------------------------------------------
+
+
+def removal(ctx: Context) -> list[Step]:
+    """What `uninstall` would do. It asks for no ledger: hooks can be taken away whatever else is broken."""
+    common, directory = _places(ctx)
+    places = [f"{common}/hooks"]
+    if directory.startswith(f"{common}/") and directory not in places:
+        places.append(directory)
+    steps = [_removal(event, place) for place in places for event in EVENTS]
+    return [*_configured_steps(common, _local(ctx)), *(step for step in steps if step is not None)]
+
+
+def uninstall(ctx: Context, steps: list[Step]) -> bool:
+    """Do as planned, and forget the gated refs that `install` added; all, where it is not known which those are.
+
+    True if something changed.
+    """
+    _undo(ctx, steps)
+    gated = dict.fromkeys(value for key, value in _local(ctx) if key == GATE.lower())
+    added = _added(ctx)
+    ours = [ref for ref in gated if ref in added or (steps and not added)]
+    for ref in ours:
+        _git_config(ctx, ["--fixed-value", "--unset-all", GATE, ref])
+    if added:
+        remove_file(ctx.scratch(_ADDED))
+    return bool(ours or steps)
+
+
+def _added(ctx: Context) -> list[str]:
+    return read_file(f"{ctx.repo.scratch}/{_ADDED}", 1 << 20).decode("utf-8", "surrogateescape").splitlines()
+
+
+def _removal(event: str, directory: str) -> Step | None:
+    path = f"{directory}/{event}"
+    found, kept = look(path), path + KEPT
+    has_kept = look(kept) is not None
+    if found is None:
+        return Step(event, "restored", path, kept=kept) if has_kept else None
+    if not is_ours(found):
+        return Step(event, "left", path, kept=kept) if has_kept else None
+    action = "set aside" if is_edited(found) else "restored" if has_kept else "removed"
+    return Step(event, action, path, kept=kept if has_kept else "")
+
+
+def _configured_steps(common: str, local: list[tuple[str, str]]) -> list[Step]:
+    steps = []
+    for event in EVENTS:
+        path = f"{common}/hooks/gitcoord-{event}"
+        found = look(path)
+        if any(key.startswith(f"hook.gitcoord-{event}.") for key, _ in local) or found is not None:
+            steps.append(Step(event, "set aside" if found and is_edited(found) else "removed", path))
+    return steps
+
+
+def _undo(ctx: Context, steps: list[Step]) -> None:
+    named = {key.rpartition(".")[0] for key, _ in _local(ctx)}
+    for step in steps:
+        section = f"hook.gitcoord-{step.event}"
+        if step.path.endswith(f"/gitcoord-{step.event}") and section in named:
+            _git_config(ctx, ["--remove-section", section])
+        if step.action == "set aside":
+            bring_back(step.path, free_name(f"{step.path}.edited-gitcoord"))
+        if step.kept and step.action != "left":
+            bring_back(step.kept, step.path)
+        elif step.action == "removed":
+            remove_file(step.path)
+
+
+# --- git ---------------------------------------------------------------------------------------------------------
+
+
+def git_version(ctx: Context) -> tuple[int, ...]:
+    _, out, _ = run(["git", "version"], ctx.repo.env)
+    words = out.decode("ascii", "replace").split()
+    numbers = words[2].split(".")[:2] if len(words) > 2 else []
+    return tuple(int(number) for number in numbers if number.isdecimal())
+
+
+def _places(ctx: Context) -> tuple[str, str]:
+    """The common directory, and where git looks for hooks: absolute, links followed."""
+    where = ["-C", ctx.repo.worktree] if ctx.repo.worktree else []
+    found = []
+    for words in (["--git-common-dir"], ["--git-path", "hooks"]):  # apart, since a path may have a line's end in it
+        code, out, complaint = run(["git", *where, "rev-parse", "--path-format=absolute", *words], ctx.repo.env)
+        if code:
+            raise StoreError(f"git cannot tell where its hooks are: {complaint}")
+        found.append(out.decode("utf-8", "surrogateescape").removesuffix("\n"))
+    return found[0], found[1]
+
+
+def _own_directory(ctx: Context, common: str) -> str:
+    """The git directory's own hooks directory, whatever core.hooksPath says; links followed."""
+    argv = ["git", "-c", f"core.hooksPath={common}/hooks", "rev-parse", "--path-format=absolute", "--git-path", "hooks"]
+    return run(argv, ctx.repo.env)[1].decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+def _local(ctx: Context) -> list[tuple[str, str]]:
+    _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
+    return parse_settings(out)
+
+
+def _git_config(ctx: Context, words: list[str]) -> None:
+    code, complaint = change_settings(ctx.repo, ["--local", *words], ctx.host.pause)
+    if code:
+        raise StoreError(f"cannot write the local settings: {complaint}", hints=("try again",))
+
+
+def require_unmanaged(found: Plan | Managed) -> Plan:
+    """The plan; Refused, with what to add where, if another program looks after the hooks."""
+    if isinstance(found, Plan):
+        return found
+    error = Refused(
+        Refusal(
+            "managed",
+            f"the hooks of this repository are looked after by {found.manager} ({found.why}); nothing was changed",
+            hints=(f"add the lines above to {found.manager}",) if found.manager != "core.hooksPath" else (),
+        )
+    )
+    error.data = {"manager": found.manager, "snippet": found.snippet}
+    raise error

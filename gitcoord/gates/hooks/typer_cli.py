@@ -1,0 +1,134 @@
+"""`git coord install-hooks` and `uninstall-hooks`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import gitcoord
+from gitcoord.base.errors import Refused, StoreError
+from gitcoord.base.names import printable
+from gitcoord.cli.typer_call import Json, act
+from gitcoord.gates.approvals import require_overseer
+from gitcoord.gates.hooks import install as hooks
+from gitcoord.gates.hooks.managers import EVENTS
+from gitcoord.gates.hooks.text import Kit
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.identity import in_tool
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import put
+
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")]
+
+
+def kit() -> Kit:
+    """The hooks' sources: beside the package in a checkout, else among what was installed with it."""
+    return Kit(hook_sources("", EVENTS), git_claim())
+
+
+def hook_sources(below: str, events: tuple[str, ...]) -> dict[str, str]:
+    """The hooks of these events, and what is written into them; those of a server lie below the others."""
+    places = (Path(gitcoord.__file__).parents[1] / "githooks", Path(sys.prefix, "share/gitcoord/githooks"))
+    place = next((place for place in places if (place / below / "gate.sh").is_file()), None)
+    if place is None:
+        raise StoreError("the hooks did not come with this gitcoord", hints=("install it again: ./install.sh",))
+    own = {name: (place / below / name).read_text() for name in ("gate.sh", *events)}
+    return {**own, "before.sh": (place / "before.sh").read_text()}
+
+
+def git_claim() -> str:
+    """Where `git-claim` is: with a path that does not work, every commit would be refused."""
+    found = shutil.which("git-claim") or shutil.which("git-claim", path=os.path.dirname(sys.executable))
+    if found is None:
+        raise StoreError("git-claim is not on PATH, so the hooks could not judge", hints=("./install.sh",))
+    if not found.isprintable():
+        raise StoreError(f"git-claim lies in a place that a hook cannot name: {printable(found)}")
+    return os.path.abspath(found)
+
+
+def watched(call: Call) -> Actor | None:
+    """Who acts, or nobody in particular; an agent tool that does not say who is no script of nobody's."""
+    return call.actor() if in_tool(call.environ) else call.onlooker()
+
+
+def install_hooks(dry_run: DryRun = False, json: Json = False) -> int:
+    """Install the hooks that judge commits and pushes, beside those that are there."""
+
+    def body(call: Call) -> int:
+        gates = hooks.gated_refs(call.ctx)
+        try:
+            plan = hooks.require_unmanaged(hooks.plan(call.ctx, kit(), gates))
+        except Refused as refused:
+            show_snippet(call, refused.data)
+            raise
+        if not dry_run:
+            hooks.install(call.ctx, plan)
+        call.screen.answer({"dry_run": dry_run, "changed": plan.changes and not dry_run, **plan.result()})
+        _say_steps(call, plan.steps + plan.other, dry_run=dry_run)
+        if not plan.changes:
+            call.screen.say("the hooks are already installed")
+        elif dry_run:
+            call.screen.say("nothing was changed")
+        else:
+            call.screen.say(f"moves of these refs are judged: {printable(', '.join(plan.gates))}")
+            call.screen.hint("take them away again: git coord uninstall-hooks")
+        return 0
+
+    return act(body, json=json)
+
+
+def uninstall_hooks(dry_run: DryRun = False, json: Json = False) -> int:
+    """Take gitcoord's hooks away; what was there before is as it was."""
+
+    def body(call: Call) -> int:
+        if not dry_run:
+            require_overseer(call.ctx, watched(call), "take the hooks away")
+        steps = hooks.removal(call.ctx)
+        changed = False if dry_run else hooks.uninstall(call.ctx, steps)
+        call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})
+        _say_steps(call, steps, dry_run=dry_run)
+        if not steps and not changed:
+            call.screen.say("no hooks of gitcoord are installed here")
+        elif dry_run:
+            call.screen.say("nothing was changed")
+        return 0
+
+    return act(body, json=json)
+
+
+# What is going to be done to a hook, and what was done.
+_WORDS = {
+    "installed": ("install", "installed"), "upgraded": ("upgrade", "upgraded"), "removed": ("remove", "removed"),
+    "restored": ("bring back", "brought back"), "set aside": ("set aside", "set aside"), "left": ("leave", "left"),
+}  # fmt: skip
+
+
+def step_lines(steps: list[hooks.Step], *, done: bool) -> list[str]:
+    lines = []
+    for step in steps:
+        if step.action == "unchanged":
+            continue
+        more, beside = "", printable(os.path.basename(step.kept))
+        if step.action == "installed" and step.kept:
+            more = f"; the hook that was there runs first, as {beside}"
+        elif step.action == "set aside":
+            more = " (it was changed since it was installed)"
+        elif step.action == "left":
+            more = f" (it is not gitcoord's); {beside} is still there"
+        lines.append(f"{_WORDS[step.action][done]} {printable(step.path)}{more}")
+    return lines
+
+
+def _say_steps(call: Call, steps: list[hooks.Step], *, dry_run: bool) -> None:
+    call.screen.say(*(("would " if dry_run else "") + line for line in step_lines(steps, done=not dry_run)))
+
+
+def show_snippet(call: Call, data: dict[str, Any]) -> None:
+    """As it is to be pasted; it holds nothing that came from outside but the name of a directory."""
+    if not call.screen.json and data.get("snippet"):
+        put(1, "\n".join(printable(line) for line in str(data["snippet"]).split("\n")) + "\n\n")

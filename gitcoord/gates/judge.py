@@ -1,0 +1,295 @@
+"""One pure function for every gate: may these changes get through?
+
+`judge` is given what a commit, a push or a range changes, step by step, and answers with what stands against it. It reads the
+ledger through `state`, git through the facts of `view`, and the project's policy. No verdict means that nothing speaks
+against it; what cannot be judged raises CouldNotJudge, which every gate treats as a no.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
+from gitcoord.claims.model import WRITE, Item, check_claim, compatible, describe, folds_case, key_of
+from gitcoord.gates.lineage import Lineages
+from gitcoord.ledger.sessions import dead, silence
+from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
+from gitcoord.policy.roles import is_free, may_approve, out_of_role
+from gitcoord.sessions.admission import halt_record
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State, View
+    from gitcoord.policy.model import Policy
+
+_PRIVATE = "a private rule of this machine says no"
+FEW = 16  # up to so many paths, the claims on each are looked up; above, all claims are read once
+
+
+class Change(NamedTuple):
+    """What a step leaves at a path; no blob: nothing."""
+
+    path: str
+    mode: str
+    blob: str
+
+
+class Step(NamedTuple):
+    """One commit to be judged, or the index ('' as its id). `agent` is whom its trailer names."""
+
+    oid: str
+    parents: tuple[str, ...]
+    agent: str
+    changes: tuple[Change, ...]
+
+
+class Verdict(NamedTuple):
+    """Something that speaks against a change, and how much it counts."""
+
+    rule: str
+    stage: str
+    path: str
+    agent: str
+    message: str
+    commit: str = ""
+    mode: str = ""
+    blob: str = ""
+    hints: tuple[str, ...] = ()
+    held: tuple[dict[str, object], ...] = ()
+    asks: bool = False  # a person may still approve it
+    bases: tuple[str, ...] = ()  # the commits that the change builds on
+
+
+def judge(
+    state: State, view: View, policy: Policy, actor: Actor, steps: list[Step], readers: Iterable[str] = ()
+) -> list[Verdict]:
+    """What stands against these steps, oldest first, each path once a rule. `readers` push them: they know the rules."""
+    return _Judge(state, view, policy, actor, steps).verdicts(readers)
+
+
+class _Judge:
+    def __init__(self, state: State, view: View, policy: Policy, actor: Actor, steps: list[Step]) -> None:
+        self._state = state
+        self._view = view
+        self._policy = policy
+        self._actor = actor
+        self._steps = steps
+        paths = {change.path for step in steps for change in step.changes}
+        case = folds_case(state)
+        self._keys = {path: fold(path, case=case) for path in paths}
+        self._claims = _Claims(state, self._keys)
+        self._lineages = Lineages(state, view, steps, self._keys)
+        self._free: dict[str, bool] = {}
+        self._found: dict[tuple[str, str], Verdict] = {}
+
+    def verdicts(self, readers: Iterable[str]) -> list[Verdict]:
+        if not self._steps:
+            return []
+        self._living(self._actor.agent, self._steps[-1])
+        if self._policy.ack and self._policy.rules:
+            self._read(self._policy.rules, readers)
+        halt = halt_record(self._state)
+        if halt is not None:
+            reason = f": {printable(halt['reason'])}" if halt["reason"] else ""
+            self._add("halted", "", self._actor.agent, f"everything was halted by {halt['by']}{reason}", hints=())
+        for step in self._steps:
+            agent = step.agent or self._actor.agent
+            if step.changes:
+                self._living(agent, step)
+                self._attributed(step)
+            for change in step.changes:
+                self._change(agent, step, change)
+        return list(self._found.values())
+
+    def _add(
+        self, rule: str, path: str, agent: str, message: str, *, step: Step | None = None,
+        change: Change | None = None, stage: str = "", hints: tuple[str, ...] = (), held: tuple[Record, ...] = (),
+        asks: bool = False,
+    ) -> None:  # fmt: skip
+        if (rule, path) not in self._found:
+            self._found[rule, path] = Verdict(
+                rule, stage or self._policy.stage(rule), path, agent, message, step.oid if step else "",
+                change.mode if change else "", change.blob if change else "", hints, held, asks,
+                step.parents if step else (),
+            )  # fmt: skip
+
+    # --- who
+
+    def _living(self, agent: str, step: Step) -> None:
+        refusal = dead(self._state, self._view, agent)
+        if refusal is not None:
+            self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
+
+    def _read(self, rules: str, readers: Iterable[str]) -> None:
+        from gitcoord.gates.events.ack import has_read  # only where the policy asks for it
+
+        for agent in readers:
+            if not has_read(self._state, agent, rules):
+                self._add(
+                    "rules", "", agent, f"'{agent}' has not read the rules ({rules[:12]})",
+                    hints=(f"read them: git coord rules show {rules[:12]}", f"then: git coord rules ack {rules[:12]}"),
+                )  # fmt: skip
+
+    def _attributed(self, step: Step) -> None:
+        if not self._policy.attribution:
+            return
+        from gitcoord.validators.attribution import lacks_agent  # only where the policy asks for it
+
+        lack = lacks_agent(step, self._actor)
+        if lack is not None:
+            self._add("attribution", "", self._actor.agent, lack[0], step=step, hints=lack[1:])
+
+    # --- what
+
+    def _change(self, agent: str, step: Step, change: Change) -> None:
+        holds, others = self._standing(agent, change.path)
+        source = self._lineages.source(step, change)
+        if not holds and source is None:
+            self._unheld(agent, step, change, others)
+        if holds or source is None:
+            self._role(agent, step, change)
+        self._guard(agent, step, change)
+        lack = self._lineages.lacking(step, change, source)
+        if lack is not None:
+            self._add(
+                "lineage", change.path, agent,
+                f"it does not contain what {lack['agent']} released there ({lack['commit'][:12]}, event {lack['seq']})",
+                step=step, change=change,
+                hints=(
+                    f"bring it in: git merge {'' if step.oid else '--autostash '}{lack['commit'][:12]}",
+                    f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
+                ),
+            )  # fmt: skip
+
+    def _standing(self, agent: str, path: str) -> tuple[bool, list[dict[str, object]]]:
+        """Does the agent, or whoever pushes, hold it, and which live claims of others that conflict with a change cover it?
+
+        Whoever accepted a handoff pushes commits that name the one who handed over.
+        """
+        holds, others = False, []
+        for claim in self._claims.over(path):
+            if is_family(claim["agent"], agent) or is_family(claim["agent"], self._actor.agent):
+                # Its own claim, as long as no event says otherwise: the gate is a sign of life.
+                holds = holds or claim["mode"] == WRITE
+            elif not compatible(claim["mode"], WRITE):
+                verdict = silence(self._state, self._view, claim["agent"], claim["session"], claim["ttl"])
+                if not verdict.silent:
+                    others.append(describe(claim, verdict.expires_in))
+        return holds, others
+
+    def _unheld(self, agent: str, step: Step, change: Change, others: list[dict[str, object]]) -> None:
+        path = change.path
+        if others:
+            holder = others[0]
+            self._add(
+                "held", path, agent, _holding(holder), step=step, change=change, held=tuple(others),
+                hints=(f"wait for it: git claim --wait 10m {path_word(path)}",),
+            )  # fmt: skip
+        elif self._policy.of(path).claim:
+            self._add(
+                "unclaimed", path, agent, f"it is shared, and '{agent}' holds no write claim on it", step=step,
+                change=change, hints=(f"git claim {path_word(path)}",),
+            )  # fmt: skip
+
+    def _role(self, agent: str, step: Step, change: Change) -> None:
+        if agent not in self._free:
+            self._free[agent] = is_free(self._state, self._policy, self._actor, agent)
+        if self._free[agent] and not self._policy.of(change.path).writers:
+            return
+        message = out_of_role(self._state, self._policy, self._actor, agent, change.path)
+        if message:
+            self._add(
+                "role", change.path, agent, message, step=step, change=change,
+                hints=(f"leave it to an agent whose role may; a person may give roles: git coord role {agent} <role>",),
+            )  # fmt: skip
+
+    def _is_approver(self) -> bool:
+        return may_approve(self._actor, self._policy.approvers)
+
+    def _guard(self, agent: str, step: Step, change: Change) -> None:
+        tier = self._policy.of(change.path).guard
+        if tier and self._policy.of(change.path).private:
+            # Neither asked for nor told any further: a request would publish it.
+            stage = WARN if tier == WARN else self._policy.stage("guard")
+            self._add("private", change.path, agent, _PRIVATE, step=step, change=change, stage=stage)
+        elif tier == BLOCK:
+            self._add("guard", change.path, agent, "it is blocked: nobody changes it", step=step, change=change)
+        elif tier == WARN:
+            self._add("guard", change.path, agent, "it is guarded: take care", step=step, change=change, stage=WARN)
+        elif tier == CHECKPOINT:
+            self._checkpoint("guard", agent, step, change, "a person must approve this change")
+        if self._policy.present and is_own_file(self._keys[change.path]) and self._is_telling(step, change):
+            self._checkpoint(
+                "own-files", agent, step, change, "it guards the project: a person must approve this change"
+            )
+
+    def _is_telling(self, step: Step, change: Change) -> bool:
+        if not is_attributes_file(change.path):
+            return True
+        return bool(self._view.fact("telling", step.parents[0] if step.parents else "", change.path, change.blob))
+
+    def _checkpoint(self, rule: str, agent: str, step: Step, change: Change, message: str) -> None:
+        """Approved for exactly this content and not used up, or made by a person who may approve."""
+        if self._is_approver() and agent == self._actor.agent:
+            return
+        asks = True
+        for record in self._state.below("approvals").values():
+            if (record["path"], record["mode"], record["blob"]) == tuple(change):
+                if record["state"] == "approved" and not self._is_used_up(step, change, record):
+                    return
+                if record["state"] == "denied":
+                    asks = False
+                    message = f"{record['by']} denied this change" + (
+                        f": {printable(record['reason'])}" if record["reason"] else ""
+                    )
+        self._add(
+            rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
+        )
+
+    def _is_used_up(self, step: Step, change: Change, record: Record) -> bool:
+        """Since it was asked for, the history that the change builds on has had the content, and left it again."""
+        return any(self._view.fact("left again", at, *change, *record["bases"]) for at in step.parents)
+
+
+class _Claims:
+    """The claims that cover a path. For many paths all claims are read at once."""
+
+    def __init__(self, state: State, keys: dict[str, str]) -> None:
+        self._state = state
+        self._keys = keys
+        self._at: dict[str, list[Record]] | None = None
+        self._above: dict[str, list[Record]] = {}  # by directory, of which there are far fewer than paths
+        if len(keys) > FEW:
+            self._at = {}
+            for file, record in state.below("claims/path").items():
+                claim = check_claim(record, file)
+                self._at.setdefault(key_of(state, Item("path", claim["path"])), []).append(claim)
+
+    def over(self, path: str) -> list[Record]:
+        key = self._keys[path]
+        if self._at is None:
+            found = (self._state.leaves(claim_dir("path", above)) for above in (*ancestors(key), key))
+            return [check_claim(record, file) for leaves in found for file, record in leaves.items()]
+        directory = key.rpartition("/")[0]
+        if directory not in self._above:
+            self._above[directory] = [claim for above in ancestors(key) for claim in self._at.get(above, ())]
+        return [*self._above[directory], *self._at.get(key, ())]
+
+
+def _holding(claim: dict[str, object]) -> str:
+    return f"{claim['agent']} holds it" + (f" ({claim['mode']})" if claim["mode"] != WRITE else "")
+
+
+def path_word(path: str) -> str:
+    """A path for a hint: as a shell and `git claim` would take it back, never as a resource, an option or a pattern."""
+    if not {"*", "?", "["}.isdisjoint(path):
+        return shell_word(f":(literal){path}")
+    return shell_word(f"./{path}" if path[0] in ":@-" else path)
+
+
+def is_family(holder: str, agent: str) -> bool:
+    """A hook cannot see which subagent acts: the whole family counts as one."""
+    return holder == agent or agent.startswith(holder + ".") or holder.startswith(agent + ".")

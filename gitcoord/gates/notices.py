@@ -1,0 +1,46 @@
+"""What the guard of agents' tools lets through although a rule speaks against it: on record, as the gates' notices are.
+
+A tool asks before everything it does, so each rule is recorded once for a path in a conversation: what was recorded is noted in
+scratch, and losing that costs a second record.
+"""
+
+from __future__ import annotations
+
+from gitcoord.git.loose_writer import hasher
+from gitcoord.git.notes import update
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.gates.judge import Verdict
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+_KEPT = 4000  # of one conversation; the oldest are forgotten
+_LENGTH = 16
+
+
+def record_once(ctx: Context, actor: Actor, conversation: str, noted: list[Verdict]) -> None:
+    """Noted before it is written: where the ledger cannot be written, not every call waits for it again."""
+    new: list[Verdict] = []
+
+    def change(data: bytes) -> bytes:
+        known = data.decode("ascii", "replace").split()
+        keys = {_key(verdict): verdict for verdict in noted if verdict.rule != "private"}
+        fresh = [key for key in keys if key not in known]
+        new.extend(keys[key] for key in fresh)
+        return "\n".join([*known, *fresh][-_KEPT:]).encode()
+
+    try:
+        update(f"{ctx.repo.scratch}/guard/noted", f"{actor.agent}\0{conversation or actor.instance}", change)
+    except OSError:
+        return  # without its notes it would write at every call
+    if new:
+        from gitcoord.gates.approvals import leave_records
+
+        leave_records(ctx, actor, "guard", [], new)
+
+
+def _key(verdict: Verdict) -> str:
+    text = "\0".join((verdict.rule, verdict.stage, verdict.path))
+    digest: str = hasher(40)(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return digest[:_LENGTH]

@@ -1,0 +1,292 @@
+"""Running the validators that a policy turns on around an agent's tools, its texts and its end.
+
+Each function gives what there is to say, in the chain's order: first the shipped ones, then the project's own. Only results
+whose `stops` is true stop anything. A validator that could not judge says so; nothing is raised for it. Changes and deploys
+are the business of `validators_changes.py`.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
+from gitcoord.base.names import printable
+from gitcoord.git.files import read_regular
+from gitcoord.git.notes import update
+from gitcoord.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State, View
+    from gitcoord.policy.reader import Source
+    from gitcoord.validators import Validator
+    from gitcoord.validators.tally import Tally
+    from gitcoord.validators.tool_event import ToolEvent
+
+    Asked = Callable[[Validator], "Iterable[Result]"]
+
+COUNTED = ("spiral", "budget")
+
+
+def chain(source: Source) -> list[Validator]:
+    """Those that are turned on, the shipped ones first."""
+    found = source.policy(()).validators
+    return sorted(found, key=lambda validator: validator.name not in SHIPPED)
+
+
+def _run(validators: Iterable[Validator], ask: Asked) -> list[Result]:
+    """What each has to say. One that fails has not judged; the others go on."""
+    results: list[Result] = []
+    for validator in validators:
+        try:
+            results += ask(validator)
+        except TimedOut:
+            raise  # the guard's own time is up
+        except (GitcoordError, OSError) as error:
+            message = error.message if isinstance(error, GitcoordError) else str(error.strerror)
+            results.append(validator.said(UNKNOWN, printable(message)))
+    return results
+
+
+def _some(result: Result | None) -> list[Result]:
+    return [] if result is None else [result]
+
+
+# --- around a tool --------------------------------------------------------------------------------------------------
+
+
+def before_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> list[Result]:
+    """Before an agent's tool acts. `event.writes` and `event.reads` name every file, also those that a shell command names."""
+    validators = chain(source)
+    if not validators:
+        return []
+    results = {
+        validator: _run([validator], lambda validator: _on_tool(ctx, source, validator, actor, event))
+        for validator in validators
+        if validator.name not in COUNTED
+    }
+    counted = [validator for validator in validators if validator.name in COUNTED]
+    if counted:
+        stopped = any(result.stops for found in results.values() for result in found)
+        results |= _counted(ctx, counted, actor, event, stopped=stopped)
+    return [result for validator in validators for result in results[validator]]
+
+
+def _on_tool(ctx: Context, source: Source, validator: Validator, actor: Actor, event: ToolEvent) -> Iterable[Result]:
+    if validator.name == "injection":
+        return _read(ctx, source, validator, event)
+    return _own_on_tool(ctx, validator, actor, event)
+
+
+def after_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> list[Result]:
+    """After it: whether it failed and what it spent is counted. Nothing can be stopped any more."""
+    if any(validator.name in COUNTED for validator in chain(source)):
+        from gitcoord.validators.tally import ended
+
+        _tallied(ctx, actor, event, lambda tally: ended(tally, event))
+    return []
+
+
+def _read(ctx: Context, source: Source, validator: Validator, event: ToolEvent) -> list[Result]:
+    """The files that are about to be read; of a large one its beginning."""
+    from gitcoord.validators.injection import LONGEST, judge
+
+    results = []
+    for path in dict.fromkeys(event.reads):
+        place = path if path.startswith("/") else f"{event.cwd or ctx.repo.worktree}/{path}"
+        data = read_regular(place, LONGEST)
+        found = judge(validator, data.decode("utf-8", "replace"), path) if data else None
+        if found is not None and not _is_excepted(ctx, source, validator, place):
+            results.append(found)
+    return results
+
+
+def _is_excepted(ctx: Context, source: Source, validator: Validator, place: str) -> bool:
+    """Does the section name this file, of this work tree, as harmless?"""
+    from gitcoord.policy.patterns import matching
+
+    top, patterns = f"{ctx.repo.worktree}/", validator.every("except")
+    if not patterns or not ctx.repo.worktree or not place.startswith(top):
+        return False
+    return bool(matching(ctx, source, [patterns], [place[len(top) :]])[0])
+
+
+def _own_on_tool(ctx: Context, validator: Validator, actor: Actor, event: ToolEvent) -> list[Result]:
+    if validator.name in SHIPPED:
+        return []
+    from gitcoord.gates.validation_commands import ask_command
+    from gitcoord.validators.own import event_told
+
+    kinds = [kind for kind, files in ((WRITE, event.writes), (READ, event.reads)) if files]
+    return [
+        ask_command(ctx, validator, kind, actor, {"event": event_told(event)})
+        for kind in kinds
+        if kind in validator.moments
+    ]
+
+
+# --- what an agent did so far: local notes, harmless to lose --------------------------------------------------------
+
+
+def _counted(
+    ctx: Context, validators: list[Validator], actor: Actor, event: ToolEvent, *, stopped: bool
+) -> dict[Validator, list[Result]]:
+    """Judged and counted in one go, so that of two calls at once neither slips through. What is stopped does not count."""
+    from gitcoord.validators.budget import judge as judge_budget
+    from gitcoord.validators.spiral import judge as judge_spiral
+    from gitcoord.validators.tally import began, is_counted
+
+    results: dict[Validator, list[Result]] = {}
+
+    def change(tally: Tally) -> Tally:
+        if is_counted(tally, event):  # it was allowed when it was asked about first
+            results.update({validator: [] for validator in validators})
+            return tally
+
+        def ask(validator: Validator) -> Iterable[Result]:
+            if validator.name == "spiral":
+                return _some(judge_spiral(validator, tally, event))
+            return judge_budget(validator, tally, event, ctx.host.wall())
+
+        results.update({validator: _run([validator], ask) for validator in validators})
+        stops = stopped or any(result.stops for found in results.values() for result in found)
+        return tally if stops else began(tally, event)
+
+    _tallied(ctx, actor, event, change)
+    return results
+
+
+def _tallied(ctx: Context, actor: Actor, event: ToolEvent, change: Callable[[Tally], Tally]) -> None:
+    """Change what is remembered of this agent and conversation. One process at a time: a tool may do several things at once."""
+    from gitcoord.validators.tally import parse, record_of
+
+    session = event.conversation or actor.instance or str(actor.session)
+
+    def changed(data: bytes) -> bytes:
+        try:
+            record = loads(data) if data else None
+        except Malformed:
+            record = None
+        before = parse(record, session, ctx.host.wall())
+        after = change(before)
+        return data if after is before else dumps(record_of(after)).encode()
+
+    try:
+        update(f"{ctx.repo.scratch}/validators", f"{actor.agent}\0{session}", changed)
+    except OSError:
+        changed(b"")  # where nothing may be noted, each call is the first
+
+
+# --- texts and the end ----------------------------------------------------------------------------------------------
+
+
+def heed(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[str]:
+    """Before something is written down for others to read, each text under what it is called. As `require` does."""
+    from gitcoord.validators.injection import judge
+
+    source = project_source(ctx)
+    results: list[Result] = []
+    for validator in chain(source):
+        if validator.name == "injection":
+            for label, text in texts.items():
+                found = _run([validator], lambda one, text=text: _some(judge(one, text)))  # type: ignore[misc]
+                results += [_about(label, result) for result in found]
+    return require(ctx, actor, moment, results)
+
+
+def _about(label: str, result: Result) -> Result:
+    return result._replace(message=f"{printable(label)}: {result.message}") if label and result.message else result
+
+
+def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:
+    """Before an agent ends its work."""
+    validators = chain(source)
+
+    def ask(validator: Validator) -> Iterable[Result]:
+        if validator.name == "handoff":
+            from gitcoord.validators.handoff import judge
+
+            return judge(validator, *_left(ctx, actor))
+        if validator.name in SHIPPED or STOP not in validator.moments:
+            return ()
+        from gitcoord.gates.validation_commands import ask_command
+
+        return [ask_command(ctx, validator, STOP, actor, {})]
+
+    return _run(validators, ask)
+
+
+def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
+    """What the agent has that is in no handoff: paths, those with uncommitted work, tasks."""
+    from gitcoord.claims.events.release import dirty_paths
+    from gitcoord.claims.model import all_claims
+    from gitcoord.handoff.model import handed_over
+    from gitcoord.ledger.snapshot import read_snapshot, settle
+    from gitcoord.tasks.model import ACTIVE, tasks_of
+
+    try:
+        snapshot = read_snapshot(ctx)
+    except NotInitialised:
+        return [], [], []
+
+    def rule(state: State, view: View) -> tuple[list[str], list[str], list[str]]:
+        claims = all_claims(state, actor.agent)
+        waiting = handed_over(state, actor.agent) if claims else set()
+        held = [c["path"] for c in claims if c["space"] == "path" and ("path", c["path"]) not in waiting]
+        dirty = list(dirty_paths(view, held, actor.agent)) if held else []
+        tasks = [t["id"] for t in tasks_of(state, actor.agent) if t["state"] == ACTIVE and not t["handoff"]]
+        return held, dirty, tasks
+
+    return settle(ctx, snapshot, ctx.view(), rule)
+
+
+# --- for whoever does not judge further -----------------------------------------------------------------------------
+
+
+def project_source(ctx: Context) -> Source:
+    """The policy that counts: the sync branch's."""
+    from gitcoord.claims.model import folds_case
+    from gitcoord.ledger.snapshot import read_snapshot
+    from gitcoord.policy.cache import sync_policy_commit
+    from gitcoord.policy.reader import Source
+
+    snapshot = read_snapshot(ctx)
+    return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
+
+
+def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> list[str]:
+    """Refused where a validator says no, CouldNotJudge where one could not judge; else what it warns of.
+
+    What is only noted, or warned of, is left on record.
+    """
+    stops = [result for result in results if result.stops]
+    if not stops:
+        _record(ctx, actor, moment, results)
+        return [told(result) for result in results if result.outcome == WARN]
+    words = "; ".join(told(result) for result in stops)
+    hints = tuple(dict.fromkeys(hint for result in stops for hint in result.hints))
+    why = tuple(dict.fromkeys(f"why: {result.validator}: {result.why}" for result in stops if result.why))
+    if all(result.outcome == UNKNOWN for result in stops):
+        raise CouldNotJudge(words, hints=(*hints, *why))
+    raise Refused(Refusal(stops[0].validator, words, hints=(*hints, *why)))
+
+
+def told(result: Result) -> str:
+    """A result in a line."""
+    where = f"{printable(result.path)}: " if result.path else ""
+    unknown = "could not be judged: " if result.outcome == UNKNOWN else ""
+    return f"{where}{unknown}{result.message} [{result.validator}]"
+
+
+def _record(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> None:
+    from gitcoord.gates.validation_commands import as_verdicts
+
+    noted = as_verdicts(results, actor.agent)
+    if noted:
+        from gitcoord.gates.approvals import leave_records
+
+        leave_records(ctx, actor, moment, [], noted)

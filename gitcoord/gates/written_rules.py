@@ -1,0 +1,84 @@
+"""The project's written rules: which version counts, what it says, who has read which."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
+from gitcoord.base.names import RULES, quote
+from gitcoord.claims.model import folds_case
+from gitcoord.gates.events.ack import all_acks
+from gitcoord.git.process import run
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.ledger.transaction import transact
+from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.model import ENFORCE
+from gitcoord.policy.reader import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Snapshot
+
+_HINT = ("a starter: git coord init --policy", f"then put {RULES} on the branch that work lands on")
+
+
+def rules(ctx: Context, version: str = "") -> dict[str, object]:
+    """The rules as the sync branch has them, or in the version that was asked for."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "version": "", "text": "", "required": False}
+    source = _source(ctx, snapshot)
+    found = _version(ctx, version) if version else source.rules
+    text = ""
+    if found:
+        (blob,) = ctx.store.read([found])
+        if blob is None or blob.kind != "blob":
+            raise CouldNotJudge(f"{RULES} ({found[:12]}) cannot be read", hints=("git fetch, if it is elsewhere",))
+        text = blob.data.decode("utf-8", "replace")
+    policy = source.policy(())
+    required = policy.ack and policy.stage("rules") == ENFORCE
+    return {"initialised": True, "version": found, "text": text, "required": required}
+
+
+def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, object]:
+    """This agent has read the rules, in the version that counts now or in the one that it names."""
+    found = _version(ctx, version) if version else _source(ctx, read_snapshot(ctx)).rules
+    if not found:
+        raise UsageError("this project has no written rules", hints=_HINT)
+    kind = kind_module("ack")
+    return transact(ctx, kind.decide, kind.Ack(actor, found))
+
+
+def readers(ctx: Context) -> dict[str, object]:
+    """Who has read which version last, and whether that is the one that counts now."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "version": "", "readers": []}
+    load(ctx, snapshot, ctx.view(), ("below", "acks"))
+    current = _source(ctx, snapshot).rules
+    rows = []
+    for record in all_acks(snapshot.state):
+        last = record["read"][-1]
+        known = any(row["version"] == current for row in record["read"])
+        rows.append({"agent": record["agent"], **last, "current": known})
+    return {"initialised": True, "version": current, "readers": rows}
+
+
+def _source(ctx: Context, snapshot: Snapshot) -> Source:
+    return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state))
+
+
+def _version(ctx: Context, word: str) -> str:
+    """A version's id: the rules' blob by its id or the beginning of it, or a commit that has them."""
+    named = word if word and not word.strip("0123456789abcdef") else ""
+    for name in [f"{named}^{{blob}}"] * bool(named) + [f"{word}:{RULES}"]:
+        argv = ["git", "--no-replace-objects", "rev-parse", "--verify", "--quiet", "--end-of-options", name]
+        code, out, _ = run(argv, ctx.repo.env)
+        if not code:
+            return out.decode().strip()
+    raise UsageError(
+        f"{quote(word[:80])} is no version of the rules here", hints=("git fetch, if it is new", "git coord rules")
+    )

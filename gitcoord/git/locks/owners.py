@@ -1,0 +1,220 @@
+"""Notes about the git processes that lock refs, so that the lock files of a killed one can be told from those of others.
+
+git's lock files name no owner, and whether a process has one open proves nothing: git closes them as soon as they are made. So
+before a git process of gitcoord's moves refs, a note says which locks it may take; once it has taken them, the note says which
+files they are. `stale` says when a lock may be removed.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.names import RefName
+from gitcoord.git.files import list_files, make_directory, read_up_to, remove_file, write_at_once
+from gitcoord.git.process import Child, is_running, own_namespace, runs_still, start_time
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.git.locks.stale import StaleLocks
+
+PACKED = "packed-refs"
+ANY = ("refs/*", "HEAD", "ORIG_HEAD")  # for a git that decides itself which refs it moves
+_LIMIT = 1 << 24
+_FLAGS = posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK  # what lies there may be anything
+
+
+class Owner(NamedTuple):
+    """A git process that locks refs: what its note is called."""
+
+    pid: str
+    start: str  # since when it runs; '-' and something random where that cannot be told
+    boot: str
+    namespace: str
+
+    @property
+    def name(self) -> str:
+        """All of it: after a reboot or a wrap another has the number, and the old note may still be needed."""
+        return ".".join((self.pid, self.start, self.boot.replace("/", "_"), self.namespace.strip("pid:[]")))
+
+
+class Content(NamedTuple):
+    """What a note says."""
+
+    refs: list[str]  # which its process may lock; a name that ends in '/*' stands for all below it
+    taken: dict[str, str] | None  # the lock files that it had, by name; None before that is known
+    written: int  # when, in nanoseconds of the file system's clock
+
+    def covers(self, lock: str) -> bool:
+        """May its process have taken this lock?"""
+        name = lock.removesuffix(".lock")
+        return any(name == ref or (ref.endswith("/*") and name.startswith(ref[:-1])) for ref in self.refs)
+
+
+class Note:
+    """A note while its process runs."""
+
+    def __init__(self, path: str, fd: int, *, deletes: bool) -> None:
+        self._path = path
+        self._fd = fd
+        self._deletes = deletes
+
+    def taken(self, common: str, refs: Iterable[RefName]) -> None:
+        """The process has all its locks now: write down which files they are.
+
+        That of packed-refs only where the process deletes refs: otherwise it is another's.
+        """
+        names = [*(f"{ref}.lock" for ref in refs), *((f"{PACKED}.lock",) if self._deletes else ())]
+        files = [(name, which_file(f"{common}/{name}")) for name in names]
+        lines = [f"{file} {name}\n" for name, file in files if file]
+        write_at_once(self._fd, "".join(lines).encode("utf-8", "surrogateescape") + b"\0")
+
+    def end(self, code: int) -> None:
+        """The process has ended: by itself, and has left nothing; or it was killed, and the note stays for whoever finds its
+        locks. Harmless to repeat."""
+        if code >= 0:
+            self.forget()
+        else:
+            self._close()
+
+    def forget(self) -> None:
+        """The process holds no lock any more."""
+        remove_file(self._path)
+        self._close()
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            posix.close(self._fd)
+            self._fd = -1
+
+
+class LockNotes:
+    """The notes below `<scratch>/locks`, for the locks below `common`. In each: its own name and a ref a line, then a NUL; then,
+    once they are taken, the locks' files and another NUL."""
+
+    def __init__(self, common: str, scratch: str, boot: str) -> None:
+        self.common = common
+        self.directory = scratch + "/locks"
+        self._boot = boot
+        self._stale: StaleLocks | None = None
+
+    def note(self, pid: int, refs: Iterable[RefName], *, deletes: bool = True) -> Note:
+        """Write down that this git process is about to lock these refs, or those below a name that ends in '/*'."""
+        self.sweep()
+        start = start_time(pid) or f"-{posix.urandom(4).hex()}"
+        name = Owner(str(pid), start, self._boot, own_namespace()).name
+        # Only a transaction that deletes refs locks packed-refs too.
+        data = "\n".join([name, *refs, *((PACKED,) if deletes else ())]).encode("utf-8", "surrogateescape") + b"\0"
+        path = f"{self.directory}/{name}"
+        try:
+            fd = _write(path, data)
+        except FileNotFoundError:
+            make_directory(self.directory)
+            fd = _write(path, data)
+        return Note(path, fd, deletes=deletes)
+
+    def start(
+        self,
+        argv: list[str],
+        env: dict[bytes, bytes],
+        refs: Iterable[RefName] = ANY,
+        *,
+        shares_terminal: bool = False,
+    ) -> Child:
+        """Start a git that locks refs by itself, and note it. Where that cannot be noted, what it leaves if it is killed stays."""
+        self.sweep()
+        child = Child(argv, env, shares_terminal=shares_terminal)
+        try:
+            child.note = self.note(child.pid, refs)
+        except OSError:
+            pass
+        return child
+
+    def recover(self, refs: Iterable[RefName]) -> bool:
+        """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
+        return self._removal().recover(refs)
+
+    def sweep(self) -> None:
+        """Remove the locks of dead owners, where that can be done at once, and drop notes that are no longer needed."""
+        for name in list_files(self.directory):
+            owner = owner_of(name)
+            if owner is not None and not self.is_alive(owner):
+                self._removal().sweep(name)
+
+    def _removal(self) -> StaleLocks:
+        if self._stale is None:
+            from gitcoord.git.locks.stale import StaleLocks  # only after a crash
+
+            self._stale = StaleLocks(self)
+        return self._stale
+
+    def all(self) -> list[tuple[Owner, Content | None]]:
+        """Who has noted what. None for a note that cannot be read."""
+        names = list_files(self.directory)
+        return [(owner, self.content(name)) for name in names if (owner := owner_of(name)) is not None]
+
+    def content(self, name: str) -> Content | None:
+        """What a note says: nothing where it is not whole, or speaks of another process. None if it cannot be read."""
+        try:
+            fd = posix.open(f"{self.directory}/{name}", _FLAGS | posix.O_RDONLY)
+            try:
+                data, written = read_up_to(fd, _LIMIT), posix.fstat(fd).st_mtime_ns
+            finally:
+                posix.close(fd)
+        except OSError:
+            return None
+        if len(data) == _LIMIT:
+            return None
+        head, *rest = data.decode("utf-8", "surrogateescape").split("\0")
+        first, *refs = head.split("\n")
+        if not rest or first != name:
+            return Content([], None, written)
+        if len(rest) < 2:
+            return Content(refs, None, written)
+        files = [line.partition(" ") for line in rest[0].split("\n")[:-1]]
+        return Content(refs, {lock: file for file, _, lock in files}, written)
+
+    def is_alive(self, owner: Owner) -> bool:
+        if owner.boot.partition("/")[0] != self._boot.partition("/")[0]:
+            return False
+        if owner.boot != self._boot or owner.namespace != own_namespace():
+            return True  # another container: its processes cannot be seen from here, or not since when they run
+        if owner.start.startswith("-"):
+            return is_running(int(owner.pid))  # no /proc here, or it was gone before it was noted
+        return runs_still(owner.pid, owner.start)
+
+
+def owner_of(name: str) -> Owner | None:
+    """Whose note is called so; None for other files."""
+    pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
+    if not pid.isdecimal():
+        return None
+    return Owner(pid, start, boot.replace("_", "/"), f"pid:[{namespace}]" if namespace else "")
+
+
+def which_file(path: str) -> str:
+    """A file's inode and change time, which no other file shares; '' where there is none."""
+    try:
+        found = posix.lstat(path)
+        return f"{found.st_ino}:{found.st_ctime_ns}"
+    except OSError:
+        return ""
+
+
+def _write(path: str, data: bytes) -> int:
+    """A new file, still open. A note of which a part is missing must not be found."""
+    flags = _FLAGS | posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL
+    try:
+        fd = posix.open(path, flags, 0o666)
+    except FileExistsError:
+        remove_file(path)  # of a process that this one has replaced within a tick
+        fd = posix.open(path, flags, 0o666)
+    try:
+        write_at_once(fd, data)
+    except OSError:
+        remove_file(path)
+        posix.close(fd)
+        raise
+    return fd

@@ -1,0 +1,214 @@
+"""The queue of writers on one machine: a flock, first come first served.
+
+It is there for fairness and throughput only. Not needed for correctness: whoever waited too long behind one process (that was
+stopped, say) goes on without it, and the compare-and-swap decides. As long as the queue moves it is waited in: on a busy machine
+those who left it would only make each other lose.
+"""
+
+from __future__ import annotations
+
+import posix
+from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
+from fcntl import LOCK_EX, LOCK_NB, flock
+from time import monotonic, sleep
+
+from gitcoord.base.errors import StoreError
+from gitcoord.base.names import printable
+from gitcoord.git.files import read_file, write_file
+from gitcoord.git.process import process_state, start_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Expired(Exception):
+    pass
+
+
+_MOST = 120.0  # seconds in all, in a queue that moves
+_WORD = 2.0  # seconds: then people are told behind whom they wait, and one that is stopped is waited for no longer
+_TICK = 0.05
+
+
+def _no_longer() -> float:
+    return 0.0
+
+
+class Queue:
+    """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `held` tells whether it was
+    had.
+
+    `longer` gives how long more one is waited for that is not stopped. Whoever gets its turn after a wait marks the file, by its
+    time. `tell` says behind whom one waits, for those who go on without the place: they wait less long for a stopped process, and
+    not at all for one that was waited for in vain before and is noted beside the file.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        seconds: float,
+        *,
+        longer: Callable[[], float] = _no_longer,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        self._path = path
+        self._seconds = seconds
+        self._longer = longer
+        self._tell = tell
+        self._fd = -1
+        self.held = False
+
+    def __enter__(self) -> Queue:
+        flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC
+        try:
+            self._fd = posix.open(self._path, flags, 0o666)
+        except OSError as error:
+            raise StoreError(f"cannot open {self._path}: {error.strerror}") from None
+        try:
+            flock(self._fd, LOCK_EX | LOCK_NB)
+            self.held = True
+        except BlockingIOError:
+            if self._seconds:
+                self._wait()
+        return self
+
+    def _wait(self) -> None:
+        pid = self._holder()
+        if self._tell is not None and is_stopped(pid) and read_file(f"{self._path}.stopped") == _named(pid):
+            self._give_up(pid)
+            return
+        waiting = True
+
+        def expired(number: int, frame: object) -> None:
+            if waiting:
+                raise _Expired
+
+        try:
+            before = signal(SIGALRM, expired)
+        except ValueError:  # not the main thread: no alarm to be had
+            self._wait_in_line(self._ask_again)
+            return
+        # Whoever has a deadline keeps it: it goes on after the wait with what was left of it.
+        left, every = setitimer(ITIMER_REAL, 0)
+        began = monotonic()
+
+        def rung(seconds: float) -> None:
+            if left and monotonic() - began >= left:
+                raise _Expired
+            setitimer(ITIMER_REAL, max(min(seconds, left - (monotonic() - began) if left else seconds), 0.001))
+            try:
+                flock(self._fd, LOCK_EX)
+                self.held = True
+            except _Expired:
+                pass
+
+        try:
+            self._wait_in_line(rung)
+        except _Expired:
+            pass
+        finally:
+            waiting = False
+            setitimer(ITIMER_REAL, 0)
+            signal(SIGALRM, before)
+            if left:
+                setitimer(ITIMER_REAL, max(left - (monotonic() - began), 0.001), every)
+
+    def _ask_again(self, seconds: float) -> None:
+        end = monotonic() + seconds
+        while monotonic() < end:
+            sleep(_TICK)
+            try:
+                flock(self._fd, LOCK_EX | LOCK_NB)
+                self.held = True
+                return
+            except BlockingIOError:
+                pass
+
+    def _wait_in_line(self, attempt: Callable[[float], None]) -> None:
+        """Until the place is ours, or one process has been waited for as long as it may be."""
+        began = since = monotonic()
+        turn, told = self._turn(), False
+        while True:
+            waited = monotonic() - since
+            pid = self._holder() if waited >= min(_WORD, self._seconds) else 0
+            most = self._seconds
+            if waited >= most and self._longer is not _no_longer:
+                most = max(most, self._longer() + waited)
+            hopeless = self._tell is not None and is_stopped(pid)
+            if waited >= most or hopeless or monotonic() - began >= _MOST:
+                self._give_up(pid)
+                return
+            if waited >= _WORD and not told and self._tell is not None:
+                told = True
+                self._tell(f"waiting behind {described(pid)}")
+            attempt(min((_WORD if waited < _WORD < self._seconds else most) - waited, self._seconds))
+            if self.held:
+                posix.utime(self._fd)
+                return
+            if turn != self._turn():
+                turn, since = self._turn(), monotonic()
+
+    def _give_up(self, pid: int) -> None:
+        if self._tell is None:
+            return
+        if is_stopped(pid):
+            self._tell(f"note: going on past {described(pid)}")
+            self._tell(f"hint: let it go on: kill -CONT {pid}")
+            try:
+                write_file(f"{self._path}.stopped", _named(pid))
+            except OSError:
+                pass  # the next one waits too
+        else:
+            self._tell(f"note: going on past {described(pid)}, which did not make way")
+
+    def _turn(self) -> int:
+        return posix.fstat(self._fd).st_mtime_ns
+
+    def _holder(self) -> int:
+        """The process that has the lock; 0 where the system does not tell."""
+        inode = f":{posix.fstat(self._fd).st_ino} ".encode()
+        for row in _all_of("/proc/locks").split(b"\n"):
+            words = row.split()
+            if inode in row and b"->" not in words and b"FLOCK" in words and words[4].isdigit():
+                return int(words[4])
+        return 0
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd >= 0:  # or there is no queue
+            posix.close(self._fd)
+        self._fd = -1
+        self.held = False
+
+
+def _all_of(path: str) -> bytes:
+    """A file of the kernel's, which it hands out page by page; empty where there is none."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return b""
+    parts: list[bytes] = []
+    while parts[-1:] != [b""]:
+        parts.append(posix.read(fd, 65536))
+    posix.close(fd)
+    return b"".join(parts)
+
+
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP, Ctrl-Z or a debugger: it will not go on by itself."""
+    return bool(pid) and process_state(pid) in ("T", "t")
+
+
+def described(pid: int) -> str:
+    """A process for people: its number, what it runs, and whether it is stopped."""
+    if not pid:
+        return "another command in this repository"
+    words = read_file(f"/proc/{pid}/cmdline").decode("utf-8", "replace").split("\0")[:-1]
+    own = [n for n, word in enumerate(words) if word.rpartition("/")[2] in ("git-claim", "git-coord", "git-handoff")]
+    names = [words[own[0]].rpartition("/")[2], *words[own[0] + 1 :]] if own else words[:1]
+    what = f" ({printable(' '.join(names))[:80]})" if names else ""
+    return f"process {pid}{what}{', which is stopped' if is_stopped(pid) else ''}"
+
+
+def _named(pid: int) -> bytes:
+    return f"{pid} {start_time(pid)}".encode()

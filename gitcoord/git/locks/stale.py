@@ -1,0 +1,228 @@
+"""Removing the lock files of dead processes, and no others.
+
+A lock is removed only where it is shown to be nobody's:
+
+- a note names that very file, by inode and change time, and the noted process is dead; or
+- a note of a dead process covers the lock's name, the file is not older than the note, no living process of ours may have taken
+  it, and every other git that was running when the lock was first seen here has ended, while the file stayed the same.
+
+The second way needs a view of all processes. Where there is none (no /proc, hidden processes, a container), and wherever there is
+doubt, nothing is removed and the error names the file. It cannot see a program that writes refs itself, through a library, and is
+stopped in the middle.
+"""
+
+from __future__ import annotations
+
+import posix
+from fcntl import LOCK_EX, LOCK_NB, flock
+from time import monotonic, sleep
+
+from gitcoord.base.errors import LockHeld, StoreError
+from gitcoord.base.names import RefName
+from gitcoord.git.files import list_files, remove_file
+from gitcoord.git.locks.owners import PACKED, which_file
+from gitcoord.git.locks.running import running_gits
+from gitcoord.git.process import process_state
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gitcoord.git.locks.owners import Content, LockNotes
+
+_PACKED, _NEW = f"{PACKED}.lock", f"{PACKED}.new"
+_SECONDS = 5.0  # how long a lock is waited for that another git may hold, if it is in the way
+_GLANCE = 1.0  # and if it is not
+_AGE = 0.1  # seconds; a program that writes refs through a library holds its locks for less
+_SLACK = 10**9  # nanoseconds by which a lock may seem older than its note: a process starts before it can be noted
+_BY_HAND = "if no git process is running in this repository, remove that file and try again"
+
+
+class Sight(NamedTuple):
+    """A lock when it was first seen: which file, when, and the gits that were running then."""
+
+    file: str
+    at: float
+    others: dict[str, str] | None
+
+
+class StaleLocks:
+    """The locks of one repository, judged by its notes."""
+
+    def __init__(self, notes: LockNotes) -> None:
+        self._notes = notes
+        self._sights: dict[str, Sight] = {}
+
+    def recover(self, refs: Iterable[RefName]) -> bool:
+        """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
+        names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if which_file(self._path(name))]
+        for name in names:
+            self._clear(name, _SECONDS)
+        orphan = self._drop_orphan()
+        self._notes.sweep()
+        return bool(names) or orphan
+
+    def sweep(self, note: str) -> None:
+        """Remove the locks of a dead owner, where that can be shown soon; drop its note if none is left."""
+        content = self._notes.content(note)
+        if content is None:
+            return
+        left = [lock for lock in self._covered(content) if which_file(self._path(lock))]
+        for lock in list(left):
+            try:
+                self._clear(lock, _GLANCE)
+                left.remove(lock)
+            except (OSError, StoreError):
+                pass  # whoever it stops will be told
+        if not left:
+            remove_file(f"{self._notes.directory}/{note}")
+
+    def _path(self, name: str) -> str:
+        return f"{self._notes.common}/{name}"
+
+    def _covered(self, content: Content) -> Iterator[str]:
+        """The locks that a dead owner may have left, by name."""
+        for name in content.refs if content.taken is None else ():
+            if name.endswith("/*"):
+                yield from self._below(name[:-2])
+            else:
+                yield f"{name}.lock"
+        yield from content.taken or ()
+
+    def _below(self, directory: str) -> Iterator[str]:
+        for name in list_files(self._path(directory)):
+            if name.endswith(".lock"):
+                yield f"{directory}/{name}"
+            else:
+                yield from self._below(f"{directory}/{name}")
+
+    def _clear(self, lock: str, seconds: float) -> None:
+        """Remove this lock; LockHeld if it cannot be shown to be nobody's."""
+        while (file := which_file(self._path(lock))) and not self._is_stale(lock, file, seconds):
+            sleep(0.02)
+        if file:
+            self._remove(lock, file)
+        self._sights.pop(lock, None)
+
+    def _is_stale(self, lock: str, file: str, seconds: float) -> bool:
+        """False: not yet, look again."""
+        path = self._path(lock)
+        notes = self._notes.all()
+        dead = [content for owner, content in notes if content is not None and not self._notes.is_alive(owner)]
+        if any(content.taken is not None and content.taken.get(lock) == file for content in dead):
+            return True
+        for owner, content in notes:
+            if (content is None or content.covers(lock)) and self._notes.is_alive(owner):
+                raise _held(path, int(owner.pid))
+        made = int(file.rpartition(":")[2])
+        if not any(c.taken is None and c.covers(lock) and made + _SLACK >= c.written for c in dead):
+            raise LockHeld(
+                f"{path} is in the way, and gitcoord does not know whose it is", hints=(_BY_HAND,), data={"file": path}
+            )
+        return self._is_nobodys(lock, file, seconds)
+
+    def _is_nobodys(self, lock: str, file: str, seconds: float) -> bool:
+        """Has every git ended that was running when this file was first seen? A git that came later cannot have made it."""
+        path = self._path(lock)
+        now = running_gits(self._notes.common)
+        sight = self._sights.get(lock)
+        if sight is None or sight.file != file:
+            sight = self._sights[lock] = Sight(file, monotonic(), now)
+        if sight.others is None or now is None:
+            raise LockHeld(
+                f"{path} is in the way: its owner is dead, it seems, but whether another process holds it cannot be told here",
+                hints=(_BY_HAND,),
+                data={"file": path},
+            )
+        waited = monotonic() - sight.at
+        others = [(int(key.partition(".")[0]), words) for key, words in sight.others.items() if key in now]
+        if others and waited > seconds:
+            pid, words = others[0]
+            raise LockHeld(
+                f"{path} may be held by process {pid} ({words})",
+                hints=(_go_on(pid) or "try again when that process has ended",),
+                data={"file": path, "pid": pid},
+            )
+        return not others and waited >= _AGE
+
+    def _remove(self, lock: str, file: str) -> None:
+        """Move the lock aside first: if another git made a new one just now, it is not lost."""
+        path = self._path(lock)
+        aside = f"{self._notes.directory}/stale-{posix.urandom(6).hex()}"  # below refs/ a leftover would be a ref
+        fd = self._exclusive()
+        try:
+            if which_file(path) != file:
+                return  # another process was quicker
+            if lock == _PACKED:
+                # It is made under this lock, so by the same owner. It goes first: once the lock is gone, it may be another's.
+                remove_file(self._path(_NEW))
+            posix.rename(path, aside)
+            if posix.lstat(aside).st_ino != int(file.partition(":")[0]):
+                posix.link(aside, path)
+            posix.unlink(aside)
+        except (FileNotFoundError, FileExistsError):
+            pass
+        except OSError as error:
+            raise LockHeld(
+                f"{path} is in the way, whose owner is dead, and cannot be removed: {error.strerror}",
+                hints=("remove that file and try again",),
+                data={"file": path},
+            ) from None
+        finally:
+            posix.close(fd)
+
+    def _drop_orphan(self) -> bool:
+        """Remove a packed-refs.new without its lock, which would stop everybody who deletes refs.
+
+        It is only ever made by the owner of that lock: while the lock is ours, it is nobody's.
+        """
+        if not which_file(self._path(_NEW)) or which_file(self._path(_PACKED)):
+            return False
+        note = self._notes.note(posix.getpid(), ())
+        try:
+            flags = posix.O_CREAT | posix.O_EXCL | posix.O_WRONLY | posix.O_CLOEXEC
+            posix.close(posix.open(self._path(_PACKED), flags, 0o666))
+        except OSError:
+            return False  # a living git has it
+        else:
+            remove_file(self._path(_NEW))
+            remove_file(self._path(_PACKED))
+            return True
+        finally:
+            note.forget()
+
+    def _exclusive(self) -> int:
+        """The right to remove locks here, for as long as this descriptor is open."""
+        path, flags = f"{self._notes.directory}.lock", posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
+        try:
+            fd = posix.open(path, flags, 0o666)
+        except OSError as error:
+            raise StoreError(f"stale locks cannot be removed: {path}: {error.strerror}") from None
+        end = monotonic() + _SECONDS
+        while True:
+            try:
+                flock(fd, LOCK_EX | LOCK_NB)
+                return fd
+            except BlockingIOError:
+                if monotonic() > end:
+                    posix.close(fd)
+                    raise LockHeld(
+                        "another process is removing stale locks here, and does not get on",
+                        hints=("see whether a gitcoord command is stopped, and let it go on",),
+                    ) from None
+                sleep(0.02)
+
+
+def _held(path: str, pid: int) -> LockHeld:
+    stopped = _go_on(pid)
+    return LockHeld(
+        f"{path} is held by process {pid}" + (", which is stopped" if stopped else ""),
+        hints=(stopped or "try again in a moment",),
+        data={"file": path, "pid": pid},
+    )
+
+
+def _go_on(pid: int) -> str:
+    """The hint for a stopped process; '' for any other."""
+    return f"let it go on: kill -CONT {pid}" if process_state(pid) in ("T", "t") else ""

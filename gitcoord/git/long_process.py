@@ -1,0 +1,180 @@
+"""Children that may take their time: ended with all that they started when it is over, or left to themselves."""
+
+from __future__ import annotations
+
+import posix
+from _signal import SIGCONT, SIGKILL, SIGTERM
+
+from gitcoord.git.files import read_file
+from gitcoord.git.process import Child, run, runs_still, start_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from select import poll
+
+    from gitcoord.git.deadline import Patience
+    from gitcoord.git.locks.owners import LockNotes
+
+_MUCH = 4096  # bytes in a second: more than what only keeps a connection open
+_GRACE = 1.0  # seconds that git has to clean up
+
+
+def run_bounded(
+    argv: list[str],
+    env: dict[bytes, bytes],
+    patience: Patience,
+    *,
+    shares_terminal: bool = True,
+    notes: LockNotes | None = None,
+) -> tuple[int, bytes, str]:
+    """Run something that talks to another machine, and may ask at the terminal; ended when the time is over.
+
+    `notes`: it moves refs here.
+    """
+    if patience.is_over:
+        return -SIGTERM, b"", patience.words
+    start = Child if notes is None else notes.start
+    return watched(start(argv, env, shares_terminal=shares_terminal), patience)
+
+
+def watched(child: Child, patience: Patience, *, sends: bool = False) -> tuple[int, bytes, str]:
+    """A child that gets nothing more to read, to its end: exit code, stdout, stderr. Ended when the time is over.
+
+    `sends`: see `Patience.left`.
+    """
+    from select import POLLIN, poll
+
+    child.close_input()
+    watch, parts = poll(), []
+    watch.register(child.output, POLLIN)
+    late = done = False
+    patience.begin()
+    try:
+        while not done:
+            if not _is_ready(watch, patience, child.pid, sends=sends):
+                late = True
+                patience.gave_up()
+                break
+            chunk = posix.read(child.output, 65536)
+            done = not chunk
+            parts.append(chunk)
+    finally:
+        patience.end()
+        if not done:  # also where somebody else's deadline, or Ctrl-C, ends the wait
+            end_all(child)
+    code, complaint = child.wait(), child.complaint()
+    child.close()
+    return code, b"".join(parts), patience.words if late else complaint
+
+
+def _is_ready(watch: poll, patience: Patience, pid: int, *, sends: bool) -> bool:
+    """Can it be read? False when the time is over. Whoever still receives much is waited for."""
+    before = -1
+    while (wait := patience.next_wait(sends=sends)) > 0:
+        if watch.poll(min(wait, 1.0) * 1000 + 1):
+            return True
+        moved = 0 if sends else traffic(pid)
+        if 0 <= before < moved - _MUCH:
+            patience.goes_on()
+        before = moved
+    return False
+
+
+def traffic(root: int) -> int:
+    """How many bytes a process and all below it have read and written so far; 0 where the system does not tell."""
+    total = 0
+    for pid in (root, *below(root)):
+        rows = read_file(f"/proc/{pid}/io").split(b"\n")[:2]  # rchar, wchar
+        total += sum(int(row.rpartition(b" ")[2]) for row in rows)
+    return total
+
+
+def end_all(child: Child) -> None:
+    """End a child and all that it has started: git cleans up after itself at SIGTERM, its ssh may never hear of it."""
+    from time import monotonic, sleep
+
+    there = [(pid, start_time(pid)) for pid in [child.pid, *below(child.pid)]]
+    _signal(there, SIGTERM)
+    _signal(there, SIGCONT)  # a stopped one hears it only then
+    end = monotonic() + _GRACE
+    while monotonic() < end and any(runs_still(str(pid), start) for pid, start in there):
+        sleep(0.01)
+    _signal(there, SIGKILL)
+
+
+def _signal(processes: list[tuple[int, str]], number: int) -> None:
+    for pid, start in processes:
+        try:
+            if runs_still(str(pid), start):
+                posix.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def below(root: int) -> list[int]:
+    """All processes that this one has started, and those that they have; none where the system does not tell."""
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        pid = todo.pop()
+        children = read_file(f"/proc/{pid}/task/{pid}/children").split()
+        todo += map(int, children)
+        found += map(int, children)
+    return found
+
+
+def run_shell(
+    command: str, place: str, env: dict[bytes, bytes], data: bytes, seconds: float
+) -> tuple[int | None, bytes]:
+    """A shell command in a directory: its exit code and the beginning of what it said. Ended with all that it started after
+    so many seconds: then the code is None."""
+    from select import POLLIN, POLLOUT, poll
+    from time import monotonic
+
+    child = Child(["sh", "-c", 'cd -- "$1" && exec sh -c "$2"', "sh", place, command], env)
+    end, said, late, done = monotonic() + seconds, b"", False, False
+    given, taken, rest = child.input, child.output, memoryview(data)
+    posix.set_blocking(given, False)  # it may never read what it is told
+    watch = poll()
+    watch.register(taken, POLLIN)
+    watch.register(given, POLLOUT)
+    try:
+        while not done and not late:
+            left = end - monotonic()
+            ready = [fd for fd, _ in watch.poll(left * 1000)] if left > 0 else []
+            late = not ready
+            if given in ready:
+                rest = _written(given, rest)
+                if not rest:
+                    watch.unregister(given)
+                    child.close_input()
+                    given = -1
+            if taken in ready:
+                chunk = posix.read(taken, 65536)
+                done, said = not chunk, (said + chunk)[:65536]
+    finally:
+        if late or not done:
+            posix.kill(-child.pid, SIGKILL)
+    code, complaint = child.wait(), child.complaint()
+    child.close()
+    return (None if late else code), said or complaint.encode("utf-8", "replace")
+
+
+def _written(fd: int, data: memoryview) -> memoryview:
+    """What is left to be written: nothing where nobody reads any more."""
+    try:
+        return data[posix.write(fd, data) :]
+    except BlockingIOError:
+        return data
+    except BrokenPipeError:
+        return data[:0]
+
+
+def detach(command: str, env: dict[bytes, bytes], data: bytes) -> None:
+    """Let a shell run this on its own, with these bytes on its input, and think no more of it.
+
+    The shell that starts it ends at once, so nobody has to wait for it, and a process that lives long collects no dead.
+    """
+    # A shell gives /dev/null to what it leaves in the background, unless told otherwise by a descriptor of another number.
+    script = 'exec 3<&0 >/dev/null 2>&1; { eval "$1"; } <&3 3<&- &'
+    run(["sh", "-c", script, "sh", command], env, data)

@@ -1,0 +1,83 @@
+"""Small records that one process at a time reads and rewrites, each in a file of its own below a directory."""
+
+from __future__ import annotations
+
+import posix
+from fcntl import LOCK_EX, flock
+
+from gitcoord.git.files import list_files, make_directory, remove_file
+from gitcoord.git.loose_writer import hasher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST = 4096  # files in one directory; the oldest go
+_LARGEST = 1 << 17
+_CHEAP = 1 << 18  # bytes that are hashed without a second thought
+
+
+def update(directory: str, key: str, change: Callable[[bytes], bytes]) -> None:
+    """Rewrite the record under this key. While it is held nobody else reads or writes it; a crash leaves it cut off.
+
+    OSError where nothing may be written.
+    """
+    path = path_of(directory, key)
+    flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC
+    try:
+        fd = posix.open(path, flags, 0o666)
+    except FileNotFoundError:
+        make_directory(directory)
+        fd = posix.open(path, flags, 0o666)
+    try:
+        flock(fd, LOCK_EX)
+        before = posix.pread(fd, _LARGEST, 0)
+        after = change(before)
+        if after != before:
+            posix.pwrite(fd, after, 0)
+            posix.ftruncate(fd, len(after))
+    finally:
+        posix.close(fd)
+    if not before:
+        _prune(directory)
+
+
+def path_of(directory: str, key: str) -> str:
+    return f"{directory}/{hasher(40)(key.encode('utf-8', 'surrogateescape')).hexdigest()}"
+
+
+def _prune(directory: str) -> None:
+    """Whoever holds a record that goes loses what it notes there: no more than that."""
+    names = list_files(directory)
+    if len(names) <= _MOST:
+        return
+    ages = []
+    for name in names:
+        try:
+            ages.append((posix.stat(f"{directory}/{name}").st_mtime_ns, name))
+        except OSError:
+            continue
+    for _, name in sorted(ages)[: _MOST // 4]:
+        remove_file(f"{directory}/{name}")
+
+
+def look_at(path: str) -> tuple[str, str]:
+    """(what the file system tells of a file, the hash of its content where that is cheap); ('', '') where there is none."""
+    try:
+        stat = posix.stat(path)
+    except OSError:
+        return "", ""
+    mark = f"{stat.st_mtime_ns}:{stat.st_size}:{stat.st_ino}"
+    if stat.st_mode & 0o170000 != 0o100000 or stat.st_size > _CHEAP:
+        return mark, ""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+    except OSError:
+        return mark, ""
+    try:
+        data = posix.read(fd, _CHEAP + 1)
+        return mark, hasher(40)(data).hexdigest() if len(data) <= _CHEAP else ""
+    except OSError:
+        return mark, ""
+    finally:
+        posix.close(fd)

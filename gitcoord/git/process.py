@@ -1,0 +1,287 @@
+"""Child processes without `subprocess`, whose import costs more than a whole claim may.
+
+Children get a clean environment (no `GIT_*` that points elsewhere, messages in English), their own process group (Ctrl-C
+in the terminal must not tear a transaction) and a stderr that can never block them.
+"""
+
+from __future__ import annotations
+
+import posix
+from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGTERM, getsignal, signal
+
+from gitcoord.base.errors import StoreError
+from gitcoord.git.files import read_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gitcoord.git.locks.owners import Note
+
+    Environ = Mapping[bytes, bytes]
+
+# What would make a child look at another repository, index, namespace or object than the one that was asked for.
+_STRIPPED = (
+    b"GIT_INDEX_FILE", b"GIT_OBJECT_DIRECTORY", b"GIT_ALTERNATE_OBJECT_DIRECTORIES", b"GIT_NAMESPACE",
+    b"GIT_REPLACE_REF_BASE", b"GIT_GRAFT_FILE", b"GIT_SHALLOW_FILE", b"GIT_QUARANTINE_PATH", b"GIT_PREFIX",
+    b"GIT_ATTR_SOURCE", b"GIT_TRACE", b"GIT_LITERAL_PATHSPECS", b"GIT_GLOB_PATHSPECS", b"GIT_NOGLOB_PATHSPECS", b"GIT_ICASE_PATHSPECS",
+)  # fmt: skip
+
+# What is about this clone, not about the repository on the other side.
+OURS = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR", b"GIT_CONFIG_PARAMETERS", b"GIT_CONFIG_COUNT")
+
+_PIPE = 32768
+STARTED: set[int] = set()  # children of gitcoord's own that nobody has waited for yet
+
+
+def clean_environ(environ: Environ) -> dict[bytes, bytes]:
+    env = dict(environ)
+    for name in _STRIPPED:
+        env.pop(name, None)
+    env[b"LC_ALL"] = b"C"
+    env[b"GIT_OPTIONAL_LOCKS"] = b"0"
+    env[b"GIT_TERMINAL_PROMPT"] = b"0"
+    return env
+
+
+def heed_children() -> None:
+    """A command's first act: with SIGCHLD ignored, as it may be inherited, nobody could tell how git ended."""
+    if getsignal(SIGCHLD) == SIG_IGN:
+        signal(SIGCHLD, SIG_DFL)
+
+
+def _sink() -> int:
+    """Where a child's stderr goes: memory, so that it never fills up; a file descriptor to read back from."""
+    if hasattr(posix, "memfd_create"):
+        return posix.memfd_create("stderr", getattr(posix, "MFD_CLOEXEC", 1))
+    return posix.open("/dev/null", posix.O_RDWR | posix.O_CLOEXEC)
+
+
+WHOLE = {b"GIT_FLUSH": b"0"}  # for what is read to its end: git need not hand over each record by itself
+
+
+class Child:
+    """A running child with pipes. Not for sharing between threads."""
+
+    def __init__(
+        self,
+        argv: list[str],
+        env: dict[bytes, bytes],
+        *,
+        shares_terminal: bool = False,
+    ) -> None:
+        """`shares_terminal`: the child may ask the person at the terminal, and Ctrl-C reaches it too."""
+        fds: list[int] = []
+        try:
+            fds += posix.pipe()
+            fds += posix.pipe()
+            fds.append(_sink())
+            child_in, self._in, self._out, child_out, self._err = fds
+            actions = [
+                (posix.POSIX_SPAWN_DUP2, child_in, 0),
+                (posix.POSIX_SPAWN_DUP2, child_out, 1),
+                (posix.POSIX_SPAWN_DUP2, self._err, 2),
+            ]
+            self.pid = posix.posix_spawnp(
+                argv[0],
+                argv,
+                env,
+                file_actions=actions,
+                setpgroup=posix.getpgrp() if shares_terminal else 0,
+                setsigdef=[SIGCHLD, SIGINT, SIGPIPE, SIGTERM],
+                setsigmask=[],
+            )
+        except OSError as error:
+            for fd in fds:
+                posix.close(fd)
+            raise StoreError(f"cannot start {argv[0]}: {error.strerror}") from None
+        STARTED.add(self.pid)
+        posix.close(child_in)
+        posix.close(child_out)
+        self._buffer = b""
+        self.code: int | None = None
+        self.note: Note | None = None  # about the locks that it may take
+
+    @property
+    def output(self) -> int:
+        """The descriptor of its output, to wait on."""
+        return self._out
+
+    @property
+    def input(self) -> int:
+        """The descriptor of its input, to wait on."""
+        return self._in
+
+    def send(self, data: bytes) -> None:
+        _write(self._in, data)
+
+    def feed(self, data: bytes) -> None:
+        """Send this and close the input, on the side: the child may never read it.
+
+        The descriptor is the thread's from now on: closed here meanwhile, its number might be another file's by then.
+        """
+        from _thread import start_new_thread
+
+        own, self._in = self._in, -1
+
+        def write() -> None:
+            _write(own, data)
+            posix.close(own)
+
+        start_new_thread(write, ())
+
+    def _fill(self) -> bool:
+        chunk = posix.read(self._out, 65536)
+        self._buffer += chunk
+        return bool(chunk)
+
+    def line(self) -> bytes | None:
+        """The next line without its end; None where the child closed its output."""
+        while (end := self._buffer.find(b"\n")) < 0:
+            if not self._fill():
+                return None
+        line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
+        return line
+
+    def exactly(self, size: int) -> bytes | None:
+        if len(self._buffer) < size:
+            parts, have = [self._buffer], len(self._buffer)
+            while have < size:
+                chunk = posix.read(self._out, max(65536, size - have))
+                if not chunk:
+                    return None
+                parts.append(chunk)
+                have += len(chunk)
+            self._buffer = b"".join(parts)
+        data, self._buffer = self._buffer[:size], self._buffer[size:]
+        return data
+
+    def chunks(self) -> Iterator[bytes]:
+        """All that is still to come, as it comes."""
+        chunk, self._buffer = self._buffer, b""
+        while chunk or (chunk := posix.read(self._out, 65536)):
+            yield chunk
+            chunk = b""
+
+    def rest(self) -> bytes:
+        return b"".join(self.chunks())
+
+    def close_input(self) -> None:
+        if self._in >= 0:
+            posix.close(self._in)
+            self._in = -1
+
+    def wait(self) -> int:
+        """Close the input, wait for the end, give the exit code (negative: the signal)."""
+        self.close_input()
+        if self.code is None:
+            try:
+                _, status = posix.waitpid(self.pid, 0)
+                self.code = posix.waitstatus_to_exitcode(status)
+                STARTED.discard(self.pid)
+                if self.note is not None:
+                    self.note.end(self.code)
+            except ChildProcessError:
+                raise StoreError(
+                    "how git ended cannot be told: somebody else collects this process's children"
+                ) from None
+        return self.code
+
+    def complaint(self) -> str:
+        """What the child wrote to stderr, after its end.
+
+        What the child has started may still write there, at the place that we would move: so it is not moved.
+        """
+        self.wait()
+        text = posix.pread(self._err, 65536, 0).decode("utf-8", "replace").strip()
+        for prefix in ("fatal: ", "error: "):
+            text = text.removeprefix(prefix)
+        return text
+
+    def close(self) -> None:
+        self.wait()
+        for fd in (self._out, self._err):
+            if fd >= 0:
+                posix.close(fd)
+        self._out = self._err = -1
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[posix.write(fd, view) :]
+    except BrokenPipeError:
+        pass  # the child is gone; whoever reads its answer finds out why
+
+
+def run(
+    argv: list[str], env: dict[bytes, bytes], data: bytes = b"", *, shares_terminal: bool = False
+) -> tuple[int, bytes, str]:
+    """Run to the end: exit code, stdout, stderr."""
+    return finish(Child(argv, env, shares_terminal=shares_terminal), data)
+
+
+def finish(child: Child, data: bytes = b"") -> tuple[int, bytes, str]:
+    """Give a child all its input, and wait for its end: exit code, stdout, stderr."""
+    if len(data) > _PIPE:
+        child.feed(data)  # more than a pipe holds: the child may wait for us to read before it takes the rest
+    else:
+        child.send(data)
+        child.close_input()
+    out = child.rest()
+    code, complaint = child.wait(), child.complaint()
+    child.close()
+    return code, out, complaint
+
+
+def has_terminal() -> bool:
+    """Is there a terminal at which git or ssh could ask somebody?"""
+    try:
+        posix.close(posix.open("/dev/tty", posix.O_RDWR | posix.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+_DIGITS = 18  # more than any number of a process has
+
+
+def own_namespace() -> str:
+    """In which numbers of processes mean the same; '' where that is not known."""
+    try:
+        return posix.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def start_time(pid: int) -> str:
+    """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
+    stat = read_file(f"/proc/{pid}/stat")
+    return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
+
+
+def runs_still(pid: str, start: str) -> bool:
+    """Is this very process, of this number and start time, still there and no zombie?"""
+    if not pid.isdecimal() or len(pid) > _DIGITS:
+        return False
+    since = start_time(int(pid))
+    if not since:
+        return is_running(int(pid))  # some systems hide the processes of others: whoever cannot be looked at may live
+    return since == start and process_state(int(pid)) not in ("Z", "X")
+
+
+def process_state(pid: int) -> str:
+    stat = read_file(f"/proc/{pid}/stat")
+    return stat.rpartition(b") ")[2][:1].decode() if stat else ""
+
+
+def is_running(pid: int) -> bool:
+    """Is there a process of this number, whoever it is?"""
+    try:
+        posix.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,243 @@
+"""Objects that a power cut cannot take once a ref leads to them: one flush for all objects of a transaction, by a redo log.
+
+A claim writes about eight loose objects, and a disk needs for each about as long as for all of them together. So they are
+appended to the log first, and that file alone is on the disk before a ref leads to them. What a power cut takes of the loose
+files is put back from it: by the first writer after the boot, and by whoever misses an object. A log bears the name of the boot
+in which it was written, so that one of an earlier boot is known. When it is full another one begins, and it is removed once the
+whole file system has been flushed, in the background.
+
+A record is an object's id, its size in the log and its file's bytes.
+"""
+
+from __future__ import annotations
+
+import posix
+from zlib import decompress
+from zlib import error as ZlibError
+
+from gitcoord.base.errors import StoreError
+from gitcoord.git.files import flush_file, list_files, make_directory, read_all, remove_file, write_at_once
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from gitcoord.base.names import Oid
+    from gitcoord.git.loose_writer import LooseObjects
+
+_FULL = 1 << 18
+_MOST = 1 << 20  # more than this at a time is not written twice
+_HEAD = b"object "
+_LONGEST_HEAD = 100
+
+
+class DurableObjects:
+    """The loose writer, and the redo logs below one directory. Any number of processes append to one log, each batch in one write.
+
+    Calling order: `write`, `log`, `publish`, `settle`. Only then may a ref lead to what was written. Where there is a log, the order
+    in which objects are put in their places does not matter; without one each comes after what it refers to.
+    """
+
+    def __init__(self, loose: LooseObjects, directory: str, boot: str, *, durable: bool) -> None:
+        """`durable`: False waits for no disk; what is in the logs is put back all the same."""
+        self._loose = loose
+        self._directory = directory
+        self._boot = boot.partition("/")[0]
+        self._path = f"{directory}/{self._boot}"
+        self._durable = durable
+        self._fd = -1
+        self._logged = False
+
+    # --- writing
+
+    def write(self, kind: str, data: bytes) -> Oid:
+        """It is pending until `publish`."""
+        return self._loose.write(kind, data)
+
+    def discard(self, oid: Oid) -> None:
+        self._loose.discard(oid)
+
+    def flush(self) -> None:
+        """Make all pending objects readable for every process, and durable."""
+        self.log()
+        self.publish()
+        self.settle()
+
+    def log(self) -> bool:
+        """Write down all that is pending; False where there is no log for it, and each object will be flushed."""
+        self._logged = False
+        if not self._durable or not self._loose.written:
+            return False
+        try:
+            if self._of_other_boots():
+                self.mend()
+            self._logged = self._append(self._loose.written)
+        except OSError as error:
+            self._loose.forget()
+            raise StoreError(f"cannot write the redo log: {error.strerror}") from None
+        return self._logged
+
+    def publish(self, first: Collection[Oid] | None = None) -> None:
+        """Put what is pending in its place; of it only `first` where that is given."""
+        self._loose.publish(first)
+
+    def settle(self) -> None:
+        """Wait until all that was published is safe from a power cut. Harmless to repeat."""
+        try:
+            if self._durable and self._loose.written and not (self._logged and self._is_on_disk()):
+                for oid in self._loose.written:
+                    flush_file(self._loose.place(oid))
+        except OSError as error:
+            raise StoreError(f"cannot store an object: {error.strerror}") from None
+        finally:
+            self._loose.forget()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            posix.close(self._fd)
+            self._fd = -1
+
+    # --- this boot's log
+
+    def _append(self, objects: dict[Oid, bytes]) -> bool:
+        """False where there is no log for them. OSError."""
+        data = b"".join(
+            [b"object %s %d\n%s\n" % (oid.encode(), len(packed), packed) for oid, packed in objects.items()]
+        )
+        if len(data) > _MOST or self._boot == "unknown":
+            return False
+        if not self._is_in_place():
+            self._open()
+        if self._fd < 0:
+            return False
+        write_at_once(self._fd, data)  # never in two parts: another's could come between
+        return True
+
+    def _open(self) -> None:
+        self.close()
+        flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
+        try:
+            try:
+                self._fd = posix.open(self._path, flags, 0o666)
+            except FileNotFoundError:
+                make_directory(self._directory)
+                self._fd = posix.open(self._path, flags, 0o666)
+        except PermissionError:
+            pass  # another user's
+
+    def _is_on_disk(self) -> bool:
+        """Wait for it. False where it was moved away meanwhile: who flushes its objects may be done already."""
+        posix.fsync(self._fd)
+        return self._is_in_place()
+
+    def _is_in_place(self) -> bool:
+        try:
+            return self._fd >= 0 and posix.stat(self._path).st_ino == posix.fstat(self._fd).st_ino
+        except FileNotFoundError:
+            return False
+
+    def outgrown(self) -> list[str]:
+        """End a log that is full. Gives the files to remove once all that was written so far is on the disk."""
+        if not self._durable or not self._is_in_place() or posix.fstat(self._fd).st_size < _FULL:
+            return []
+        try:
+            posix.rename(self._path, _aside(self._path))
+        except FileNotFoundError:
+            return []  # another was quicker
+        return [path for path in self._every() if path.startswith(f"{self._path}.")]
+
+    # --- putting back
+
+    def mend(self) -> bool:
+        """Put back what logs of other boots have, and remove those. True if there was one.
+
+        Another boot may be another machine's or container's, which writes just now: its log is moved away before it is read, so
+        that whoever appends to it afterwards knows that it vouches for nothing.
+        """
+        taken = self._put_back(self._take_others())
+        for path in taken:
+            if path is not None:
+                remove_file(path)
+        return bool(taken)
+
+    def mend_all(self) -> bool:
+        """Put back what any log has, those of this boot too. True if there was one."""
+        return bool(self._put_back(self._every()))
+
+    def _put_back(self, paths: list[str]) -> list[str | None]:
+        """The logs that could be read; None for one of which something is another user's to put back."""
+        read = [(path, data) for path in paths if (data := read_all(path)) is not None]
+        done: list[str | None] = []
+        for path, data in read:
+            try:
+                oids = []
+                for oid, full, packed in records(data, self._loose.oid_of):
+                    if not self._loose.is_whole(oid, full):
+                        self._loose.put(oid, packed)
+                    oids.append(oid)
+                for oid in oids:
+                    flush_file(self._loose.place(oid))
+                done.append(path)
+            except PermissionError:
+                done.append(None)
+            except OSError as error:
+                raise StoreError(f"what a power cut took cannot be put back: {error.strerror}") from None
+        return done
+
+    def _every(self) -> list[str]:
+        return [f"{self._directory}/{name}" for name in list_files(self._directory)]
+
+    def _of_other_boots(self) -> list[str]:
+        return [path for path in self._every() if path != self._path and not path.startswith(f"{self._path}.")]
+
+    def _take_others(self) -> list[str]:
+        """The logs of other boots, none of them where whoever wrote it would look for it, unless we may not move it."""
+        stuck = set()
+        for path in self._of_other_boots():
+            if _is_current(path):
+                try:
+                    if posix.lstat(path).st_mode & 0o170000 == 0o100000 and posix.access(path, posix.R_OK):
+                        posix.rename(path, _aside(path))
+                except FileNotFoundError:
+                    pass  # another took it: it is there under another name, or all of it is back
+                except OSError:
+                    stuck.add(path)
+        # One that is new meanwhile has a living writer.
+        return [path for path in self._of_other_boots() if path in stuck or not _is_current(path)]
+
+
+def _is_current(path: str) -> bool:
+    return "." not in path.rpartition("/")[2]
+
+
+def _aside(path: str) -> str:
+    """A name that nobody has: numbers of processes are the same in several containers."""
+    return f"{path}.{posix.urandom(8).hex()}"
+
+
+def records(data: bytes, oid_of: Callable[[bytes], Oid]) -> Iterator[tuple[Oid, bytes, bytes]]:
+    """Every whole object in a log, in order: its id, the object, its file's bytes.
+
+    What a crash tore, or somebody made up, does not have the hash it is named by.
+    """
+    at = 0
+    while (at := data.find(_HEAD, at)) >= 0:
+        record = _record(data, at, oid_of)
+        if record is not None:
+            yield record
+        # What is torn may reach over the beginning of the next one.
+        at += len(_HEAD) if record is None else len(record[2])
+
+
+def _record(data: bytes, at: int, oid_of: Callable[[bytes], Oid]) -> tuple[Oid, bytes, bytes] | None:
+    end = data.find(b"\n", at, at + _LONGEST_HEAD)
+    words = data[at:end].split(b" ") if end >= 0 else []
+    if len(words) != 3 or not words[2].isdigit():
+        return None
+    packed = data[end + 1 : end + 1 + int(words[2])]
+    try:
+        full = decompress(packed)
+    except ZlibError:
+        return None
+    oid = oid_of(full)
+    return (oid, full, packed) if oid.encode() == words[1] else None

@@ -1,0 +1,135 @@
+"""The small storage interface: read by name, write objects, swap refs.
+
+Calling order of a writer: `read`/`resolve` what the decision needs, `write` the objects, `flush`, `swap` once, `read` back.
+There is no blind write: every ref operation says what it expects to find.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import StoreError
+from gitcoord.base.names import Oid, RefName
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+
+class Create(NamedTuple):
+    """The ref must not exist."""
+
+    ref: RefName
+    new: Oid
+
+
+class Update(NamedTuple):
+    """The ref must be at `expected`."""
+
+    ref: RefName
+    expected: Oid
+    new: Oid
+
+
+class Delete(NamedTuple):
+    """The ref must be at `expected`."""
+
+    ref: RefName
+    expected: Oid
+
+
+class Verify(NamedTuple):
+    """The ref must be at `expected`, '' meaning that it must not exist; it is not changed."""
+
+    ref: RefName
+    expected: Oid
+
+
+Operation = Create | Update | Delete | Verify
+
+
+def move(ref: RefName, expected: Oid | None, new: Oid | None) -> Operation | None:
+    """The operation that takes a ref from what was read to what it should be; None where nothing is to do."""
+    if expected == new:
+        return None
+    if expected is None:
+        return Create(ref, new or "")
+    return Delete(ref, expected) if new is None else Update(ref, expected, new)
+
+
+class Object(NamedTuple):
+    oid: Oid
+    kind: str
+    data: bytes
+
+
+class SwapFailed(StoreError):
+    """The swap did not happen as a whole, as far as git told. Only reading again tells why, and whether it did."""
+
+    code = "swap"
+
+
+if TYPE_CHECKING:
+
+    class Reader(Protocol):
+        """What reading needs. Repeating any of it is harmless."""
+
+        oid_length: int
+
+        def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+            """Objects by id, full ref name or either with ':path', in the order asked; None for what is missing.
+
+            `ahead` names what will be asked for next: a store for which asking is slow may fetch it on the way.
+            StoreError if git fails.
+            """
+
+        def at_hand(self, oid: Oid) -> Object | None:
+            """An object that can be read without starting anything; None says nothing."""
+
+        def target(self, ref: RefName) -> Oid | None:
+            """Where a ref or HEAD points, whether or not that object is there; None where there is no such ref."""
+
+        def resolve(self, names: Sequence[str]) -> list[Oid | None]:
+            """Ids by full ref name (or HEAD), in the order asked; None for what is missing or unreadable."""
+
+        def refresh(self) -> None:
+            """Forget whatever was remembered about refs: what is read next is what is there now."""
+
+        def list_refs(self, prefix: str) -> dict[RefName, Oid]:
+            """All refs below a prefix that ends in '/'."""
+
+    class Store(Reader, Protocol):
+        """What writing needs besides."""
+
+        def write(self, kind: str, data: bytes) -> Oid:
+            """Store an object; harmless to repeat. It may be pending until `flush` or `swap`."""
+
+        def flush(self) -> None:
+            """Make every object written so far readable for all, and durable."""
+
+        def swap(self, operations: Sequence[Operation]) -> None:
+            """All operations or none, in this order where a crash could part them. SwapFailed if git said no.
+
+            No ref moves before every object written so far is readable and durable: no `flush` is needed before.
+            """
+
+        def discard(self, oid: Oid) -> None:
+            """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""
+
+        def recover(self, operations: Sequence[Operation]) -> bool:
+            """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
+
+        def mend(self) -> bool:
+            """Put back what a power cut took and the storage has written down before this boot.
+
+            True if there was something to look through. Reading does it by itself where an object is missing.
+            """
+
+        def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
+            """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""
+
+        def maintain(self) -> None:
+            """Let the storage tidy up if it thinks it should. Returns at once."""
+
+        def close(self) -> None:
+            """Let go of processes. The store is not used afterwards."""

@@ -1,0 +1,63 @@
+"""Symbolic refs, as git follows them: whoever moves one moves the ref at the end of the chain."""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.names import RefName
+    from gitcoord.git.repo import Repo
+
+_MOST = 5  # git's own limit
+_NONE = (2, 20, 21)  # no such file, or a directory of that name: a plain ref is packed, or not there
+
+
+def follow(repo: Repo, ref: RefName, *, files: bool = True) -> list[RefName]:
+    """The ref, and the names to which it leads; the last one is no alias, and may not exist.
+
+    `files`: refs are files, which are read here; else git is asked. CouldNotJudge where the chain cannot be followed.
+    """
+    chain = [ref]
+    while target := _target(repo, chain[-1]) if files else _asked(repo, chain[-1]):
+        sound = target == "HEAD" or (target.startswith("refs/") and not {"..", "."} & set(target.split("/")))
+        if not sound or len(chain) > _MOST:
+            raise CouldNotJudge(
+                f"{printable(ref[:200])} is a symbolic ref that leads nowhere",
+                hints=("the server's administrator mends it: git symbolic-ref <name> <target>",),
+            )
+        chain.append(target)
+    return chain
+
+
+def _target(repo: Repo, ref: RefName) -> str:
+    """The target of a symbolic ref; '' for any other ref. git writes it as text; very old ones are links of the file system."""
+    path = f"{repo.common_dir if ref.startswith('refs/') else repo.git_dir}/{ref}"
+    try:
+        if posix.lstat(path).st_mode & 0o170000 == 0o120000:
+            link = posix.readlink(path)
+            if link.startswith("refs/"):
+                return link
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+        try:
+            data = posix.read(fd, 4096)
+        finally:
+            posix.close(fd)
+    except OSError as error:
+        if error.errno in _NONE:
+            return ""
+        raise CouldNotJudge(f"{printable(ref[:200])} cannot be read: {error.strerror}") from None
+    text = data.decode("utf-8", "surrogateescape")
+    return (text[4:].strip() or "?") if text.startswith("ref:") else ""
+
+
+def _asked(repo: Repo, ref: RefName) -> str:
+    from gitcoord.git.process import run
+
+    code, out, complaint = run(["git", "symbolic-ref", "-q", ref], repo.env)
+    if code > 1:
+        raise CouldNotJudge(f"{printable(ref[:200])} cannot be read: {complaint}")
+    return out.decode("utf-8", "surrogateescape").rstrip("\n") if not code else ""

@@ -1,0 +1,107 @@
+"""An agent tool's conversations and subagents: what is told when one begins, what is asked for when one ends."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import GitcoordError
+from gitcoord.base.names import printable
+from gitcoord.sessions.identity import below, forget_tool, note_tool, of_event
+from gitcoord.validators.tool_event import DENY, START, STOP, SUBAGENT_STOP, Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.process import Environ
+    from gitcoord.guard.turn_end import Left
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.validators.tool_event import ToolEvent
+
+_SHOWN = 8
+_TELLING = "codex"  # the environment of a subagent's shell tells whose it is
+
+
+def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
+    """Who acts; a subagent under its own name, below its parent's."""
+    actor = of_event(ctx, env, event.tool, event.conversation)
+    return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
+
+
+def begins(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
+    """Its session is opened, the tool's process noted as this agent, and the agent told what `git coord start` tells."""
+    from gitcoord.sessions.cli import told
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.screen import Screen
+    from gitcoord.views.briefing import begin
+
+    actor = actor_of(ctx, env, event)
+    if event.phase == START and not event.subagent:
+        note_tool(ctx, event.tool, actor)
+    try:
+        result = begin(ctx, actor)
+    except GitcoordError as error:
+        # Nothing is at stake yet, and what follows is judged: the agent learns what is wrong.
+        hints = [f"hint: {printable(hint)}" for hint in error.hints]
+        return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
+    lines = told(Call(ctx, Screen(env), env), result, brief=True)
+    who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
+    who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
+    if actor.parent and event.tool != _TELLING:
+        who += f" In a shell say so: GITCOORD_AGENT={actor.agent} git claim ..."
+    return Answer(context="\n".join([who, *lines]))
+
+
+def ends(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
+    """A turn gives back what is committed, and is asked once for what is not; a conversation's end closes the session."""
+    from gitcoord.guard.turn_end import give_back, is_new
+    from gitcoord.sessions.service import stop
+
+    actor = actor_of(ctx, env, event)
+    if event.phase == SUBAGENT_STOP and actor == of_event(ctx, env, event.tool, event.conversation):
+        return Answer()  # it had no name of its own, and its parent goes on
+    if not event.final:
+        left = give_back(ctx, actor)
+        words = _unsaid(ctx, actor, event.conversation) or _undone(left)
+        keys = (*left.keys, *(text for text, _ in words))
+        # Both count: where the tool does not tell that it sent the agent back already, the notes do.
+        if words and is_new(ctx, actor.agent, keys) and not event.again:
+            lines = [f"gitcoord: {text}" for text, _ in words]
+            return Answer(DENY, "\n".join([*lines, *(f"hint: {printable(h)}" for _, hints in words for h in hints)]))
+        if event.phase == STOP:
+            return Answer()
+    stop(ctx, actor, keep=True)
+    if event.phase != SUBAGENT_STOP and not event.subagent:
+        forget_tool(ctx, actor)
+    return Answer()
+
+
+def _names(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return printable(", ".join(paths[:_SHOWN])) + more
+
+
+def _undone(left: Left) -> list[tuple[str, tuple[str, ...]]]:
+    found: list[tuple[str, tuple[str, ...]]] = []
+    if left.dirty:
+        hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
+        found.append((f"you would leave uncommitted work that others cannot go on with: {_names(left.dirty)}", hints))
+    if left.tasks:
+        tasks = ", ".join(left.tasks)
+        hints = (
+            f"finish it: git coord task complete {left.tasks[0]}",
+            f"or hand it over: git handoff new --task {left.tasks[0]}",
+        )
+        found.append((f"you still have {tasks}", hints))
+    return found
+
+
+def _unsaid(ctx: Context, actor: Actor, conversation: str) -> list[tuple[str, tuple[str, ...]]]:
+    """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
+    from gitcoord.gates.validation import at_stop, project_source, told
+
+    results = at_stop(ctx, project_source(ctx), actor)
+    unsaid = [(told(result), result.hints) for result in results if result.stops]
+    if results and not unsaid:
+        from gitcoord.gates.notices import record_once
+        from gitcoord.gates.validation_commands import as_verdicts
+
+        record_once(ctx, actor, conversation, as_verdicts(results, actor.agent))
+    return unsaid

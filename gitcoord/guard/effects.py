@@ -1,0 +1,138 @@
+"""What a tool is about to do to files, and where those lie: named by the tool itself, or by the shell command that it runs."""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.errors import CouldNotJudge, UsageError
+from gitcoord.base.names import ROOT, check_path, printable
+from gitcoord.git.files import is_directory
+from gitcoord.git.locate import is_set_up, locate, places, resolve
+from gitcoord.guard.conversations import actor_of
+from gitcoord.ledger.open import _preload
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.locate import Place
+    from gitcoord.guard.hook import Stage
+    from gitcoord.shell.effects import Effect
+    from gitcoord.validators.tool_event import ToolEvent
+
+_MOST_TREES = 8
+
+
+class Deeds(NamedTuple):
+    """What the tool would do, each file once; and of a shell command what cannot be told, and ways around the guard."""
+
+    writes: tuple[Place, ...]
+    reads: tuple[Place, ...]
+    around: tuple[Place, ...] = ()  # at or below these something changes, it cannot be told what
+    bypasses: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    gone: tuple[Place, ...] = ()  # those of `writes` that are deleted, or lie elsewhere afterwards
+
+
+def deeds_of(stage: Stage, event: ToolEvent, home: Place | None) -> Deeds:
+    """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
+    cwd = posix.getcwd()
+    if event.command and home is not None:
+        stage.open(home.top)  # first, since its settings say how long all this may take
+    writes, reads = _named(stage, event, event.writes, cwd), _named(stage, event, event.reads, cwd)
+    around: list[str] = []
+    gone: list[str] = []
+    bypasses, unknown = [], []
+    if event.command and home is not None:
+        for effect in _effects(stage, _said(stage, event, home), cwd):
+            if effect.kind in ("write", "delete"):
+                writes.append(effect.path)
+                gone += [effect.path] if effect.kind == "delete" else []
+            elif effect.kind == "read":
+                reads += [effect.path] if effect.path else []  # which file cannot be told
+            elif effect.kind == "bypass":
+                bypasses.append(effect.detail or effect.word)
+            else:
+                unknown.append(effect.detail or effect.word)
+                around += [effect.path] if effect.path else []
+    where = _places(cwd, writes), _places(cwd, reads), _places(cwd, around)
+    # Of a link only itself is gone.
+    left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in gone))
+    return Deeds(*where, tuple(bypasses), tuple(unknown), left)
+
+
+def _said(stage: Stage, event: ToolEvent, home: Place) -> str:
+    """The command without the agent's own name before it, and only in this form.
+
+    Some tools' shells do not tell which subagent's they are. To say another's name, or that of the parent, is a way around.
+    """
+    if not event.command.startswith("GITCOORD_AGENT="):
+        return event.command
+    own = f"GITCOORD_AGENT={actor_of(stage.open(home.top), stage.env, event).agent} "
+    return event.command[len(own) :] if event.command.startswith(f"{own}git ") else event.command
+
+
+def _named(stage: Stage, event: ToolEvent, words: tuple[str, ...], cwd: str) -> list[str]:
+    """The files that the tool itself names. Some take '~' for the home as a shell does: then both could be meant."""
+    home = home_of(stage)
+    found = [*words, *(home + word[1:] for word in words if home and word.startswith("~/"))]
+    if event.action.endswith("create_directory"):  # one that is there is left as it is, and all that lies in it
+        found = [word for word in found if not is_directory(word if word.startswith("/") else f"{cwd}/{word}")]
+    return found
+
+
+def home_of(stage: Stage) -> str:
+    return stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
+
+
+def _effects(stage: Stage, command: str, cwd: str) -> tuple[Effect, ...]:
+    """What the command would do. That gitcoord lacks its parser is no property of the command: then it could not judge."""
+    _preload("shell")
+    from gitcoord.shell.parse import analyse
+
+    effects = analyse(command, cwd=cwd, home=home_of(stage))
+    if any(effect.kind == "unknown" for effect in effects):
+        from gitcoord.startup.treesitter import NoParser, parser
+
+        try:
+            parser()
+        except NoParser as error:
+            raise CouldNotJudge(str(error), hints=("install gitcoord again: it comes with tree-sitter",)) from None
+    return effects
+
+
+def _places(cwd: str, words: list[str]) -> tuple[Place, ...]:
+    found: dict[Place, None] = {}
+    for word in dict.fromkeys(words):
+        try:
+            found.update(dict.fromkeys(places(cwd, word)))
+        except (OSError, ValueError) as error:
+            raise CouldNotJudge(f"where '{printable(word[:200])}' leads cannot be told: {error}") from None
+    return tuple(found)
+
+
+def tops_of(deeds: Deeds, home: Place | None) -> list[str]:
+    """The work trees that are concerned and in which gitcoord is set up, the tool's own first."""
+    tops = {home.top: None} if home is not None else {}
+    known: dict[str, bool] = {}
+    for place in (*deeds.writes, *deeds.reads, *deeds.around):
+        if place.top and place.top not in tops:
+            if place.common not in known:
+                known[place.common] = bool(place.common) and is_set_up(place.common)
+            if known[place.common]:
+                tops[place.top] = None
+    if len(tops) > _MOST_TREES:
+        raise CouldNotJudge(f"this touches {len(tops)} work trees at once")
+    return list(tops)
+
+
+def checked(place: Place) -> str:
+    try:
+        return check_path(place.path)
+    except UsageError as error:
+        raise CouldNotJudge(error.message) from None
+
+
+def absolute(place: Place) -> str:
+    if not place.top:
+        return place.path
+    return place.top if place.path == ROOT else f"{place.top.rstrip('/')}/{place.path}"

@@ -1,0 +1,95 @@
+"""What the guard of agents' tools finds: the answers to single paths, and the one answer that they make together."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import covers
+from gitcoord.policy.model import DENY, is_attributes_file
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.validators.tool_event import ALLOW, ASK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.gates.judge import Verdict
+    from gitcoord.ledger.state import State
+    from gitcoord.policy.model import Guard
+
+# The content that a tool is about to write is not known: no release and no approval is about it.
+UNTOLD = "untold"
+AUTO = "auto: "  # what the reason of a claim begins with that the guard took
+# Where agent tools keep the settings that make them call the guard, below a work tree or a home.
+_SETTINGS = (
+    ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".codex/config.toml",
+    ".gemini/settings.json", ".cursor/hooks.json", ".windsurf/hooks.json", ".codeium/windsurf/hooks.json",
+    ".devin/hooks.json", ".devin/hooks.v1.json", ".devin/config.json", ".devin/config.local.json",
+    ".config/devin/config.json", ".codeium/hooks.json",
+)  # fmt: skip
+_SETTINGS_BELOW = (
+    ".github/hooks/",
+    ".opencode/plugins/",
+    ".opencode/plugin/",
+    ".config/opencode/plugins/",
+    ".copilot/hooks/",
+)
+_OWN = (
+    ".github/hooks/gitcoord.json", ".copilot/hooks/gitcoord.json", ".opencode/plugins/gitcoord.js",
+    ".config/opencode/plugins/gitcoord.js",
+)  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """Something that an agent is told: with ALLOW a warning, else why not."""
+
+    decision: str
+    message: str
+    rule: str = ""
+    path: str = ""
+    hints: tuple[str, ...] = ()
+    held: tuple[dict[str, object], ...] = ()
+
+
+def decided(findings: Iterable[Finding]) -> str:
+    """The strictest of all."""
+    answers = {finding.decision for finding in findings}
+    return DENY if DENY in answers else ASK if ASK in answers else ALLOW
+
+
+def approved(state: State, path: str) -> bool:
+    """Has a person approved a change of this path? With which content, the commit will tell."""
+    records = state.below("approvals").values()
+    return any(record["path"] == path and record["state"] == "approved" for record in records)
+
+
+def answer_to(verdict: Verdict) -> str:
+    """What a person may still approve is asked for where the content decides; the guard's own settings are not touched."""
+    if verdict.asks and (verdict.rule == "guard" or is_attributes_file(verdict.path)):
+        return ASK
+    return DENY
+
+
+def is_setting(path: str) -> bool:
+    """Could this file hold what makes an agent's tool call the guard? An absolute path."""
+    return path.endswith(tuple(f"/{name}" for name in _SETTINGS)) or any(
+        f"/{place}" in path for place in _SETTINGS_BELOW
+    )
+
+
+def settings_below(path: str) -> list[str]:
+    """The files below a directory that could hold it: who takes the directory away takes them, too."""
+    found = []
+    for name in (*_SETTINGS, *_OWN):
+        parts = name.split("/")
+        heads = ["/".join(parts[:at]) for at in range(1, len(parts))]
+        found += [f"{path}{name[len(head) :]}" for head in heads if path.endswith(f"/{head}")]
+    return found
+
+
+def secret(guard: Guard, home: str, path: str) -> str:
+    """DENY or ASK where an absolute path lies at or below one that the settings name; '' otherwise."""
+    for answer, names in ((DENY, guard.deny_read), (ASK, guard.ask_read)):
+        for name in names:
+            place = (home + name[1:] if name.startswith("~/") else name).rstrip("/")
+            if covers(place, path):
+                return answer
+    return ""

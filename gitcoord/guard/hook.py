@@ -1,0 +1,194 @@
+"""`git coord guard`: an agent tool's event on stdin, the answer in that tool's own form on stdout.
+
+It runs before everything that an agent does, so a repository in which gitcoord is not set up costs it no more than a look. What cannot
+be judged is denied, unless `[guard] onError = warn`; its deadline is below those that tools have for their hooks.
+"""
+
+from __future__ import annotations
+
+import posix
+from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
+
+from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
+from gitcoord.base.names import printable
+from gitcoord.git.locate import is_set_up, locate, resolve
+from gitcoord.guard.tools import detect, fail, parse
+from gitcoord.ledger.open import Opening, environ
+from gitcoord.validators.tool_event import (
+    AFTER,
+    BEFORE,
+    OTHER,
+    START,
+    STOP,
+    SUBAGENT_START,
+    SUBAGENT_STOP,
+    Answer,
+    Reply,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.git.locate import Place
+    from gitcoord.git.process import Environ
+    from gitcoord.ledger.context import Context
+    from gitcoord.validators.tool_event import ToolEvent
+
+_SECONDS = 8
+_LAST_SECONDS = 1  # to find out what an error means here
+_LARGEST = 16 << 20
+_ENDS = (STOP, SUBAGENT_STOP)
+
+
+def main(words: list[str]) -> int:
+    reply = reply_to(Stage(environ()), _stdin)
+    for fd, data in ((1, reply.out), (2, reply.err)):
+        rest = memoryview(data)
+        while rest:
+            rest = rest[posix.write(fd, rest) :]
+    return reply.code
+
+
+def _stdin() -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while part := posix.read(0, 1 << 16):
+        parts.append(part)
+        size += len(part)
+        if size > _LARGEST:
+            raise ValueError(f"the event has more than {_LARGEST >> 20} MB")
+    return b"".join(parts)
+
+
+class Stage:
+    """How far it got, for whoever has to tell of an error."""
+
+    def __init__(self, env: Environ) -> None:
+        self.env = env
+        self.opened: dict[str, Context] = {}  # by work tree
+        self.lenient = False  # the policy was read, and says that errors let pass
+
+    def open(self, top: str) -> Context:
+        """The repository of a work tree, in which this process is from now on."""
+        posix.chdir(top)
+        if top not in self.opened:
+            self.opened[top] = ctx = Opening(self.env, "guard").context()
+            wish = ctx.settings.get("gitcoord.guardseconds")
+            given = max(1, int(wish)) if wish.isascii() and wish.isdecimal() and 0 < len(wish) < 4 else 0
+            if given and len(self.opened) == 1:
+                _set_deadline(given)
+            if ctx.remote:  # a remote that does not answer leaves time to say so
+                ctx.patience(ctx.remote).most = (given or _SECONDS) / 2
+        return self.opened[top]
+
+
+def reply_to(stage: Stage, source: Callable[[], bytes]) -> Reply:
+    """The answer to what `source` gives: in all circumstances one that the tool understands."""
+    signal(SIGALRM, _too_long)
+    _set_deadline(_SECONDS)
+    data: object = None
+    tool = None
+    event = None
+    try:
+        data = parse(source().decode())
+        tool = detect(data)
+        event = tool.read(data)  # type: ignore[arg-type]
+        answer = Answer() if event.phase == OTHER else _answer(stage, event)
+        setitimer(ITIMER_REAL, 0)
+        return tool.answer(event, answer)
+    except Exception as error:
+        setitimer(ITIMER_REAL, 0)
+        message, passes = _failure(stage, data, error)
+        if passes and event is not None and tool is not None:
+            return tool.answer(event, Answer(context=message))
+        if passes:
+            return Reply(err=f"{message}\n".encode("utf-8", "backslashreplace") if message else b"")
+        return tool.fail(message, data) if tool is not None else fail(message)  # type: ignore[arg-type]
+
+
+def _set_deadline(seconds: float) -> None:
+    # Again and again: a heartbeat that only rides along may swallow the first.
+    setitimer(ITIMER_REAL, seconds, 1)
+
+
+def _too_long(number: int, frame: object) -> None:
+    raise TimedOut(
+        "it took too long",
+        hints=("its time is gitcoord.guardSeconds, which must be less than the tool gives its hooks",),
+    )
+
+
+def _failure(stage: Stage, data: object, error: Exception) -> tuple[str, bool]:
+    """What to say of an error, and whether it lets pass: where gitcoord is not set up, and where the policy says so."""
+    try:
+        _set_deadline(_LAST_SECONDS)
+        place = _here(_told_cwd(data))
+        concerned = bool(stage.opened) or bool(place.common and is_set_up(place.common))
+        passes = not concerned or stage.lenient or _lets_errors_pass(stage, place)
+    except Exception:
+        concerned, passes = True, False
+    finally:
+        setitimer(ITIMER_REAL, 0)
+    if not concerned:
+        return "", True
+    if isinstance(error, GitcoordError):
+        message, hints = error.message, error.hints
+    else:
+        message, hints = f"{type(error).__name__}: {error}", ()
+    lines = [f"gitcoord: could not judge this{', and lets it pass' if passes else ''}: {printable(message)[:2000]}"]
+    lines += [f"hint: {printable(hint)}" for hint in hints]
+    return "\n".join(lines), passes
+
+
+def _told_cwd(data: object) -> str:
+    """The directory of an event that could not be read. Cursor tells only a root, and a person's own hooks it runs elsewhere."""
+    if not isinstance(data, dict):
+        return ""
+    roots = data.get("workspace_roots")
+    cwd = data.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+    return cwd if isinstance(cwd, str) else ""
+
+
+def _lets_errors_pass(stage: Stage, place: Place) -> bool:
+    """`[guard] onError` of the branch on which work lands, as far as the ledger tells which; else of HEAD."""
+    from gitcoord.ledger.snapshot import read_snapshot
+    from gitcoord.policy.cache import sync_policy_commit
+    from gitcoord.policy.reader import Source
+
+    ctx = next(iter(stage.opened.values())) if stage.opened else stage.open(place.top)
+    try:
+        commit = sync_policy_commit(ctx, read_snapshot(ctx, trusting=True))
+    except GitcoordError:
+        commit = ctx.store.target("HEAD") or ""
+    return not Source(ctx, commit).policy(()).guard.closed
+
+
+def _here(cwd: str) -> Place:
+    """Where the tool works; where it does not tell, or tells what is not there, where this process is."""
+    try:
+        if cwd:
+            posix.chdir(cwd)
+    except (OSError, ValueError):
+        pass
+    return locate(resolve(posix.getcwd(), last=True))
+
+
+def _answer(stage: Stage, event: ToolEvent) -> Answer:
+    home = _here(event.cwd)
+    watched = bool(home.common and home.top and is_set_up(home.common))
+    if event.phase in (BEFORE, AFTER):
+        from gitcoord.guard.before_after import after, before
+
+        return (before if event.phase == BEFORE else after)(stage, event, home if watched else None)
+    if not watched:
+        return Answer()
+    from gitcoord.guard import conversations
+
+    ctx = stage.open(home.top)
+    try:
+        if event.phase in (START, SUBAGENT_START):
+            return conversations.begins(ctx, stage.env, event)
+        return conversations.ends(ctx, stage.env, event) if event.phase in _ENDS else Answer()
+    except NotInitialised:
+        return Answer()

@@ -1,0 +1,224 @@
+"""Judging what an agent's tool is about to do in one work tree, by the same judge as git's hooks.
+
+Unlike a commit, a write has no content yet: what depends on it (a person's approval, whether attributes change) is decided at the
+commit. And unlike a git hook the guard sees which subagent acts, so siblings stand in each other's way.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refused
+from gitcoord.base.names import ROOT, printable
+from gitcoord.claims.model import WRITE, Item, compatible, covers_item, describe, folds_case, overlapping
+from gitcoord.claims.query import inside, sign_of_life
+from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
+from gitcoord.git.files import is_directory
+from gitcoord.guard.findings import AUTO, UNTOLD, Finding, answer_to, approved
+from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
+from gitcoord.ledger.snapshot import ahead_of, read_snapshot, settle
+from gitcoord.ledger.state import View
+from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.model import ENFORCE, MONITOR
+from gitcoord.policy.reader import Source
+from gitcoord.validators.tool_event import ALLOW, DENY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.gates.judge import Verdict
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.state import State
+    from gitcoord.policy.model import Guard, Policy
+
+_REASON = 200
+
+
+class _Looking(View):
+    """A view that reads a fact of history when it is asked for: most writes ask for none."""
+
+    __slots__ = ("_ctx", "_history", "_paths", "_snapshot")
+
+    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
+        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, ctx.remote)
+        self._ctx, self._snapshot, self._paths = ctx, snapshot, paths
+        self._history: View | None = None
+
+    def fact(self, *what: str) -> object:
+        if what in self.facts:
+            return self.facts[what]
+        if what[0] == "telling":
+            return True  # whether a change of attributes tells anything cannot be known yet
+        if what[0] in ("gone", "head", "restrictions"):
+            return super().fact(*what)
+        if self._history is None:
+            from gitcoord.gates.gate import Reading
+
+            self._history = Reading(self._ctx, self._snapshot, self._paths)
+        return self._history.fact(*what)
+
+
+class Judging:
+    """One look at the ledger and the policy of one repository, for one agent. NotInitialised where there is none."""
+
+    def __init__(
+        self, ctx: Context, actor: Actor, writes: list[str], reads: list[str], around: Iterable[str] = ()
+    ) -> None:
+        """Paths are below the top of the work tree; a directory among `writes` stands for all below it.
+
+        At or below `around` something changes, nobody knows what: git itself at work, mostly.
+        """
+        self.ctx = ctx
+        self.actor = actor
+        # Nobody is made to claim a whole work tree: whoever writes all of it must spare what others have in hand.
+        self._around = list(dict.fromkeys([*around, *(path for path in writes if path == ROOT)]))
+        writes = [path for path in writes if path != ROOT]
+        items = [Item("path", path) for path in writes]
+        self.snapshot = read_snapshot(ctx, agent=actor.agent, ahead=ahead_of(actor.agent, items[:8]))
+        commit = sync_policy_commit(ctx, self.snapshot)
+        self.source = Source(ctx, commit, case=folds_case(self.snapshot.state))
+        self._wholes = {path: inside(ctx, commit, path) for path in writes if is_directory(self._absolute(path))}
+        single = [path for path in writes if path not in self._wholes]
+        self._files = list(dict.fromkeys([*single, *(name for names in self._wholes.values() for name in names)]))
+        self._reads = {path: self._read_as(path) for path in reads} if self.source.says_who_reads else {}
+        self.policy: Policy = self.source.policy(dict.fromkeys([*self._files, *self._reads.values()]))
+        self.view = _Looking(ctx, self.snapshot, set(self._files))
+        self.noted: list[Verdict] = []  # what only warns or is only watched so far
+
+    @property
+    def guard(self) -> Guard:
+        return self.policy.guard
+
+    def _absolute(self, path: str) -> str:
+        return self.ctx.repo.worktree if path == ROOT else f"{self.ctx.repo.worktree}/{path}"
+
+    def _read_as(self, path: str) -> str:
+        """Attributes match files: what holds for a new one in a directory holds for looking through it."""
+        if not is_directory(self._absolute(path)):
+            return path
+        return "a-new-file" if path == ROOT else f"{path}/a-new-file"
+
+    def beat(self) -> None:
+        """What an agent does is a sign of life."""
+        sign_of_life(self.ctx, self.snapshot, self.view, self.actor)
+
+    # --- reading
+
+    def reads(self) -> list[Finding]:
+        found = []
+        for path, name in self._reads.items():
+            attributes = self.policy.of(name)
+            if attributes.read:
+                message = (
+                    "its content is not for agents" if attributes.read == DENY else "a person decides who reads it"
+                )
+                hints: tuple[str, ...] = (f"what decides: git coord policy explain {path_word(path)}",)
+                if attributes.private:
+                    message, hints = "a private rule of this machine keeps it from agents", ()
+                found.append(Finding(attributes.read, message, "read", path, hints))
+        return found
+
+    # --- writing
+
+    def writes(self, action: str) -> list[Finding]:
+        """What stands against the writes; a free shared path is claimed on the way, where the settings say so."""
+        if not self._files and not self._around:
+            return []
+        refusal = settle(
+            self.ctx,
+            self.snapshot,
+            self.view,
+            lambda s, v: admit_or_none(s, self.actor, v) or dead_above(s, v, self.actor),
+        )
+        if refusal is not None:
+            return [Finding(DENY, refusal.message, refusal.code, hints=refusal.hints)]
+        verdicts = settle(self.ctx, self.snapshot, self.view, lambda state, view: self._judged(state, view))
+        unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE]
+        found = [self._finding(verdict) for verdict in verdicts if verdict not in unclaimed]
+        told = [finding for finding in found if finding is not None] + self._below() + self._in_hand()
+        free = dict.fromkeys(self._whole(verdict.path) for verdict in unclaimed)
+        if free and self.guard.autoclaim and all(finding.decision != DENY for finding in told):
+            return [*told, *self._claim(list(free), action)]
+        message = f"it is shared, and '{self.actor.agent}' holds no write claim on it"
+        return [*told, *(Finding(DENY, message, "unclaimed", p, (f"git claim {path_word(p)}",)) for p in free)]
+
+    def _whole(self, path: str) -> str:
+        """The directory that is written as a whole, for a file below it."""
+        return next((whole for whole, names in self._wholes.items() if path in names), path)
+
+    def _judged(self, state: State, view: View) -> list[Verdict]:
+        head = self.ctx.store.target("HEAD")
+        changes = tuple(Change(path, UNTOLD, UNTOLD) for path in self._files)
+        return judge(state, view, self.policy, self.actor, [Step("", (head,) if head else (), "", changes)])
+
+    def _finding(self, verdict: Verdict) -> Finding | None:
+        if verdict.stage != ENFORCE:
+            self.noted.append(verdict)
+        if verdict.stage == MONITOR:
+            return None
+        if verdict.stage != ENFORCE:
+            return Finding(ALLOW, verdict.message, verdict.rule, verdict.path, verdict.hints)
+        if verdict.asks and settle(self.ctx, self.snapshot, self.view, lambda s, v: approved(s, verdict.path)):
+            return None
+        return Finding(answer_to(verdict), verdict.message, verdict.rule, verdict.path, verdict.hints, verdict.held)
+
+    def _below(self) -> list[Finding]:
+        """Live claims of others below a directory that is written as a whole."""
+        return [_held(row) for _, row in self._others(list(self._wholes))]
+
+    def _in_hand(self) -> list[Finding]:
+        """What others hold, and have changed in this very work tree: a stash, a reset or a checkout would take it from them."""
+        rows = [(path, row) for path, row in self._others(self._around) if row["mode"] == WRITE]
+        if not rows:
+            return []
+        paths = sorted({path for path, _ in rows})
+        dirty = settle(self.ctx, self.snapshot, self.view, lambda state, view: view.fact("dirty", *paths))
+        assert isinstance(dirty, list)
+        return [_held(row) for path, row in rows if path in dirty]
+
+    def _others(self, paths: list[str]) -> list[tuple[str, dict[str, object]]]:
+        """The live claims of others that conflict with writing these paths, each with what of them it covers."""
+
+        def rule(state: State, view: View) -> list[tuple[str, dict[str, object]]]:
+            found = []
+            for path in paths:
+                for claim in overlapping(state, Item("path", path)):
+                    if not compatible(claim["mode"], WRITE) and not is_family(claim["agent"], self.actor.agent):
+                        verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
+                        narrow = path if covers_item(state, claim, Item("path", path)) else str(claim["path"])
+                        found += [] if verdict.silent else [(narrow, describe(claim, verdict.expires_in))]
+            return found
+
+        return settle(self.ctx, self.snapshot, self.view, rule) if paths else []
+
+    def _claim(self, paths: list[str], action: str) -> list[Finding]:
+        from gitcoord.claims.service import take
+        from gitcoord.claims.take import Take
+
+        reason = AUTO + printable(action)[:_REASON]
+        try:
+            take(self.ctx, Take(self.actor, tuple(Item("path", path) for path in paths), reason=reason))
+        except Refused as refused:
+            held: list[dict[str, object]] = refused.data.get("held", [])  # type: ignore[assignment]
+            return [Finding(DENY, refused.message, refused.code, paths[0], refused.hints, tuple(held))]
+        return []
+
+    # --- what else there is to do
+
+    def other_work(self) -> str:
+        """The next task that could be taken, in a line; '' where none is."""
+        from gitcoord.tasks.model import ready, task_record
+
+        def rule(state: State, view: View) -> str:
+            for id in ready(state)[:1]:
+                task = task_record(state, id)
+                return f"{id} {printable(task['title'])}" if task is not None else ""
+            return ""
+
+        return settle(self.ctx, self.snapshot, self.view, rule)
+
+
+def _held(claim: dict[str, object]) -> Finding:
+    path = str(claim["path"])
+    return Finding(DENY, f"{claim['agent']} holds it", "held", path, held=(claim,))

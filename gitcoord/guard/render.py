@@ -1,0 +1,70 @@
+"""The guard's findings in words: for the agent that is told, and the person beside it."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import printable
+from gitcoord.gates.judge import path_word
+from gitcoord.guard.findings import decided
+from gitcoord.policy.model import RULES
+from gitcoord.validators.tool_event import ALLOW, ASK, DENY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.guard.findings import Finding
+    from gitcoord.guard.judge import Judging
+    from gitcoord.validators.tool_event import ToolEvent
+
+_SHOWN = 10
+_APART = "cursor"  # its subagents act in conversations of their own that name no parent
+_HEADS = {
+    ALLOW: "goes through, with a warning",
+    ASK: "needs a person's word",
+    DENY: "is refused",
+}
+
+
+def words_of(judging: Judging, event: ToolEvent, findings: list[Finding]) -> str:
+    decision = decided(findings)
+    found = [finding for finding in findings if finding.decision == decision]
+    lines = [f"gitcoord: {printable(event.action or 'this')} {_HEADS[decision]}"]
+    for finding in found[:_SHOWN]:
+        where = f"{printable(finding.path)}: " if finding.path else ""
+        lines += [f"  {where}{printable(finding.message)} [{finding.rule}]", *_holders(finding)]
+    if len(found) > _SHOWN:
+        lines.append(f"  and {len(found) - _SHOWN} more")
+    rules = dict.fromkeys(finding.rule for finding in found if finding.rule in RULES)
+    lines += [f"why: {rule}: {judging.policy.why(rule)}" for rule in rules]
+    if decision == DENY and any(finding.held for finding in found):
+        work = judging.other_work()
+        lines += [f"other work: {work}: git coord task next"] if work else []
+    if decision == ASK:
+        lines.append("hint: where this tool asks nobody, a person does it, or changes what the policy says")
+    hints = dict.fromkeys(hint for finding in found for hint in finding.hints)
+    shown = [*list(hints)[:4], *_unnamed(judging, found)]
+    return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
+
+
+def _unnamed(judging: Judging, found: list[Finding]) -> list[str]:
+    """What helps a parent and its subagent that stand in each other's way, since their tool does not tell that they are such."""
+    rows = [claim for finding in found for claim in finding.held if str(claim["agent"]).startswith(f"{_APART}-")]
+    if not rows or not judging.actor.instance.startswith(f"{_APART}:"):
+        return []
+    path = path_word(str(rows[0]["path"]))
+    return [
+        "Cursor does not tell whose subagent a conversation is, so each is an agent of its own. If you two are parent and "
+        f"subagent, the holder releases it first: git claim release {path}",
+        "or a person starts the tool under one name, which then is that of all its conversations: "
+        "git coord run --as <name> -- <command>",
+    ]
+
+
+def _holders(finding: Finding) -> list[str]:
+    if not finding.held:
+        return []
+    from gitcoord.terminal.screen import ago, expiry
+
+    lines = []
+    for claim in finding.held[:_SHOWN]:
+        reason = f": {printable(str(claim['reason']))}" if claim["reason"] else ""
+        lines.append(f"    {claim['agent']} since {ago(claim['since'])}, {expiry(claim)}{reason}")
+    return lines

@@ -1,0 +1,70 @@
+"""The notes of what agents last saw of files: in scratch, for the guard of agents' tools. Nothing that matters if deleted."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.gates.judge import is_family
+from gitcoord.git.files import exists
+from gitcoord.git.notes import look_at, update
+from gitcoord.git.process import run
+from gitcoord.guard.seen import Look, Trouble, begin_write, checked, end_write, same
+from gitcoord.guard.seen import note_read as noted_read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+
+
+def note_read(ctx: Context, agent: str, path: str) -> None:
+    """Before it is read: what is changed between this look and the reading is told again, rather than not at all."""
+    _noted(ctx, path, lambda record, look: noted_read(record, agent, look, ctx.host.wall()))
+
+
+def begin(ctx: Context, agent: str, path: str) -> Trouble | None:
+    """The write of a file is about to begin: whose work it would undo."""
+    found: list[Trouble] = []
+
+    def change(record: Record, look: Look) -> None:
+        mine = record["rows"].get(agent)
+        trouble = begin_write(record, agent, look, ctx.host.wall())
+        if trouble is None and mine is not None:
+            by = _committed_by(ctx, agent, path, mine, look)
+            trouble = Trouble(by) if by else None
+        found.extend([trouble] if trouble is not None else [])
+
+    _noted(ctx, path, change)
+    return found[0] if found else None
+
+
+def end(ctx: Context, agent: str, path: str, *, failed: bool) -> None:
+    _noted(ctx, path, lambda record, look: end_write(record, agent, look, ctx.host.wall(), failed=failed))
+
+
+def _noted(ctx: Context, path: str, change: Callable[[Record, Look], None]) -> None:
+    """Change a file's record. The file is looked at while the record is held, so that nobody's write comes in between."""
+
+    def changed(data: bytes) -> bytes:
+        try:
+            record = checked(loads(data)) if data else checked(None)
+        except Malformed:
+            record = checked(None)
+        change(record, Look(*look_at(path)))
+        return dumps(record).encode()
+
+    try:
+        update(f"{ctx.repo.scratch}/guard/seen", path, changed)
+    except OSError:
+        pass  # where nothing may be noted, nobody is told to read again
+
+
+def _committed_by(ctx: Context, agent: str, path: str, mine: Record, look: Look) -> str:
+    """Whose commit brought what lies there now, if another agent's did since this one looked; '' otherwise."""
+    if same(mine, look) or not exists(path):
+        return ""
+    words = ["--literal-pathspecs", "log", "-1", f"--since={mine['at']}", "--format=%(trailers:key=Agent,valueonly)"]
+    code, out, _ = run(["git", "--no-replace-objects", *words, "--", path], ctx.repo.env)
+    named = out.decode("utf-8", "replace").split()
+    return named[0] if not code and named and not is_family(named[0], agent) else ""

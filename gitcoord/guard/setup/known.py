@@ -1,0 +1,121 @@
+"""The agent tools that setup knows: how each is recognised, where it looks, and which of its events are hooked.
+
+The words of their events are in `hot/tools/`; docs/guard.md has the same as a table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gitcoord.guard.tools import LIMIT
+
+COMMAND = "git coord guard"
+SKILL = "skills/gitcoord-protocol/SKILL.md"
+
+
+class Home(NamedTuple):
+    """A tool's directory of the user: below $HOME, or where a variable says."""
+
+    below: str
+    variable: str = ""
+    inside: str = ""  # below the variable's directory
+
+
+class Known(NamedTuple):
+    name: str
+    title: str
+    marks: tuple[str, ...]  # any of these in a project: the tool is in use
+    home: Home
+    settings: str  # the file with its hooks, in a project
+    own_settings: str  # the same below its home
+    hooks: dict[str, dict[str, Any]]  # event -> the entry of ours
+    skeleton: dict[str, Any]  # what a new file of settings has besides
+    skill: str  # the directory with 'skills', in a project
+    own_skill: str  # the same below its home; '..' leaves it
+    texts: tuple[str, ...]  # instructions of the project that it reads
+    note: str = ""  # what a person has to do yet
+
+
+def _flat(events: tuple[str, ...], entry: dict[str, Any], **more: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {event: {**entry, **more.get(event, {})} for event in events}
+
+
+def _groups(events: tuple[str, ...], entry: dict[str, Any], **more: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Claude Code's form: a group of hooks under each event; without a matcher it is for all actions."""
+    return {event: {"hooks": [hook]} for event, hook in _flat(events, entry, **more).items()}
+
+
+_CLAUDE = _groups(
+    (
+        "SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+        "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
+    ),
+    {"type": "command", "command": COMMAND, "timeout": LIMIT},
+    PreToolUse={"onFailure": "block"},
+)  # fmt: skip
+_CODEX = _groups(
+    ("SessionStart", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop", "SessionEnd"),
+    {"type": "command", "command": COMMAND, "timeout": LIMIT},
+    SessionEnd={"timeout": 3},  # it gives no more, and warns of more
+)
+_GEMINI = _groups(
+    ("SessionStart", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"),
+    {"name": "gitcoord", "type": "command", "command": COMMAND, "timeout": LIMIT * 1000},
+)
+_CURSOR = _flat(
+    ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "stop", "sessionEnd"),
+    {"command": COMMAND, "timeout": LIMIT},
+    preToolUse={"failClosed": True},
+)
+_COPILOT = _flat(
+    (
+        "sessionStart", "preToolUse", "postToolUse", "postToolUseFailure",
+        "subagentStart", "subagentStop", "agentStop", "sessionEnd",
+    ),
+    {"type": "command", "bash": COMMAND, "timeoutSec": LIMIT},
+)  # fmt: skip
+_WINDSURF = _flat(
+    (
+        "pre_read_code", "pre_write_code", "pre_run_command", "pre_mcp_tool_use",
+        "post_write_code", "post_run_command", "post_cascade_response",
+    ),
+    {"command": COMMAND, "show_output": True},
+)  # fmt: skip
+
+KNOWN = (
+    Known(
+        "claude", "Claude Code", (".claude", "CLAUDE.md"), Home(".claude", "CLAUDE_CONFIG_DIR"),
+        ".claude/settings.json", "settings.json", _CLAUDE, {}, ".claude", "", ("CLAUDE.md",),
+    ),
+    Known(
+        "codex", "Codex CLI", (".codex",), Home(".codex", "CODEX_HOME"),
+        ".codex/hooks.json", "hooks.json", _CODEX, {}, ".agents", "../.agents", ("AGENTS.md",),
+        "Codex skips hooks that nobody has trusted, without a word: open /hooks in it and trust them, again after each change",
+    ),
+    Known(
+        "gemini", "Gemini CLI", (".gemini", "GEMINI.md"), Home(".gemini"),
+        ".gemini/settings.json", "settings.json", _GEMINI, {}, ".agents", "../.agents", ("GEMINI.md",),
+        "Gemini CLI asks once whether it may run the hooks of a project",
+    ),
+    Known(
+        "cursor", "Cursor", (".cursor", ".cursorrules"), Home(".cursor"),
+        ".cursor/hooks.json", "hooks.json", _CURSOR, {"version": 1}, ".cursor", "", (".cursor/rules/gitcoord.mdc",),
+    ),
+    Known(
+        "copilot", "Copilot", (".github/copilot-instructions.md", ".github/copilot", ".github/hooks", ".github/skills"),
+        Home(".copilot", "COPILOT_HOME"),
+        ".github/hooks/gitcoord.json", "hooks/gitcoord.json", _COPILOT, {"version": 1}, ".github", "",
+        (".github/copilot-instructions.md",),
+        "Copilot skips the hooks of a project whose directory nobody has trusted, without a word; with -p also set "
+        "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS=true, or use git coord setup --user",
+    ),
+    Known(
+        "windsurf", "Windsurf", (".windsurf", ".windsurfrules"), Home(".codeium/windsurf"),
+        ".windsurf/hooks.json", "hooks.json", _WINDSURF, {}, ".windsurf", "", ("AGENTS.md",),
+    ),
+    Known(
+        "opencode", "OpenCode", (".opencode", "opencode.json", "opencode.jsonc"),
+        Home(".config/opencode", "XDG_CONFIG_HOME", "opencode"),
+        ".opencode/plugins/gitcoord.js", "plugins/gitcoord.js", {}, {}, ".agents", "", ("AGENTS.md",),
+    ),
+)  # fmt: skip

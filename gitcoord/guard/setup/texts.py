@@ -1,0 +1,71 @@
+"""The texts that setup writes: the skill, the section for instructions, Cursor's rule and OpenCode's plugin."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from zlib import crc32
+
+from gitcoord.guard.setup import sections
+
+_RULE = "---\ndescription: Several writers change this repository at the same time\nalwaysApply: true\n---\n"
+_MADE = "// Made by git coord setup, sum "
+_FRONT = re.compile(r"---\n(?:[^\n]*\n)*?---\n\s*")
+
+
+class Foreign(Exception):
+    """There is a file of that name, and it is not ours."""
+
+
+def section() -> str:
+    return _file("section.md")
+
+
+def skill() -> tuple[str, str]:
+    """Front matter and body: some tools read the first, and the body only when it is needed."""
+    text = _file("SKILL.md")
+    end = text.index("\n---\n", 4) + len("\n---\n")
+    return text[:end], text[end:]
+
+
+def rule() -> tuple[str, str]:
+    return _RULE, section()
+
+
+def fronted(text: str | None, front: str, body: str) -> str:
+    """A file of ours with front matter: what is between the markers is renewed, what somebody added stays."""
+    if text is None:
+        return front + sections.put(None, body)
+    if sections.find(text) is None:
+        raise Foreign("it is there, and not of gitcoord's making")
+    return sections.put(text, body)
+
+
+def unfronted(text: str) -> str | None:
+    """Without our part; None where nothing but front matter would be left. Somebody else's file stays as it is."""
+    if sections.find(text) is None:
+        return text
+    rest = sections.take(text) or ""
+    return None if _FRONT.fullmatch(rest.replace("\r\n", "\n").rstrip("\n") + "\n") else rest
+
+
+def plugin(text: str | None) -> str:
+    if text is not None and _is_edited(text):
+        raise Foreign("somebody changed it, or it is not of gitcoord's making")
+    body = _file("opencode.js")
+    return f"{_MADE}{crc32(body.encode()):08x}; git coord teardown removes it\n{body}"
+
+
+def unplugged(text: str) -> None:
+    if _is_edited(text):
+        raise Foreign("somebody changed it, or it is not of gitcoord's making")
+
+
+def _is_edited(text: str) -> bool:
+    """An older version of ours is not."""
+    first, _, body = text.partition("\n")
+    return not first.startswith(f"{_MADE}{crc32(body.encode()):08x}")
+
+
+def _file(name: str) -> str:
+    return (files("gitcoord.guard.setup") / "files" / name).read_text("utf-8")

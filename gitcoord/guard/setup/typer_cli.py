@@ -1,0 +1,92 @@
+"""The agent tools in `git coord setup` and `teardown`: which ones, what is shown of them, what could not be done."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import printable
+from gitcoord.guard.setup.known import KNOWN, Known
+from gitcoord.guard.setup.plan import Change, Place, in_use
+from gitcoord.terminal.call import Call
+
+Tool = Annotated[list[str] | None, typer.Option("--tool", help="Set up this agent tool, found or not (repeatable).")]
+NoTools = Annotated[bool, typer.Option("--no-tools", help="Leave the agent tools alone.")]
+User = Annotated[bool, typer.Option("--user", help="In your own settings of the agent tools, not in the project's.")]
+
+_TITLES = {known.name: known.title for known in KNOWN}
+
+
+def place_of(call: Call, *, user: bool) -> Place:
+    return Place(call.ctx.repo.worktree, os.environ, user)
+
+
+def places(call: Call, *, user: bool) -> list[Place]:
+    """Out of the project always; out of a person's own settings, which serve other projects too, when asked."""
+    return [place_of(call, user=False), *([place_of(call, user=True)] if user else [])]
+
+
+def chosen(names: list[str] | None, place: Place, *, no_tools: bool) -> list[Known]:
+    """Those that were named; else those in use."""
+    if no_tools and (names or place.user):
+        raise UsageError("--no-tools goes with neither --tool nor --user")
+    unknown = [name for name in names or () if name not in _TITLES]
+    if unknown:
+        raise UsageError(f"no agent tool is called '{printable(unknown[0])}'", hints=(f"known: {', '.join(_TITLES)}",))
+    if names:
+        return [known for known in KNOWN if known.name in names]
+    return [] if no_tools else in_use(place)
+
+
+_VERBS = {
+    ("hooks", "written"): "write {file} with the hooks of {tool}",
+    ("hooks", "changed"): "add the hooks of {tool} to {file}",
+    ("instructions", "changed"): "add a section to {file}",
+}
+
+
+def lines(changes: list[Change]) -> list[str]:
+    """What setup will do, a line for each file that changes."""
+    rows = [change for change in changes if change.action in ("written", "changed")]
+    return [
+        _VERBS.get((change.what, change.action), "write {file}").format(
+            file=printable(change.shown), tool=_TITLES[change.tool]
+        )
+        for change in rows
+    ]
+
+
+def ready(changes: list[Change]) -> bool:
+    return bool(changes) and all(change.action == "unchanged" for change in changes)
+
+
+def to_commit(files: list[str], changes: list[Change], place: Place) -> list[str]:
+    """The files of the project that were written, for a person to look at."""
+    done = [printable(change.shown) for change in changes if change.action in ("written", "changed")]
+    return files if place.user else files + done
+
+
+def leaving(changes: list[Change]) -> list[str]:
+    """What teardown will do."""
+    words = {"removed": "remove", "changed": "take the part of gitcoord out of"}
+    return [f"{words[change.action]} {printable(change.shown)}" for change in changes if change.action in words]
+
+
+def tell_problems(call: Call, changes: list[Change], *, snippets: bool) -> None:
+    """What was left alone and why; with what a person can add by hand."""
+    for change in changes:
+        if not change.problem:
+            continue
+        call.screen.note(f"note: {printable(change.shown)} was left as it is: {printable(change.problem)}")
+        if snippets and change.snippet:
+            call.screen.note("  to add by hand:", *("  " + line for line in change.snippet.rstrip("\n").split("\n")))
+
+
+def tell(call: Call, tools: list[Known], changes: list[Change]) -> None:
+    """What is for a person to do: by hand, or in a tool whose hooks are new."""
+    tell_problems(call, changes, snippets=True)
+    hooked = {change.tool for change in changes if change.what == "hooks" and change.action in ("written", "changed")}
+    call.screen.hint(*(known.note for known in tools if known.note and known.name in hooked))

@@ -1,0 +1,86 @@
+"""One small file for each agent tool: its words into a ToolEvent, an Answer into the exact bytes that it understands.
+
+Each has NAME, SAMPLED (the newest version of which events are in `tests/guard/samples/` or `recorded/`), `read(data)`, which raises ValueError where a
+thing that must be judged has a shape that it does not know, `answer(event, answer)` and `fail(message, data)`, which says that
+gitcoord itself could not judge. They are pure, and on the quick path: ADR 23.
+"""
+
+from __future__ import annotations
+
+from gitcoord.guard.tools import common as words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from gitcoord.base.codec import Record
+    from gitcoord.validators.tool_event import Answer, Reply, ToolEvent
+
+    class Tool(Protocol):
+        NAME: str
+        SAMPLED: str
+
+        def read(self, data: Record, /) -> ToolEvent: ...
+        def answer(self, event: ToolEvent, answer: Answer, /) -> Reply: ...
+        def fail(self, message: str, data: Record | None = None, /) -> Reply: ...
+
+
+NAMES = ("claude", "codex", "gemini", "cursor", "copilot", "windsurf", "opencode")
+LIMIT = 10  # seconds that setup gives the guard in each tool's settings; its own deadline must be below
+
+parse = words.parse  # JSON as tools send it
+fail = words.blocked  # for input of which not even the tool can be told: every tool takes it for a denial
+
+
+def detect(data: object) -> Tool:
+    """Which tool speaks, told by its words alone: one tool's variables of environment are set by others too."""
+    if not isinstance(data, dict):
+        raise ValueError("the event is no JSON object")
+    return load(_name(data))
+
+
+def load(name: str) -> Tool:
+    """The file of one tool; the others are not loaded."""
+    tool: Tool = __import__(f"gitcoord.guard.tools.{name}", fromlist=("read",))
+    return tool
+
+
+_GEMINI = (
+    "BeforeTool",
+    "AfterTool",
+    "BeforeAgent",
+    "AfterAgent",
+    "BeforeModel",
+    "AfterModel",
+    "BeforeToolSelection",
+    "PreCompress",
+)
+
+
+def _name(data: Record) -> str:
+    if "cursor_version" in data or ("conversation_id" in data and "workspace_roots" in data):
+        return "cursor"
+    if "agent_action_name" in data:
+        return "windsurf"
+    if "toolName" in data or "sessionId" in data:
+        return "copilot"
+    if "opencode" in data:
+        return "opencode"
+    if data.get("hook_event_name") in _GEMINI:
+        return "gemini"
+    if "turn_id" in data:
+        return "codex"
+    return _alike(data)
+
+
+def _alike(data: Record) -> str:
+    """Starts and ends are alike in four tools; all events of a conversation must come out as the same one."""
+    transcript = words.text(data, "transcript_path")
+    if "/.codex/" in transcript or transcript.rpartition("/")[2].startswith("rollout-"):
+        return "codex"
+    if "timestamp" not in data:
+        return "claude"
+    # Claude Code and Codex tell no time. Gemini always names the transcript, Copilot's command line does not; its editor
+    # extension does, and calls every start 'new' and its tools' events as Claude Code does.
+    own = data.get("hook_event_name") in ("SessionStart", "SessionEnd", "Notification") and data.get("source") != "new"
+    return "gemini" if own and "transcript_path" in data else "copilot"

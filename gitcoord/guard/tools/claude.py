@@ -1,0 +1,130 @@
+"""Claude Code: events on stdin, answers as JSON with exit code 0. Sampled of version 2.1.
+
+Allowing is silence: a printed 'allow' would skip the questions that the tool itself would ask the person. A hook that crashes or
+takes too long allows the action, unless its settings say `onFailure: block`.
+
+Devin's own agent runs the hooks of Claude Code's settings too, with other words for its actions (published recordings of its version
+3000.6): they are judged as well, and denied by the exit code, the one form that both are known to take.
+"""
+
+from __future__ import annotations
+
+from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
+from gitcoord.validators.tool_event import (
+    AFTER,
+    ALLOW,
+    ASK,
+    BEFORE,
+    OTHER,
+    START,
+    STOP,
+    SUBAGENT_START,
+    SUBAGENT_STOP,
+    Reply,
+    ToolEvent,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.validators.tool_event import Answer
+
+NAME = "claude"
+SAMPLED = "2.1"
+
+EVENTS = {
+    "PreToolUse": BEFORE,
+    "PostToolUse": AFTER,
+    "PostToolUseFailure": AFTER,
+    "SessionStart": START,
+    "Stop": STOP,
+    "SessionEnd": STOP,
+    "SubagentStart": SUBAGENT_START,
+    "SubagentStop": SUBAGENT_STOP,
+    "PermissionRequest": OTHER,  # the action itself is judged before it runs
+    "PermissionDenied": OTHER,
+}
+ACTIONS: words.Table = {
+    "Write": (WRITE, "file_path"),
+    "Edit": (WRITE, "file_path"),
+    "MultiEdit": (WRITE, "file_path"),
+    "NotebookEdit": (WRITE, "notebook_path"),
+    "Read": (READ, "file_path"),
+    "NotebookRead": (READ, "notebook_path"),
+    "Grep": (SEARCH, "path"),
+    "Glob": (SEARCH, "path"),
+    "LS": (SEARCH, "path"),
+    "Bash": (SHELL, "command"),
+    "PowerShell": (SHELL, "command"),
+    "Monitor": (SHELL, "command"),
+}
+
+_DEVIN: words.Table = {
+    "exec": (SHELL, "command"),
+    "write": (WRITE, "file_path"),
+    "edit": (WRITE, "file_path"),
+    "notebook_edit": (WRITE, "notebook_path"),
+    "apply_patch": (PATCH, "patch", "input", "command"),
+    "read": (READ, "file_path"),
+    "notebook_read": (READ, "notebook_path"),
+    "grep": (SEARCH, "path"),
+    "glob": (SEARCH, "path"),
+}
+
+
+def read(data: Record) -> ToolEvent:
+    return read_as(NAME, {**ACTIONS, **_DEVIN}, data)
+
+
+def read_as(tool: str, actions: words.Table, data: Record) -> ToolEvent:
+    """The event of a tool that speaks as Claude Code does."""
+    name = words.need(data, "hook_event_name")
+    action, result = words.text(data, "tool_name"), data.get("tool_response")
+    event = ToolEvent(
+        tool,
+        words.phase(EVENTS, name, about="tool_name" in data),
+        words.text(data, "session_id"),
+        words.text(data, "agent_id"),
+        words.text(data, "cwd"),
+        action or name,
+        name=name,
+        again=data.get("stop_hook_active") is True,
+        id=words.text(data, "tool_use_id"),
+        final=name == "SessionEnd",
+    )
+    failed = name == "PostToolUseFailure" or words.unlucky(result)
+    spent = words.count(result.get("totalTokens")) if isinstance(result, dict) else 0
+    return words.acting(event, actions, action, data.get("tool_input"), failed=failed, spent=spent)
+
+
+def answer(event: ToolEvent, answer: Answer) -> Reply:
+    if event.phase == BEFORE and event.action in _DEVIN and answer.decision != ALLOW:
+        return words.blocked(answer.reason)
+    return answer_as(event, answer, ask=True)
+
+
+_CONTEXT = (BEFORE, AFTER, START, SUBAGENT_START)  # where the tool takes text for the agent
+
+
+def answer_as(event: ToolEvent, answer: Answer, *, ask: bool) -> Reply:
+    """`ask`: whether the tool asks the person; where it does not, what would be asked is denied."""
+    specific: Record = {}
+    context = words.context(event, answer)
+    if context and event.phase in _CONTEXT:
+        specific["additionalContext"] = context
+    if answer.decision != ALLOW and event.phase == BEFORE:
+        specific["permissionDecision"] = "ask" if ask and answer.decision == ASK else "deny"
+        specific["permissionDecisionReason"] = words.reason(answer.reason)
+    told: Record = {}
+    if specific:
+        told["hookSpecificOutput"] = {"hookEventName": event.name, **specific}
+    # A conversation that is over cannot be asked for anything.
+    if answer.decision != ALLOW and event.phase in (AFTER, STOP, SUBAGENT_STOP) and not event.final:
+        told |= {"decision": "block", "reason": words.reason(answer.reason)}
+    return words.said(told) if told else Reply()
+
+
+def fail(message: str, data: Record | None = None) -> Reply:
+    name = words.text(data, "hook_event_name") if data else ""
+    return words.failing(EVENTS, name, message, about="tool_name" in (data or {}))

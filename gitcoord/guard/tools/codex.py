@@ -1,0 +1,45 @@
+"""Codex CLI: speaks as Claude Code does, with a reader of answers that is strict. Sampled of version 0.169.
+
+An answer with a key that it does not know, 'ask', a bare 'allow' or a denial without a reason is thrown away, and the action goes
+on: so only what it knows is said. Hooks of a project do not run before the person has trusted them, and again after each change.
+
+Of a command that is over it tells what was printed, which may be anything, and not how it ended: `guard/tools/codex_rollout.py` looks that up.
+"""
+
+from __future__ import annotations
+
+from gitcoord.guard.tools import claude
+from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools.common import PATCH, READ, SHELL
+from gitcoord.validators.tool_event import AFTER, Answer, Reply, ToolEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+
+NAME = "codex"
+SAMPLED = "0.169"
+
+ACTIONS: words.Table = {
+    **claude.ACTIONS,
+    "apply_patch": (PATCH, "command", "input", "patch"),
+    "Bash": (SHELL, "command", "workdir"),
+    "shell": (SHELL, "command", "workdir"),
+    "local_shell": (SHELL, "command", "workdir"),
+    "shell_command": (SHELL, "command", "workdir"),
+    "exec_command": (SHELL, "cmd", "workdir"),
+    "view_image": (READ, "path"),
+}
+
+fail = claude.fail
+
+
+def read(data: Record) -> ToolEvent:
+    event = claude.read_as(NAME, ACTIONS, data)
+    if event.phase != AFTER or not event.command or isinstance(data.get("tool_response"), dict):
+        return event
+    return event._replace(failed=None, transcript=words.text(data, "transcript_path"))
+
+
+def answer(event: ToolEvent, answer: Answer) -> Reply:
+    return claude.answer_as(event, answer, ask=False)

@@ -1,0 +1,59 @@
+"""How a command of Codex CLI ended: its events do not tell, the record that it keeps of the conversation does.
+
+The line is there before the event that follows a command. All that hangs on it is a count of failures: whatever cannot be read, or
+is not as expected, is not known, and lets nothing pass.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.guard.tools.common import parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.validators.tool_event import ToolEvent
+
+_TAIL = 1 << 20  # bytes; the line has what the command printed, cut off at 64 KiB, in which each one may take six
+_FLAGS = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
+
+
+def told(event: ToolEvent) -> ToolEvent:
+    """The event with what the record says of its command."""
+    return event._replace(failed=failed(_tail(event.transcript), event.id)) if event.id else event
+
+
+def failed(tail: bytes, id: str) -> bool | None:
+    """Whether the command of this id did not succeed; None where this end of a record does not say so plainly."""
+    mark = id.encode("utf-8", "replace")
+    for line in reversed(tail.split(b"\n")):
+        item = _item(line) if mark in line else {}
+        if item.get("type") == "CommandExecution" and item.get("id") == id:
+            code = item.get("exit_code")
+            return code != 0 if type(code) is int else None
+    return None
+
+
+def _item(line: bytes) -> dict[str, object]:
+    """What a line says to be over; {} for any other line, and for what is none: the first one is a piece."""
+    try:
+        record = parse(line.decode())
+    except ValueError:
+        return {}
+    payload = record.get("payload") if isinstance(record, dict) and record.get("type") == "event_msg" else None
+    item = payload.get("item") if isinstance(payload, dict) and payload.get("type") == "item_completed" else None
+    return item if isinstance(item, dict) else {}
+
+
+def _tail(path: str) -> bytes:
+    """The end of a file; nothing of what has none: a pipe, a directory."""
+    try:
+        fd = posix.open(path, _FLAGS)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return posix.pread(fd, _TAIL, max(0, posix.fstat(fd).st_size - _TAIL))
+    except OSError:
+        return b""
+    finally:
+        posix.close(fd)

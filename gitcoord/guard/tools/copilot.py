@@ -1,0 +1,167 @@
+"""Copilot CLI and agent: events without a name, told apart by what they carry. Sampled of version 1.0.
+
+Arguments may be a text of JSON. A hook that fails denies the action, one that takes too long allows it. Copilot also runs the hooks
+of Claude Code's settings and then speaks as that tool does (as its editor extension always does): the answer is said in both forms,
+and a second event for one action is answered as the first.
+"""
+
+from __future__ import annotations
+
+from gitcoord.guard.tools import claude
+from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
+from gitcoord.validators.tool_event import (
+    AFTER,
+    ALLOW,
+    ASK,
+    BEFORE,
+    OTHER,
+    START,
+    STOP,
+    SUBAGENT_START,
+    SUBAGENT_STOP,
+    Reply,
+    ToolEvent,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.validators.tool_event import Answer
+
+NAME = "copilot"
+SAMPLED = "1.0"
+
+_FILE = ("path", "filePath", "file_path")
+# What a subagent does comes under an id of its own, with that of the conversation that started it beside it.
+_SESSION = ("parentAgentId", "parent_agent_id", "sessionId", "session_id")
+_SUBAGENT = ("agentId", "agent_id", "agentName")
+ACTIONS: words.Table = {
+    **claude.ACTIONS,
+    "create": (WRITE, *_FILE),
+    "edit": (WRITE, *_FILE),
+    "delete": (WRITE, *_FILE),
+    "apply_patch": (PATCH, "patch", "input", "command"),
+    "view": (READ, *_FILE),
+    "grep": (SEARCH, "path", "paths"),
+    "rg": (SEARCH, "path", "paths"),
+    "glob": (SEARCH, "path"),
+    "bash": (SHELL, "command", "cwd"),
+    "powershell": (SHELL, "command", "cwd"),
+    "write_bash": (SHELL, "input"),
+    "write_powershell": (SHELL, "input"),
+    "Write": (WRITE, *_FILE),
+    "Edit": (WRITE, *_FILE),
+    "Read": (READ, *_FILE),
+    # the editor extension's own
+    "create_file": (WRITE, *_FILE),
+    "create_directory": (WRITE, "dirPath"),
+    "editFiles": (WRITE, *_FILE),
+    "insert_edit_into_file": (WRITE, *_FILE),
+    "replace_string_in_file": (WRITE, *_FILE),
+    "multi_replace_string_in_file": (WRITE, *_FILE),
+    "edit_notebook_file": (WRITE, *_FILE),
+    "create_new_jupyter_notebook": (WRITE, *_FILE),
+    "read_file": (READ, *_FILE),
+    "run_in_terminal": (SHELL, "command"),
+}
+
+
+def read(data: Record) -> ToolEvent:
+    if words.text(data, "hook_event_name", "hookEventName") and "toolName" not in data:
+        return _as_claude(data)
+    phase, name = _phase(data)
+    given, action = data.get("toolArgs"), words.text(data, "toolName")
+    event = ToolEvent(
+        NAME,
+        phase,
+        words.text(data, *_SESSION),
+        words.text(data, *_SUBAGENT),
+        words.text(data, "cwd"),
+        action or name,
+        name=name,
+        again=data.get("stop_hook_active") is True,
+        id=_time(data),
+        final=name == "sessionEnd",
+    )
+    failed = name == "postToolUseFailure" or _failed(data.get("toolResult"), "resultType", "textResultForLlm")
+    return words.acting(event, _table(action, words.arguments(given)), action, given, failed=failed)
+
+
+def _as_claude(data: Record) -> ToolEvent:
+    """The same event in the words of Claude Code, and in those of the editor's extension."""
+    session = words.text(data, *_SESSION)
+    name = words.text(data, "hook_event_name", "hookEventName")
+    action, args = words.text(data, "tool_name"), words.arguments(data.get("tool_input"))
+    data = {**data, "session_id": session, "hook_event_name": name}
+    if action == "Edit" and not words.text(args, *_FILE):
+        action = data["tool_name"] = "apply_patch"  # it calls all its ways to edit by that one name
+    event = claude.read_as(NAME, _table(action, args), data)
+    failed = event.phase == AFTER and _failed(data.get("tool_result"), "result_type", "text_result_for_llm")
+    return event._replace(failed=event.failed or failed, id=event.id or _time(data))
+
+
+def _failed(result: object, kind: str, told: str) -> bool:
+    """A command that ran and failed counts as a success, and is told in words alone."""
+    if not isinstance(result, dict):
+        return False
+    return result.get(kind, "success") != "success" or words.exit_code(result.get(told), " with exit code ") != 0
+
+
+def _time(data: Record) -> str:
+    """The time of day: the one form of an event has milliseconds since 1970, the other a date."""
+    time = data.get("timestamp")
+    if type(time) is int:
+        seconds, rest = divmod(time, 1000)
+        return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:03}"
+    return time[11:23] if isinstance(time, str) else ""
+
+
+def _table(action: str, args: Record) -> words.Table:
+    if action == "str_replace_editor":
+        return {action: (READ if args.get("command") == "view" else WRITE, *_FILE)}
+    return ACTIONS
+
+
+def _phase(data: Record) -> tuple[str, str]:
+    """Which event it is; each has fields that no other has."""
+    if "toolName" in data or "toolArgs" in data:
+        if "toolResult" in data:
+            return AFTER, "postToolUse"
+        if "error" in data:
+            return AFTER, "postToolUseFailure"
+        return BEFORE, "preToolUse"
+    if "agentName" in data:
+        return (SUBAGENT_STOP, "subagentStop") if "stopReason" in data else (SUBAGENT_START, "subagentStart")
+    if "stopReason" in data:
+        return STOP, "agentStop"
+    if "source" in data:
+        return START, "sessionStart"
+    if "reason" in data:
+        return STOP, "sessionEnd"
+    return OTHER, "other"
+
+
+def answer(event: ToolEvent, answer: Answer) -> Reply:
+    told: Record = {}
+    denied = answer.decision != ALLOW
+    context = words.context(event, answer, AFTER)
+    if denied and event.phase == BEFORE:
+        told["permissionDecision"] = "ask" if answer.decision == ASK else "deny"
+        told["permissionDecisionReason"] = words.reason(answer.reason)
+    elif denied and event.phase in (STOP, SUBAGENT_STOP) and not event.final:
+        told |= {"decision": "block", "reason": words.reason(answer.reason)}
+    if context and event.phase in (START, SUBAGENT_START, AFTER):
+        told["additionalContext"] = context
+    if told and event.name in claude.EVENTS and "decision" not in told:
+        told["hookSpecificOutput"] = {"hookEventName": event.name, **told}
+    return words.said(told) if told else Reply()
+
+
+def fail(message: str, data: Record | None = None) -> Reply:
+    """Closed before an action and where it is not known what is asked."""
+    name = words.text(data, "hook_event_name", "hookEventName") if data else ""
+    if data and name and "toolName" not in data:
+        return claude.fail(message, {**data, "hook_event_name": name})
+    phase = _phase(data)[0] if data and "sessionId" in data else BEFORE
+    return words.blocked(message) if phase == BEFORE else words.noted(message)

@@ -1,0 +1,142 @@
+"""Cursor: many events of one flat form, answered as JSON; 'allow' is said, not left out. Sampled of version 3.18.
+
+With `failClosed` in its settings a hook that crashes, takes too long or prints no JSON denies the action, so silence would too.
+'ask' is accepted and not enforced before an action: it becomes a denial. Cursor also runs the hooks of Claude Code's settings, with
+the same event as its own, so nothing tells which of them asks: an action is denied in both forms.
+
+Its subagents act in conversations of their own. That one begins or ends is told of the parent, with an id under which nothing is ever
+done; so this is no event of ours, and each such conversation is an agent of its own unless its events name the parent.
+"""
+
+from __future__ import annotations
+
+from gitcoord.guard.tools import claude
+from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.validators.tool_event import Answer
+
+NAME = "cursor"
+SAMPLED = "3.18"
+
+EVENTS = {
+    **claude.EVENTS,
+    "preToolUse": BEFORE,
+    "beforeShellExecution": BEFORE,
+    "beforeMCPExecution": BEFORE,
+    "beforeReadFile": BEFORE,
+    "beforeTabFileRead": BEFORE,
+    "postToolUse": AFTER,
+    "postToolUseFailure": AFTER,
+    "afterShellExecution": AFTER,
+    "afterMCPExecution": AFTER,
+    "afterFileEdit": AFTER,
+    "afterTabFileEdit": AFTER,
+    "sessionStart": START,
+    "beforeSubmitPrompt": OTHER,
+    "sessionEnd": STOP,
+    "stop": STOP,
+    **dict.fromkeys(("subagentStart", "SubagentStart", "subagentStop", "SubagentStop"), OTHER),
+}
+_FILE = ("file_path", "path", "target_file", "filePath")
+_PLACE = ("file_path", "path", "target_directory")  # a search, too, calls the directory 'file_path'
+ACTIONS: words.Table = {
+    "Write": (WRITE, *_FILE),
+    "StrReplace": (WRITE, *_FILE),
+    "Edit": (WRITE, *_FILE),
+    "MultiEdit": (WRITE, *_FILE),
+    "TabWrite": (WRITE, *_FILE),
+    "Delete": (WRITE, *_FILE),
+    "EditNotebook": (WRITE, "target_notebook", "notebook_path", *_FILE),
+    "NotebookEdit": (WRITE, "target_notebook", "notebook_path", *_FILE),
+    "ApplyPatch": (PATCH, "patch", "input", "command"),
+    "Read": (READ, *_FILE),
+    "TabRead": (READ, *_FILE),
+    "Grep": (SEARCH, *_PLACE),
+    "Glob": (SEARCH, *_PLACE),
+    "LS": (SEARCH, *_PLACE),
+    "Shell": (SHELL, "command", "working_directory"),
+    "Bash": (SHELL, "command", "working_directory"),
+}
+# Events that are about one kind of action and carry its arguments themselves.
+_FLAT: words.Table = {
+    "beforeShellExecution": (SHELL, "command"),
+    "afterShellExecution": (SHELL, "command"),
+    "beforeReadFile": (READ, "file_path"),
+    "beforeTabFileRead": (READ, "file_path"),
+    "afterFileEdit": (WRITE, "file_path"),
+    "afterTabFileEdit": (WRITE, "file_path"),
+}
+# What is asked here waits for a yes, and gitcoord never has another answer.
+_YES: Record = {
+    "beforeSubmitPrompt": {"continue": True},
+    "subagentStart": {"permission": "allow"},
+    "SubagentStart": {"permission": "allow"},
+}
+
+
+def read(data: Record) -> ToolEvent:
+    name = words.need(data, "hook_event_name")
+    roots = data.get("workspace_roots")
+    root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    loops = data.get("loop_count")
+    action = words.text(data, "tool_name")
+    parent, own = words.text(data, "parent_conversation_id"), words.text(data, "conversation_id", "session_id")
+    event = ToolEvent(
+        NAME,
+        words.phase(EVENTS, name, about=_about(name, data)),
+        parent or own,
+        words.text(data, "subagent_id") or (own if parent and own != parent else ""),
+        words.text(data, "cwd") or root,
+        action or name,
+        spent=words.count(data.get("input_tokens"), data.get("output_tokens")),
+        name=name,
+        again=(type(loops) is int and loops > 0) or data.get("stop_hook_active") is True,
+        id=words.text(data, "tool_use_id"),
+        final=name in ("sessionEnd", "SessionEnd"),
+    )
+    failed = name in ("postToolUseFailure", "PostToolUseFailure")
+    failed = failed or words.unlucky(data.get("tool_output", data.get("tool_response")))
+    if name in _FLAT:
+        return words.acting(event, _FLAT, name, data, failed=failed, spent=event.spent)
+    if name in ("beforeMCPExecution", "afterMCPExecution") and action:
+        action = f"MCP:{action}"  # a server may call its tool as one of Cursor's own
+    return words.acting(event, ACTIONS, action, data.get("tool_input"), failed=failed, spent=event.spent)
+
+
+def _about(name: str, data: Record) -> bool:
+    return name.startswith("before") or "tool_name" in data
+
+
+def answer(event: ToolEvent, answer: Answer) -> Reply:
+    denied = answer.decision != ALLOW
+    why = words.reason(answer.reason)
+    if event.phase == BEFORE:
+        told: Record = {"permission": "deny" if denied else "allow"}
+        if denied:
+            told |= {"user_message": why, "agent_message": why}
+            if event.name in ("preToolUse", "PreToolUse"):
+                specific = {
+                    "hookEventName": "PreToolUse",
+                    "permissionDecision": "deny",
+                    "permissionDecisionReason": why,
+                }
+                told["hookSpecificOutput"] = specific
+        return words.said(told)
+    if event.phase == STOP:
+        return words.said({"followup_message": why}) if denied and not event.final else words.said({})
+    if event.phase in (START, AFTER):
+        context = words.context(event, answer, AFTER)
+        return words.said({"additional_context": context} if context else {})
+    return words.said(_YES.get(event.name, {}))
+
+
+def fail(message: str, data: Record | None = None) -> Reply:
+    name = words.text(data, "hook_event_name") if data else ""
+    if name in _YES:
+        return words.said(_YES[name])._replace(err=words.noted(message).err)
+    return words.failing(EVENTS, name, message, about=_about(name, data or {}))

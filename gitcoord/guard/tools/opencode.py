@@ -1,0 +1,76 @@
+"""OpenCode: a plugin that setup puts beside it calls the guard with an event of our own form. Sampled of version 1.18.
+
+    {"opencode": 1, "event": "before", "session": "...", "parent": "...", "cwd": "...", "call": "...", "tool": "edit",
+     "args": {...}}
+
+The plugin throws, which denies the action, unless it is told 'allow' in so many words: a guard that crashes, takes too long or
+prints something else allows nothing. Its events are the phases of `validators/tool_event.py`.
+"""
+
+from __future__ import annotations
+
+from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
+from gitcoord.validators.tool_event import ALLOW, BEFORE, DENY, OTHER, PHASES, Reply, ToolEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.validators.tool_event import Answer
+
+NAME = "opencode"
+SAMPLED = "1.18"
+
+_FILE = ("filePath", "path")
+ACTIONS: words.Table = {
+    "write": (WRITE, *_FILE),
+    "edit": (WRITE, *_FILE),
+    "multiedit": (WRITE, *_FILE),
+    "patch": (PATCH, "patchText", "patch"),
+    "apply_patch": (PATCH, "patchText", "patch"),
+    "read": (READ, *_FILE),
+    "list": (SEARCH, "path"),
+    "grep": (SEARCH, "path"),
+    "glob": (SEARCH, "path"),
+    "bash": (SHELL, "command", "workdir"),
+}
+
+
+def read(data: Record) -> ToolEvent:
+    if data.get("opencode") != 1:
+        raise ValueError("the plugin of OpenCode is of another version: run git coord setup again")
+    phase = words.need(data, "event")
+    if phase not in PHASES:
+        raise ValueError(f"'{phase}' is an event that gitcoord does not know")
+    parent, session = words.text(data, "parent"), words.text(data, "session")
+    action = words.text(data, "tool")
+    event = ToolEvent(
+        NAME,
+        phase,
+        parent or session,
+        session if parent else "",  # a subagent is a conversation of its own below its parent's
+        words.text(data, "cwd"),
+        action or phase,
+        spent=words.count(data.get("tokens")),
+        name=phase,
+        id=words.text(data, "call"),
+        final=data.get("final") is True,
+    )
+    failed = data.get("failed") is True
+    return words.acting(event, ACTIONS, action, data.get("args"), failed=failed, spent=event.spent)
+
+
+def answer(event: ToolEvent, answer: Answer) -> Reply:
+    told: Record = {"decision": ALLOW if answer.decision == ALLOW else DENY}
+    if answer.decision != ALLOW:
+        told["reason"] = words.reason(answer.reason)
+    if answer.context.strip():
+        told["context"] = words.plain(answer.context)
+    return words.said(told)
+
+
+def fail(message: str, data: Record | None = None) -> Reply:
+    """Closed before an action and where it is not known what is asked."""
+    phase = words.text(data, "event") if data and data.get("opencode") == 1 else ""
+    harmless = phase in PHASES and phase not in (BEFORE, OTHER)
+    return words.noted(message) if harmless else words.blocked(message)

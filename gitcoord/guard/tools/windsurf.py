@@ -1,0 +1,75 @@
+"""Windsurf: one form for all events; exit code 2 with a reason on stderr denies an action. Sampled of version 1.13.
+
+There is no limit of time of its own, no question to a person and no text for the agent's context: what would be asked is denied, and
+what would be told stands in the project's rules. A hook that crashes otherwise allows the action.
+"""
+
+from __future__ import annotations
+
+from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools.common import READ, SHELL, WRITE
+from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, STOP, Reply, ToolEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.validators.tool_event import Answer
+
+NAME = "windsurf"
+SAMPLED = "1.13"
+
+EVENTS = {
+    "pre_write_code": BEFORE,
+    "pre_read_code": BEFORE,
+    "pre_run_command": BEFORE,
+    "pre_mcp_tool_use": BEFORE,
+    "post_write_code": AFTER,
+    "post_read_code": AFTER,
+    "post_run_command": AFTER,
+    "post_mcp_tool_use": AFTER,
+    "pre_user_prompt": OTHER,
+    "post_cascade_response": STOP,
+    "post_cascade_response_with_transcript": OTHER,
+    "post_setup_worktree": OTHER,
+}
+ACTIONS: words.Table = {
+    "write_code": (WRITE, "file_path"),
+    "read_code": (READ, "file_path"),
+    "run_command": (SHELL, "command_line", "cwd"),
+}
+
+
+def read(data: Record) -> ToolEvent:
+    name = words.need(data, "agent_action_name")
+    info = words.arguments(data.get("tool_info"))
+    action = name.partition("_")[2]
+    args: object = info
+    if action == "mcp_tool_use":
+        action = f"mcp__{words.text(info, 'mcp_server_name')}__{words.text(info, 'mcp_tool_name')}"
+        args = info.get("mcp_tool_arguments")
+    phase = words.phase(EVENTS, name, about=name.startswith("pre"))
+    event = ToolEvent(
+        NAME,
+        phase,
+        words.text(data, "trajectory_id"),
+        cwd=words.text(info, "cwd") or words.text(data, "cwd"),
+        action=action if phase in (BEFORE, AFTER) else name,
+        name=name,
+        id=words.text(data, "timestamp"),
+    )
+    event = words.acting(event, ACTIONS, action, args, failed=words.unlucky(info))
+    # Neither how a command ended is told nor what it printed.
+    return event._replace(failed=None) if phase == AFTER and event.command and not event.failed else event
+
+
+def answer(event: ToolEvent, answer: Answer) -> Reply:
+    if answer.decision != ALLOW:
+        if event.phase == BEFORE:
+            return words.blocked(answer.reason)
+        return Reply(err=(words.reason(answer.reason) + "\n").encode())
+    return Reply(err=(words.plain(answer.context).strip() + "\n").encode()) if answer.context.strip() else Reply()
+
+
+def fail(message: str, data: Record | None = None) -> Reply:
+    name = words.text(data, "agent_action_name") if data else ""
+    return words.failing(EVENTS, name, message, about=name.startswith("pre"))

@@ -1,0 +1,74 @@
+"""The end of an agent's turn or conversation, as its tool tells it: what is given back, and what is left to be handed over.
+
+A tool may hold an agent back and let it go on. That is used once for each thing that would be left lying, never again for the same
+one, so an agent that will not or cannot deal with it still comes to its end.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import GitcoordError
+from gitcoord.claims.events.release import dirty_paths
+from gitcoord.claims.model import Item, all_claims
+from gitcoord.git.files import append_file, read_file, write_file
+from gitcoord.guard.findings import AUTO
+from gitcoord.handoff.model import handed_over
+from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.model import ACTIVE, tasks_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State, View
+
+_KEPT = 500  # things that were asked about
+
+
+class Left(NamedTuple):
+    """What an agent leaves that another could not go on with."""
+
+    dirty: tuple[str, ...]  # claimed paths with uncommitted work
+    tasks: tuple[str, ...]
+    keys: tuple[str, ...]  # what names each of them for ever: a claim by its token
+
+
+def give_back(ctx: Context, actor: Actor) -> Left:
+    """Release what the guard had claimed and what is committed by now; tell what is left."""
+    snapshot = read_snapshot(ctx)
+
+    def rule(state: State, view: View) -> tuple[list[Record], set[str], list[Record]]:
+        claims = [claim for claim in all_claims(state, actor.agent) if claim["space"] == "path"]
+        waiting = handed_over(state, actor.agent) if claims else set()
+        claims = [claim for claim in claims if ("path", claim["path"]) not in waiting]
+        paths = [claim["path"] for claim in claims]
+        tasks = [task for task in tasks_of(state, actor.agent) if task["state"] == ACTIVE and not task["handoff"]]
+        return claims, set(dirty_paths(view, paths, actor.agent)) if paths else set(), tasks
+
+    claims, dirty, tasks = settle(ctx, snapshot, ctx.view(), rule)
+    clean = [c["path"] for c in claims if c["path"] not in dirty and c["reason"].startswith(AUTO)]
+    if clean:
+        from gitcoord.claims.service import release
+
+        try:
+            release(ctx, actor, tuple(Item("path", path) for path in clean))
+        except GitcoordError:
+            pass  # somebody was quicker, or a remote does not have the work yet: the claims stay until their ttl
+    left = [claim for claim in claims if claim["path"] in dirty]
+    keys = [f"claim {claim['token']} {claim['path']}" for claim in left] + [f"task {task['token']}" for task in tasks]
+    return Left(
+        tuple(str(claim["path"]) for claim in left), tuple(str(task["id"]) for task in tasks), tuple(keys)
+    )  # fmt: skip
+
+
+def is_new(ctx: Context, agent: str, keys: tuple[str, ...]) -> bool:
+    """Is there something among these that the agent was not asked about yet? From now on it was."""
+    file = ctx.scratch(f"guard/asked/{agent}")
+    known = read_file(file, 1 << 20).decode("utf-8", "surrogateescape").split("\0")
+    new = [key for key in keys if key not in known]
+    if len(known) > 2 * _KEPT:
+        write_file(file, "".join(f"{key}\0" for key in known[-_KEPT:] if key).encode("utf-8", "surrogateescape"))
+    if new:
+        append_file(file, "".join(f"{key}\0" for key in new).encode("utf-8", "surrogateescape"))
+    return bool(new)

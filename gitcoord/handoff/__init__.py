@@ -1,0 +1,1 @@
+"""Handoffs: claims, a task and what the next agent must know pass in one step."""

@@ -1,0 +1,1 @@
+"""Events that offer, accept and close a handoff."""

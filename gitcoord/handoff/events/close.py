@@ -1,0 +1,134 @@
+"""close: a handoff that nobody will accept any more: its addressee declined it, or who made it took it back."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.texts import one_line
+from gitcoord.claims.model import own_claim
+from gitcoord.handoff.model import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import KILLED, Actor, agent_record
+from gitcoord.policy.roles import may_approve
+from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.model import changed, given_back, set_handoff, task_record
+from gitcoord.tasks.workers import caps_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+# `returned`: the task that was offered goes back into the queue.
+FIELDS = {"handoff": str, "state": str, "reason": str, "returned": bool}
+_REASON = 1000
+
+
+class Close(NamedTuple):
+    """The command. `state`: declined or withdrawn."""
+
+    actor: Actor
+    handoff: str
+    state: str
+    reason: str = ""
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Close, view: View) -> Decision | Refusal:
+    agent = command.actor.agent
+    if command.state not in (DECLINED, WITHDRAWN):
+        raise UsageError("a handoff is declined or withdrawn")
+    reason = one_line(command.reason, "the reason", _REASON, empty=command.state == WITHDRAWN)
+    refusal = barred(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    record = handoff_record(state, command.handoff)
+    if record is None:
+        return unknown(command.handoff)
+    told = {"id": record["id"], "from": record["from"], "state": command.state, "reason": reason, "returned": False}
+    if (record["state"], record["by"]) == (command.state, agent):
+        return Decision([], [], {**told, "reason": record["reason"], "changed": False})
+    refusal = not_open(record) or _may_not(state, command, view, record)
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    returned = _lost_place(state, view, record)
+    body = {"handoff": record["id"], "state": command.state, "reason": reason, "returned": returned}
+    chain.add("close", body)
+    beats = sign_of_life(state, command.actor, view)
+    return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
+
+
+def _lost_place(state: State, view: View, record: Record) -> bool:
+    """Did the owner of the task lose its place under a cap while it waited? Then the task goes back into the queue."""
+    task = _task(state, record)
+    if task is None or task["owner"] != record["from"]:
+        return False
+    needed = caps_for(state, view, Actor(record["from"]))
+    return any(own_claim(state, item, record["from"]) is None for item in needed)
+
+
+def _task(state: State, record: Record) -> Record | None:
+    """The task that this handoff offers, while it does."""
+    task = task_record(state, record["task"]) if record["task"] else None
+    return task if task is not None and task["handoff"] == record["id"] else None
+
+
+def _may_not(state: State, command: Close, view: View, record: Record) -> Refusal | None:
+    if command.state == WITHDRAWN:
+        if record["from"] == command.actor.agent or may_approve(command.actor, _approvers(view)):
+            return None
+        return Refusal("not-yours", f"{record['id']} is {record['from']}'s: only they, or a person, may take it back")
+    if not record["to"] and not record["role"]:
+        return Refusal(
+            "for-anyone", f"{record['id']} is for anyone: leave it to the others", hints=("git handoff list",)
+        )
+    return not_addressed(state, view, record, command.actor)
+
+
+def _approvers(view: View) -> list[str]:
+    found = view.fact("approvers")
+    assert isinstance(found, list)
+    return found
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[-1], events[-1].body
+    command = Close(actor, body["handoff"], body["state"], body["reason"], event.nonce, event.refused)
+    return [(decide, command)]
+
+
+def subject(event: Event) -> str:
+    verb = "decline" if event.body["state"] == DECLINED else "withdraw"
+    return f"{verb} {event.body['handoff']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    record = handoff_record(state, body["handoff"])
+    mine = agent_record(state, event.agent)
+    if record is None or not_open(record) is not None or (mine is not None and mine["state"] == KILLED):
+        raise Illegal(f"event {event.seq} closes a handoff that does not wait")
+    own = record["from"] == event.agent
+    if body["state"] not in (DECLINED, WITHDRAWN) or (body["state"] == DECLINED and (own or not body["reason"])):
+        raise Illegal(f"event {event.seq} closes a handoff in a way that does not exist")
+    try:
+        one_line(body["reason"], "the reason", _REASON, empty=True)
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    changes = closed_record(record, body["state"], event.agent, body["reason"], event.at)
+    task = _task(state, record)
+    if task is None:
+        return changes
+    if not body["returned"]:
+        changes.update(set_handoff(state, task, ""))
+    else:
+        reason = f"{record['id']} was {body['state']}, and {record['from']} had lost its place"
+        changes.update(changed(state, task, given_back(task, event.at, reason=reason)))
+    return changes
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,246 @@
+"""handoff: an agent offers its work, with its claims and its task, to another. Nothing changes hands until it is accepted."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import check_agent, check_word, covers, is_oid, printable, shown
+from gitcoord.base.texts import one_line
+from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, want_around
+from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import KILLED, Actor, agent_record
+from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.model import held_by, set_handoff, task_record, the_task
+from gitcoord.tasks.workers import is_cap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+_CLAIM = {
+    "space": str, "path": str, "agent": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str,
+    "task": str, "base": str, "units": int,
+}  # fmt: skip
+FIELDS = {
+    "to": str, "role": str, "task": str, "session": int, "claims": [_CLAIM],
+    "sections": {section.key: str for section in SECTIONS}, **FACTS,
+}  # fmt: skip
+AGENTS = ()  # `to` may be empty: see `apply`
+
+
+class New(NamedTuple):
+    """The command. No items: all that this agent holds. `facts` is what the client found out about its work."""
+
+    actor: Actor
+    sections: dict[str, str]
+    to: str = ""
+    role: str = ""
+    task: str = ""
+    items: tuple[Item, ...] = ()
+    facts: Record | None = None
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: New, view: View) -> Decision | Refusal:
+    sections, facts = check_sections(command.sections), check_facts(command.facts)
+    agent = command.actor.agent
+    if command.to:
+        check_agent(command.to)
+    if command.role:
+        check_word(command.role, "role")
+    if command.to == agent:
+        raise UsageError("a handoff is for another than yourself", hints=("leave --to out: then it is for anyone",))
+    refusal = barred(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    claims = _claims(state, command)
+    if isinstance(claims, Refusal):
+        return claims
+    refusal = _overlap(state, command, claims) or _task(state, command)
+    if refusal is not None:
+        return refusal
+    record = agent_record(state, agent)
+    session = record["session"] if record is not None else 0
+    body = {
+        "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
+        "claims": [{key: claim[key] for key in _CLAIM} for claim in claims],
+    }  # fmt: skip
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    event = chain.add("handoff", body)
+    beats = sign_of_life(state, command.actor, view)
+    return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
+
+
+def _told(body: Record) -> dict[str, object]:
+    told = {key: body[key] for key in ("to", "role", "task", "branch", "head", "dirty", "unpushed")}
+    return {**told, "claims": [shown(claim["path"], claim["space"]) for claim in body["claims"]]}
+
+
+def check_facts(facts: Record | None) -> Record:
+    """What the client tells of its work tree, in bounds. It is for people to read; nothing is decided by it."""
+    found: Record = {
+        "branch": "",
+        "head": "",
+        "commits": [],
+        "diffstat": [],
+        "dirty": [],
+        "unpushed": 0,
+        **(facts or {}),
+    }
+    for key in ("commits", "diffstat", "dirty"):
+        if len(found[key]) > MOST:
+            raise UsageError(f"a handoff lists at most {MOST} of its {key}")
+    one_line(found["branch"], "the branch", 1000, empty=True)
+    if not all(
+        is_oid(oid) for oid in [*([found["head"]] if found["head"] else []), *(row[0] for row in found["commits"])]
+    ):
+        raise UsageError("a handoff names commits by their ids")
+    for _, subject in found["commits"]:
+        one_line(subject, "a commit's subject", empty=True)
+    if sum(map(len, [*found["dirty"], *(row[0] for row in found["diffstat"])])) > 200_000:
+        raise UsageError("the paths of this handoff are too long")
+    return found
+
+
+def _claims(state: State, command: New) -> list[Record] | Refusal:
+    """What goes along: all claims, or for each item the claim on it or those below it; what the task needs in any case.
+
+    Never a place under a cap, which is the worker's and not the work's, nor what belongs to a task that stays.
+    """
+    agent = command.actor.agent
+    found: dict[tuple[str, str], Record] = {}
+    missing = []
+    if not command.items:
+        found = {(claim["space"], claim["path"]): claim for claim in all_claims(state, agent)}
+    want_around(state, command.items)
+    for item in command.items:
+        own = own_claim(state, item, agent)
+        mine = [own] if own is not None else [c for c in overlapping(state, item) if _is_below(c, item, agent)]
+        found.update({(claim["space"], claim["path"]): claim for claim in mine})
+        missing += [] if mine else [shown(item.name, item.space)]
+    if missing:
+        what = printable(", ".join(missing))
+        return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
+    for item in _needed(state, command.task):
+        own = own_claim(state, item, agent)
+        if own is not None:
+            found[own["space"], own["path"]] = own
+    staying = set() if command.items else {held.id for held in held_by(state, agent)} - {command.task}
+    return [claim for key, claim in found.items() if not is_cap(key) and claim["task"] not in staying]
+
+
+def _needed(state: State, id: str) -> tuple[Item, ...]:
+    """What is claimed for the task that goes along: its paths and its line of work."""
+    from gitcoord.tasks.events.assign import items_of
+
+    task = task_record(state, id) if id else None
+    return items_of(task) if task is not None else ()
+
+
+def _is_below(claim: Record, item: Item, agent: str) -> bool:
+    return claim["agent"] == agent and covers(item.name, claim["path"])
+
+
+def _overlap(state: State, command: New, claims: list[Record]) -> Refusal | None:
+    """One piece of work is offered once."""
+    offered = {(claim["space"], claim["path"]) for claim in claims}
+    for row in open_handoffs(state):
+        both = [shown(pair[1], pair[0]) for pair in row["claims"] if tuple(pair) in offered]
+        if row["from"] == command.actor.agent and (both or (command.task and row["task"] == command.task)):
+            what = printable(both[0]) if both else command.task
+            return Refusal(
+                "handed-over",
+                f"{what} is part of {row['id']}, which waits to be accepted",
+                hints=(f"take that one back first: git handoff withdraw {row['id']}",),
+            )
+    return None
+
+
+def _task(state: State, command: New) -> Refusal | None:
+    if not command.task:
+        return None
+    task = the_task(state, command.task)
+    if isinstance(task, Refusal):
+        return task
+    if may_pass(task, command.actor.agent):
+        return _not_whole(state, command)
+    who = f"it is {task['owner']}'s" if task["owner"] else f"it is {task['state']}"
+    return Refusal(
+        "not-yours", f"{task['id']} is not yours to hand over: {who}", hints=(f"git coord task show {task['id']}",)
+    )
+
+
+def _not_whole(state: State, command: New) -> Refusal | None:
+    """A task goes with all that it needs: not without a claim that was lost, nor with one that another task needs too."""
+    from gitcoord.tasks.events.assign import needed_beside
+
+    agent, needed = command.actor.agent, _needed(state, command.task)
+    missing = [shown(item.name, item.space) for item in needed if own_claim(state, item, agent) is None]
+    if missing:
+        return Refusal(
+            "not-held",
+            f"{command.task} needs {printable(', '.join(missing))}, which you do not hold",
+            hints=("claim it again, or give the task back: git coord task release " + command.task,),
+        )
+    beside = needed_beside(state, agent, command.task)
+    both = [item for item in needed if item in beside]
+    if not both:
+        return None
+    other = beside[both[0]]
+    return Refusal(
+        "needed",
+        f"{printable(shown(both[0].name, both[0].space))} is needed for {other} too, which you have",
+        hints=(f"finish {other} first, or give it back: git coord task release {other}",),
+    )
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[-1], events[-1].body
+    items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
+    facts = {key: body[key] for key in FACTS}
+    told = (body["sections"], body["to"], body["role"], body["task"], items, facts)
+    return [(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: Event) -> str:
+    body = event.body
+    whom = f" to {body['to']}" if body["to"] else f" to the role {body['role']}" if body["role"] else ""
+    what = f" {body['task']}" if body["task"] else ""
+    return f"hand over{what}{whom} by {event.agent} (h{event.seq})"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    try:
+        sound = check_sections(body["sections"]) == body["sections"]
+        check_facts({key: body[key] for key in FACTS})
+        if body["to"]:
+            check_agent(body["to"])
+        if body["task"]:
+            check_word(body["task"], "task")
+        if body["role"]:
+            check_word(body["role"], "role")
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    record = agent_record(state, event.agent)
+    if not sound or body["to"] == event.agent or (record is not None and record["state"] == KILLED):
+        raise Illegal(f"event {event.seq} is a handoff that cannot be made")
+    for claim in body["claims"]:
+        own = own_claim(state, Item(claim["space"], claim["path"]), event.agent)
+        if own is None or any(own[key] != claim[key] for key in _CLAIM):
+            raise Illegal(f"event {event.seq} hands over '{printable(claim['path'])}', which is not held so")
+    changes = new_record(event.seq, event.agent, event.at, body)
+    if body["task"]:
+        task = task_record(state, body["task"])
+        if task is None or not may_pass(task, event.agent):
+            raise Illegal(f"event {event.seq} hands over a task that is not {event.agent}'s")
+        changes.update(set_handoff(state, task, f"h{event.seq}"))
+    return changes
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

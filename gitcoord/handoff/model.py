@@ -1,0 +1,264 @@
+"""Handoffs: the document by which one agent passes its work to another, its six sections, and who may accept it."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION, Malformed, check
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import check_agent, check_word, printable
+from gitcoord.base.texts import prose
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.model import ACTIVE, BLOCKED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import Changes, State, View
+
+OPEN, ACCEPTED, DECLINED, WITHDRAWN = "open", "accepted", "declined", "withdrawn"
+
+
+class Section(NamedTuple):
+    """A part of the document. `none`: it may say that there is nothing."""
+
+    key: str
+    title: str
+    asks: str
+    none: bool
+
+
+SECTIONS = (
+    Section("state", "State", "What works now, what does not, and how you know.", False),
+    Section("changed", "Changed", "What you changed, and why.", False),
+    Section("remaining", "Remaining", "What is left to do.", False),
+    Section("next", "Next step", "The one concrete thing to do first.", False),
+    Section("blockers", "Blockers", "What stands in the way, or: none", True),
+    Section("assumptions", "Assumptions", "What you took for granted without checking, or: none", True),
+)
+LONGEST = 20_000  # characters of a section
+_HEADINGS = {f"## {section.title}".casefold(): section.key for section in SECTIONS}
+_AROUND = " \t\n.,:;!?-_*#`'\"<>()[]{}/\\|=+~…"
+_EMPTY_WORDS = {
+    "", "todo", "to do", "tbd", "tba", "fixme", "xxx", "x", "wip", "placeholder", "fill in", "fill me in", "fill this in",
+    "see above", "lorem ipsum", "n/a", "na", "not applicable",
+}  # fmt: skip
+_NOTHING = {"none", "nothing", "no", "nil", "null"}
+
+_CLAIM: Shape = {
+    "space": str, "path": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
+    "base": str, "units": int,
+}  # fmt: skip
+FACTS: dict[str, Shape] = {
+    "branch": str, "head": str, "commits": [(str, str)], "diffstat": [(str, int, int)], "dirty": [str], "unpushed": int,
+}  # fmt: skip
+_RECORD: dict[str, Shape] = {
+    "id": str, "from": str, "session": int, "to": str, "role": str, "task": str, **FACTS, "state": str, "by": str,
+    "reason": str, "claims": [_CLAIM], "at": int, "closed": int, "text": str,
+}  # fmt: skip
+_WAITING: dict[str, Shape] = {
+    "id": str, "from": str, "to": str, "role": str, "task": str, "at": int, "next": str, "claims": [(str, str)],
+}  # fmt: skip
+MOST = 200  # commits, files or paths that a document lists
+
+
+# --- sections ------------------------------------------------------------------------------------------------------
+
+
+def check_sections(said: Mapping[str, str]) -> dict[str, str]:
+    """All six, sound; UsageError names the first that is missing, empty or a mere placeholder."""
+    found = {}
+    for section in SECTIONS:
+        text = said.get(section.key, "")
+        if not text.strip() and section.none:
+            text = "none"
+        found[section.key] = _check_section(section, text)
+    return found
+
+
+def _check_section(section: Section, text: str) -> str:
+    what, hints = f"the section '{section.title}'", (f"it should say: {section.asks}",)
+    try:
+        text = prose(text, what, LONGEST)
+    except UsageError as error:
+        raise UsageError(error.message, hints=error.hints or hints) from None
+    core = " ".join(text.casefold().strip(_AROUND).split())
+    if core in _EMPTY_WORDS or core == section.asks.casefold().strip(_AROUND):
+        raise UsageError(f"{what} only holds a placeholder", hints=hints)
+    if core in _NOTHING and not section.none:
+        raise UsageError(f"{what} cannot be '{printable(core)}'", hints=hints)
+    for line in text.split("\n"):
+        if line.strip().casefold() in _HEADINGS:
+            raise UsageError(f"{what} holds the heading of a section: '{printable(line.strip())}'")
+    return text
+
+
+def document(sections: Mapping[str, str]) -> str:
+    """The sections as Markdown."""
+    return "\n".join(f"## {section.title}\n\n{sections[section.key]}\n" for section in SECTIONS)
+
+
+def parse_document(text: str) -> dict[str, str]:
+    """The sections of such a Markdown text; what stands before the first heading, and comments, do not count."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in uncommented(text.replace("\r\n", "\n")).split("\n"):
+        key = _HEADINGS.get(line.strip().casefold())
+        if key is None:
+            lines.append(line)
+            continue
+        if key in found:
+            raise UsageError(f"the heading '{printable(line.strip())}' stands there twice")
+        lines = found[key] = []
+    return {key: "\n".join(rows).strip("\n") for key, rows in found.items()}
+
+
+def uncommented(text: str) -> str:
+    """Without `<!-- ... -->` that begin a line: so a template tells what it wants."""
+    kept, inside = [], False
+    for line in text.split("\n"):
+        inside = inside or line.lstrip().startswith("<!--")
+        if not inside:
+            kept.append(line)
+        elif "-->" in line:
+            inside = False
+    return "\n".join(kept)
+
+
+def template(said: Mapping[str, str], notes: list[str]) -> str:
+    """What an editor is opened on: each section with what it asks for, and notes about what gitcoord found."""
+    told = [note.replace("-->", "-- >") for note in notes]
+    head = ["<!-- What stands between such marks does not count. Empty sections hand nothing over.", *told, "-->", ""]
+    parts = [f"## {s.title}\n\n<!-- {s.asks} -->\n{said.get(s.key) or ''}\n" for s in SECTIONS]
+    return "\n".join([*head, *parts])
+
+
+# --- records -------------------------------------------------------------------------------------------------------
+
+
+def handoff_file(id: str) -> str:
+    return f"handoffs/{id}.md"
+
+
+def waiting_file(id: str) -> str:
+    """The index of open handoffs."""
+    return f"waiting/@{id}"
+
+
+def check_id(id: str) -> str:
+    if not (id[:1] == "h" and id[1:].isascii() and id[1:].isdecimal() and len(id) < 17):
+        raise UsageError(f"'{printable(id[:40])}' is no handoff", hints=("it looks like h12: git handoff list",))
+    return id
+
+
+def handoff_record(state: State, id: str) -> Record | None:
+    file = handoff_file(check_id(id))
+    record = state.get(file)
+    if record is None:
+        return None
+    if check(record, _RECORD, file)["id"] != id:
+        raise Malformed(f"{file} holds another handoff")
+    return record
+
+
+def all_handoffs(state: State) -> list[Record]:
+    """Every handoff there ever was, oldest first."""
+    records = [check(record, _RECORD, file) for file, record in state.below("handoffs").items()]
+    return sorted(records, key=lambda record: int(record["id"][1:]))
+
+
+def open_handoffs(state: State) -> list[Record]:
+    """The index rows of those that wait, oldest first."""
+    rows = [check(record, _WAITING, file) for file, record in state.leaves("waiting").items()]
+    return sorted(rows, key=lambda row: int(row["id"][1:]))
+
+
+def handed_over(state: State, agent: str) -> set[tuple[str, str]]:
+    """The claims (space, path) of an agent that wait to be accepted."""
+    return {(pair[0], pair[1]) for row in open_handoffs(state) if row["from"] == agent for pair in row["claims"]}
+
+
+def new_record(event_seq: int, agent: str, at: int, body: Record) -> Changes:
+    """The files of a handoff that was just made."""
+    id = f"h{event_seq}"
+    told = {key: body[key] for key in ("session", "to", "role", "task", *FACTS)}
+    record = {
+        "v": VERSION, "id": id, "from": agent, **told, "state": OPEN, "by": "", "reason": "", "at": at, "closed": 0,
+        "claims": [{key: value for key, value in claim.items() if key != "agent"} for claim in body["claims"]],
+        "text": document(body["sections"]),
+    }  # fmt: skip
+    row = {
+        "v": VERSION, "id": id, "from": agent, **{key: body[key] for key in ("to", "role", "task")}, "at": at,
+        "next": body["sections"]["next"].split("\n")[0][:200],
+        "claims": [[claim["space"], claim["path"]] for claim in body["claims"]],
+    }  # fmt: skip
+    return {handoff_file(id): record, waiting_file(id): row}
+
+
+def closed_record(record: Record, state: str, by: str, reason: str, at: int) -> Changes:
+    """The files of a handoff that waits no longer."""
+    new = {**record, "state": state, "by": by, "reason": reason, "closed": at}
+    return {handoff_file(record["id"]): new, waiting_file(record["id"]): None}
+
+
+# --- who may -------------------------------------------------------------------------------------------------------
+
+
+def check_addressee(word: str) -> tuple[str, str]:
+    """(agent, role) of what was said: a name, '@role', or nothing."""
+    if not word:
+        return "", ""
+    return ("", check_word(word[1:], "role")) if word[0] == "@" else (check_agent(word), "")
+
+
+def addressee(row: Record) -> str:
+    """For whom it is, in words."""
+    if row["to"]:
+        return str(row["to"])
+    return f"anyone with the role '{printable(row['role'])}'" if row["role"] else "anyone"
+
+
+def is_for(state: State, view: View, row: Record, agent: str, *, person: bool = False) -> bool:
+    """May this agent accept it? Never the one who handed over."""
+    if row["from"] == agent:
+        return False
+    if row["to"]:
+        return bool(row["to"] == agent)
+    if not row["role"]:
+        return True
+    from gitcoord.policy.model import Policy
+    from gitcoord.policy.roles import role_of
+
+    policy = view.fact("policy")
+    assert isinstance(policy, Policy)
+    return bool(role_of(state, policy, agent, person=person) == row["role"])
+
+
+def not_addressed(state: State, view: View, row: Record, actor: Actor) -> Refusal | None:
+    if is_for(state, view, row, actor.agent, person=actor.person):
+        return None
+    if row["from"] == actor.agent:
+        return Refusal(
+            "own", f"{row['id']} is your own handoff", hints=(f"take it back: git handoff withdraw {row['id']}",)
+        )
+    return Refusal("not-addressed", f"{row['id']} is for {addressee(row)}, not for '{actor.agent}'")
+
+
+def may_pass(task: Record, holder: str) -> bool:
+    """Can this task of the holder's go on with another? What waits for a person or a review, or is over, cannot; nor what
+    is only kept for the holder, who never took it with what it needs."""
+    return task["owner"] == holder and bool(task["session"]) and task["state"] in (ACTIVE, BLOCKED)
+
+
+def not_open(record: Record) -> Refusal | None:
+    if record["state"] == OPEN:
+        return None
+    why = f": {printable(record['reason'])}" if record["reason"] else ""
+    return Refusal(
+        "closed", f"{record['id']} was {record['state']} by {record['by']}{why}", hints=("git handoff list",)
+    )
+
+
+def unknown(id: str) -> Refusal:
+    return Refusal("no-handoff", f"there is no handoff {id}", hints=("see which there are: git handoff list --all",))

@@ -1,0 +1,1 @@
+"""The journal, and the story of a path."""

@@ -1,0 +1,86 @@
+"""`git coord journal`: writing something down, and reading the story."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import check_agent, fold, printable, shown
+from gitcoord.claims import pathspec as paths
+from gitcoord.journal import service as app
+from gitcoord.terminal.call import at_terminal, number, text, words_of
+from gitcoord.terminal.screen import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+    from gitcoord.terminal.screen import Row
+
+
+def add(call: Call, values: Values, words: list[str]) -> int:
+    actor = call.actor()
+    about = paths.items(call.ctx.repo, words_of(values, "path"))
+    if any(item.space != "path" for item in about):
+        raise UsageError("an entry is about paths, not about resources")
+    entry = _text(call, words_of(values, "message"), words)
+    result = app.write(call.ctx, actor, entry, tuple(item.name for item in about), text(values, "task"))
+    call.screen.answer(result)
+    call.warn(result)
+    call.screen.say(f"noted as event {result['seq']}")
+    return 0
+
+
+def _text(call: Call, paragraphs: list[str], words: list[str]) -> str:
+    """From -m, from a file, from stdin; at a terminal, where nothing was said, from an editor."""
+    if len(words) + bool(paragraphs) > 1:
+        raise UsageError("say it with -m, or name one file", hints=("git coord journal add -h",))
+    if paragraphs:
+        return "\n\n".join(paragraphs)
+    from gitcoord.terminal.editor import edit, read_text
+
+    if words or not at_terminal():
+        return read_text(words[0] if words else "-", "the entry")
+    from gitcoord.handoff.model import uncommented
+
+    return uncommented(edit(call, "\n<!-- What should others know? These lines do not count. -->\n", "journal"))
+
+
+def show(call: Call, values: Values, words: list[str]) -> int:
+    agent = text(values, "agent")
+    since = app.parse_since(text(values, "since"), call.ctx.host.wall())
+    path = _key(call, text(values, "path"))
+    limit = number(values, "number", 50)
+    prose = bool(values.get("prose"))
+    wanted = app.Wanted(check_agent(agent) if agent else "", path, text(values, "grep"), prose, since, limit)
+    age = call.recent()
+    result = {**app.story(call.ctx, wanted), **age}
+    call.screen.answer(result)
+    if not result["initialised"]:
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    rows: list[Row] = result["entries"]  # type: ignore[assignment]
+    width = max((len(str(row["seq"])) for row in rows), default=0)
+    for row in rows:
+        call.screen.say(*lines(call, row, width))
+    if not rows and not call.screen.json:
+        call.screen.note("nothing was written down" if wanted.prose else "nothing fits")
+    return 0
+
+
+def _key(call: Call, word: str) -> str:
+    if not word:
+        return ""
+    item = paths.one(call.ctx.repo, word)
+    return shown(fold(item.name, case=False), item.space)
+
+
+def lines(call: Call, row: Row, width: int) -> list[str]:
+    """An event in one line; what was written below a line that says by whom."""
+    head = f"{call.screen.paint(str(row['seq']).rjust(width), 'dim')}  {call.screen.paint(ago(row['at']), 'yellow')}  "
+    if not row["prose"]:
+        words = str(row["subject"])
+        why = str(row["text"])
+        return [head + printable(words) + (f": {printable(why)}" if why and why not in words else "")]
+    about = [*row["paths"], *([row["task"]] if row["task"] else [])]  # type: ignore[misc]
+    of = f" on {printable(', '.join(about))}" if about else ""
+    said = [f"{' ' * width}  | {printable(line.expandtabs(4))}".rstrip() for line in str(row["text"]).split("\n")]
+    return [f"{head}{call.screen.paint(str(row['agent']), 'cyan')} wrote{of}:", *said]

@@ -1,0 +1,40 @@
+"""`git coord why`: the story of a path, in words."""
+
+from __future__ import annotations
+
+from gitcoord.claims import pathspec as paths
+from gitcoord.journal.why import why as app_why
+from gitcoord.terminal.call import number
+from gitcoord.terminal.screen import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+    from gitcoord.terminal.screen import Row
+
+_USUAL = 50
+
+
+def why(call: Call, values: Values, words: list[str]) -> int:
+    """Oldest first, as a story is told: what happened last, and who holds it now, stand at the end."""
+    item = paths.one(call.ctx.repo, words[0])
+    age = call.recent()
+    result = {**app_why(call.ctx, call.onlooker(), item, number(values, "number", _USUAL)), **age}
+    call.screen.answer(result)
+    if not result["initialised"]:
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    if result["left_out"] and not call.screen.json:
+        call.screen.note(f"({result['left_out']} older: -n 0 tells all)")
+    story: list[Row] = result["story"]  # type: ignore[assignment]
+    rows = [[str(row["seq"]), ago(row["at"]), str(row["words"])] for row in story]
+    call.screen.say(*call.screen.table(rows, ["dim", "yellow", ""]))
+    claims: list[Row] = result["claims"]  # type: ignore[assignment]
+    if claims:
+        call.screen.say("now:", *("  " + line for line in call.screen.claim_lines(claims)))
+    elif story:
+        call.screen.say("now nobody holds it")
+    else:
+        call.screen.say("nothing is on record about it")
+    return 0

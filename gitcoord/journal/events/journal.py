@@ -1,0 +1,90 @@
+"""journal: what a person or agent writes down, beside what the machine records. Nothing changes or removes an entry."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import check_path, check_word, printable
+from gitcoord.base.texts import prose
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.nonces import day
+from gitcoord.ledger.sessions import KILLED, Actor, agent_record
+from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"text": str, "paths": [str], "task": str}
+_MOST_PATHS = 100
+
+
+class Write(NamedTuple):
+    """The command. It opens no session: whoever only writes something down needs none."""
+
+    actor: Actor
+    text: str
+    paths: tuple[str, ...] = ()
+    task: str = ""
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Write, view: View) -> Decision | Refusal:
+    body = _body(command.text, command.paths, command.task)
+    refusal = barred(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    agent = command.actor.agent
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    event = chain.add("journal", body)
+    beats = sign_of_life(state, command.actor, view)
+    return Decision(chain.events, beats, {"seq": event.seq, "file": entry_file(event), **body})
+
+
+def _body(text: str, paths: tuple[str, ...] | list[str], task: str) -> Record:
+    """The entry, sound; UsageError where it cannot be kept."""
+    if len(paths) > _MOST_PATHS:
+        raise UsageError(f"an entry names at most {_MOST_PATHS} paths", hints=("name a directory above them",))
+    if task:
+        check_word(task, "task")
+    return {"text": prose(text, "the entry"), "paths": [check_path(path) for path in paths], "task": task}
+
+
+def entry_file(event: Event) -> str:
+    """One file an entry, in a directory for each minute: so appending costs the same however long the journal is."""
+    minute = event.at // 60
+    return f"journal/{day(event.at)}/{minute // 60 % 24:02d}/{minute % 60:02d}/{event.seq}-{event.agent}.md"
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event, body = events[-1], events[-1].body
+    command = Write(actor, body["text"], tuple(body["paths"]), body["task"], event.nonce, event.refused)
+    return [(decide, command)]
+
+
+def subject(event: Event) -> str:
+    return f"journal by {event.agent}: {printable(event.body['text'].split(chr(10))[0])}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    try:
+        sound = _body(body["text"], body["paths"], body["task"]) == body
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    record = agent_record(state, event.agent)
+    if not sound or (record is not None and record["state"] == KILLED):
+        raise Illegal(f"event {event.seq} is an entry that '{event.agent}' cannot make")
+    file = entry_file(event)
+    if state.get(file) is not None:
+        raise Illegal(f"event {event.seq} would replace {file}")
+    told = {"seq": event.seq, "agent": event.agent, "at": event.at, "paths": body["paths"], "task": body["task"]}
+    return {file: {"v": VERSION, **told, "text": body["text"] + "\n"}}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

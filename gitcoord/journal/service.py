@@ -1,0 +1,128 @@
+"""The journal: what people and agents wrote down, beside what the machine recorded, as one story in order."""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import parse_duration
+from gitcoord.base.errors import NotInitialised, UsageError
+from gitcoord.base.names import quote
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.log import events
+from gitcoord.ledger.nonces import day
+from gitcoord.ledger.transaction import transact
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+    Row = dict[str, "object"]
+
+_SKEW = 86_400  # clocks of different machines may be so far apart; the order is the ledger's
+_HINT = ("an event's number (120), a duration (2h) or a date (2030-01-31, 2030-01-31T14:30; UTC)",)
+
+
+def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), task: str = "") -> Row:
+    """One more entry. Not harmless to repeat: each is an entry of its own. Refused where a validator says no to the text."""
+    from gitcoord.gates.validation import heed
+
+    warnings = heed(ctx, actor, "journal", {"": text})
+    kind = kind_module("journal")
+    command = kind.Write(actor, text, paths, task)
+    ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"))
+    result = transact(ctx, kind.decide, command, ahead=ahead)
+    return {**result, "warnings": warnings} if warnings else result
+
+
+class Since(NamedTuple):
+    """From where on: the Seq, or the time; 0: not that one."""
+
+    seq: int = 0
+    at: int = 0
+
+
+def parse_since(word: str, now: int) -> Since:
+    """A Seq, a duration before now, or a date."""
+    if not word:
+        return Since()
+    if word.isascii() and word.isdecimal() and len(word) < 16:
+        return Since(seq=int(word))
+    if word[:4].isdecimal() and word[4:5] == "-":
+        return Since(at=_date(word))
+    try:
+        return Since(at=max(1, now - parse_duration(word)))
+    except UsageError:
+        raise UsageError(f"{quote(word[:40])} is no point in the story", hints=_HINT) from None
+
+
+def _date(word: str) -> int:
+    """Seconds since 1970 of a date, with hour and minute where they are given; UTC, as the ledger's dates are."""
+    date, _, clock = word.replace(" ", "T").partition("T")
+    hour, _, minute = clock.partition(":") if clock else ("0", "", "0")
+    words = [*date.split("-"), hour, minute or "0"]
+    sound = len(words) == 5 and all(part.isascii() and part.isdecimal() and len(part) <= 4 for part in words)
+    numbers = [int(part) for part in words] if sound else [0] * 5
+    year, month, day_of_month, hours, minutes = numbers
+    if 1970 <= year <= 9999 and 1 <= month <= 12 and 1 <= day_of_month <= 31 and hours < 24 and minutes < 60:
+        at = _midnight(year, month, day_of_month)
+        if day(at) == f"{year:04d}-{month:02d}-{day_of_month:02d}":
+            return at + hours * 3600 + minutes * 60
+    raise UsageError(f"{quote(word[:40])} is no date", hints=_HINT)
+
+
+def _midnight(year: int, month: int, day_of_month: int) -> int:
+    """The inverse of `nonces.day`: days of a 400-year era, counted from March."""
+    year -= month <= 2
+    era, yoe = divmod(year, 400)
+    doy = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day_of_month - 1
+    return (era * 146097 + yoe * 365 + yoe // 4 - yoe // 100 + doy - 719468) * 86400
+
+
+class Wanted(NamedTuple):
+    """What of the story is wanted. `grep`: plain text, case ignored."""
+
+    agent: str = ""
+    path: str = ""
+    grep: str = ""
+    prose: bool = False
+    since: Since = Since()
+    limit: int = 50
+
+
+def story(ctx: Context, wanted: Wanted) -> Row:
+    """Entries and events, oldest first: of those that fit, the last `limit` (0: all)."""
+    rows: list[Row] = []
+    kind = "journal" if wanted.prose else ""
+    try:
+        for row in events(ctx, path=wanted.path, agent=wanted.agent, kind=kind, since=wanted.since.seq):
+            at = int(str(row["at"]))
+            if "error" not in row and at < wanted.since.at - _SKEW:
+                break
+            if at >= wanted.since.at and _speaks_of(row, wanted.grep):
+                rows.append(_told(row))
+                if wanted.limit and len(rows) >= wanted.limit:
+                    break
+    except NotInitialised:
+        return {"initialised": False, "entries": []}
+    return {"initialised": True, "entries": rows[::-1]}
+
+
+def _speaks_of(row: Row, words: str) -> bool:
+    if not words:
+        return True
+    event = row.get("event")
+    prose = str(event.get("text", "")) if isinstance(event, dict) else ""
+    return words.casefold() in f"{row['subject']}\n{prose}".casefold()
+
+
+def _told(row: Row) -> Row:
+    """One row of the story: prose has its text, an event of the machine its subject."""
+    event = row.get("event")
+    body = event if isinstance(event, dict) else {}
+    prose = row["kind"] == "journal"
+    told = {key: row[key] for key in ("seq", "kind", "agent", "at", "subject")}
+    text = str(body["text"]) if prose else str(row.get("error") or body.get("reason") or "")
+    return {
+        **told, "prose": prose, "text": text,
+        "paths": body["paths"] if prose else [], "task": body["task"] if prose else "",
+    }  # fmt: skip

@@ -1,0 +1,227 @@
+"""What an event says about one path, in words. Kinds that have none of their own here are told by their subject."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import dumps
+from gitcoord.base.durations import format_duration
+from gitcoord.base.names import PATH, RESOURCE, ROOT, ancestors, covers, fold, printable, shown
+from gitcoord.ledger.kinds import kind_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Item
+    from gitcoord.ledger.event import Event
+
+_MOST = 3
+_DEEP = 100  # directories above a path that are still named one by one
+_LONGEST = 120
+
+
+class About:
+    """The path, or the resource, that the story is about: paths meet by conflict key, as in the ledger."""
+
+    def __init__(self, item: Item, *, case: bool) -> None:
+        self._space = item.space
+        self._case = case
+        self._key = fold(item.name, case=case)
+        self.handoffs: set[str] = set()  # of it, as far as they were told
+
+    def marks(self) -> list[str]:
+        """Texts of which the message of every event that tells of it has at least one, in whatever case; empty: any may.
+
+        Whoever gives a handoff back, or deploys, need not name the path. A name that is not ASCII can be written in more than
+        one way, but is always escaped: all messages with such an escape are taken.
+        """
+        if self._key == ROOT or self._key.count("/") > _DEEP:
+            return []
+        above = [key for key in ancestors(self._key) if key.isascii()]
+        found = ["Kind: close", "Kind: deploy", "\\u", *map(dumps, above)]
+        if self._key.isascii():
+            found += [dumps(self._key), dumps(self._key + "/")[:-1]]
+        return found + [f'"@{mark[1:]}' for mark in found if mark[0] == '"' and self._space == RESOURCE]
+
+    def name(self, space: str, path: str) -> str:
+        """'it', or the path above or below it that is meant; '' where something else is."""
+        key = fold(path, case=self._case)
+        if space != self._space or not (covers(key, self._key) or covers(self._key, key)):
+            return ""
+        return "it" if key == self._key else printable(shown(path, space))
+
+    def shown_name(self, path: str) -> str:
+        """The same for a path as people see it: a resource has its '@'."""
+        return self.name(RESOURCE, path[1:]) if path.startswith("@") else self.name(PATH, path)
+
+    def names(self, pairs: Iterable[list[str]]) -> list[str]:
+        return [name for space, path in pairs if (name := self.name(space, path))]
+
+
+def refusals(event: Event, about: About) -> list[str]:
+    """What the event's agent was refused there before."""
+    lines = []
+    for row in event.refused:
+        name = about.shown_name(row["path"])
+        if name:
+            times = "once" if row["count"] == 1 else f"{row['count']} times"
+            holder = printable(row["holder"])
+            by = f"by the rule {holder.strip('[]')}" if holder.startswith("[") else f"since {holder} held {name}"
+            lines.append(f"{event.agent} was refused {times}, {by}")
+    return lines
+
+
+def words(event: Event, about: About) -> list[str]:
+    """What the event itself did there; nothing where it is about something else."""
+    tell = _TELLING.get(event.kind)
+    if tell is not None:
+        return [f"{line}{_because(event.body)}" for line in tell(event, event.body, about)]
+    return [_subject(event)] if _mentions(event.body, about) else []
+
+
+def _subject(event: Event) -> str:
+    return printable(str(kind_module(event.kind).subject(event)))
+
+
+def _because(body: Record) -> str:
+    return f": {printable(body['reason'])}" if body.get("reason") else ""
+
+
+def _mentions(body: Record, about: About) -> bool:
+    """Does an event of any other kind speak of it? Its paths are pairs, records, or names of paths."""
+    for value in body.values():
+        for entry in value if isinstance(value, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("path"), str):
+                if about.name(str(entry.get("space", PATH)), entry["path"]):
+                    return True
+            elif isinstance(entry, list) and len(entry) >= 2 and entry[0] in (PATH, RESOURCE):
+                if about.name(entry[0], str(entry[1])):
+                    return True
+    named = [body["path"]] if isinstance(body.get("path"), str) else []
+    listed = body.get("paths")
+    named += [path for path in listed if isinstance(path, str)] if isinstance(listed, list) else []
+    return any(about.shown_name(path) for path in named)
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
+
+
+def _claim(event: Event, body: Record, about: About) -> list[str]:
+    names = about.names(body["items"])
+    if not names:
+        return []
+    mode = {"read": " to read", "intent": " with intent"}.get(body["mode"], "")
+    task = f" for task {printable(body['task'])}" if body["task"] else ""
+    long = f", expecting to need {format_duration(body['expected'])}" if body["expected"] else ""
+    return [f"{event.agent} claimed {_list(names)}{mode}{task}{long}"]
+
+
+def _release(event: Event, body: Record, about: About) -> list[str]:
+    lines = []
+    for entry in body["released"]:
+        name = about.name(entry["space"], entry["path"])
+        if not name:
+            continue
+        inside = [about.name(PATH, file) for file, _, _ in entry["files"]] if entry["space"] == PATH else []
+        changed = [file for file in inside if file]
+        if not changed:
+            lines.append(f"{event.agent} released {name} unchanged")
+        else:
+            what = "" if changed == ["it"] else f" (changed: {_list(changed)})"
+            lines.append(f"{event.agent} released {name} with commit {entry['commit'][:12]}{what}")
+    return lines
+
+
+def _expire(event: Event, body: Record, about: About) -> list[str]:
+    return [
+        f"{claim['agent']} had been silent for more than {format_duration(claim['ttl'])} and lost {name}; {event.agent} asked"
+        for claim in body["claims"]
+        if (name := about.name(claim["space"], claim["path"]))
+    ]
+
+
+def _takeover(event: Event, body: Record, about: About) -> list[str]:
+    name = about.name(body["space"], body["path"])
+    return [f"{event.agent} took {name} away from {body['holder']}"] if name else []
+
+
+def _disown(event: Event, body: Record, about: About) -> list[str]:
+    name = about.name(PATH, body["path"])
+    return [f"{event.agent} disowned the work that was released on {name}"] if name else []
+
+
+def _end(event: Event, body: Record, about: About) -> list[str]:
+    """A session ended, or was killed."""
+    freed, kept = about.names(body["freed"]), about.names(body.get("kept", ()))
+    whose = f"the session of {body['target']}"
+    how = (
+        f"{event.agent} killed {body['target']}"
+        if event.kind == "kill"
+        else f"{whose} ended ({printable(body['cause'])})"
+    )
+    lines = [f"{how}: {_list(freed)} was freed"] if freed else []
+    return lines + ([f"{how}: {_list(kept)} stays claimed until its ttl"] if kept else [])
+
+
+def _deploy(event: Event, body: Record, about: About) -> list[str]:
+    if not about.name(RESOURCE, f"deploy/{body['target']}"):
+        return []
+    return [f"{event.agent} deployed {body['commit'][:12]} to {printable(body['target'])}: {body['outcome']}"]
+
+
+def _request(event: Event, body: Record, about: About) -> list[str]:
+    found = [(row, name) for row in body["rows"] if (name := about.name(PATH, row["path"]))]
+    return [
+        f"{event.agent} asked a person to approve {name} as {row['blob'][:12] or 'deleted'} ({printable(row['rule'])})"
+        for row, name in found
+    ]
+
+
+def _answer(event: Event, body: Record, about: About) -> list[str]:
+    name = about.name(PATH, body["path"])
+    verb = "approved" if body["approved"] else "denied"
+    return [f"{event.agent} {verb} {name} as {body['blob'][:12] or 'deleted'}"] if name else []
+
+
+def _notice(event: Event, body: Record, about: About) -> list[str]:
+    return [
+        f"{row['agent']} changed {name} against the rule {printable(row['rule'])}, which let it through ({row['stage']})"
+        for row in body["rows"]
+        if row["path"] and (name := about.name(PATH, row["path"]))
+    ]
+
+
+def _handoff(event: Event, body: Record, about: About) -> list[str]:
+    names = about.names([entry["space"], entry["path"]] for entry in body["claims"])
+    if not names:
+        return []
+    about.handoffs.add(f"h{event.seq}")
+    to = body["to"] or (f"the role {printable(body['role'])}" if body["role"] else "whoever takes it")
+    return [f"{event.agent} offered {_list(names)} to {to} (h{event.seq})"]
+
+
+def _accept(event: Event, body: Record, about: About) -> list[str]:
+    names = about.names(body["items"])
+    return [f"{event.agent} took {_list(names)} over from {body['holder']} ({body['handoff']})"] if names else []
+
+
+def _close(event: Event, body: Record, about: About) -> list[str]:
+    """It names no path: the offer before it did."""
+    known = body["handoff"] in about.handoffs
+    return [f"{event.agent}: the handoff {body['handoff']} was {printable(body['state'])}"] if known else []
+
+
+def _journal(event: Event, body: Record, about: About) -> list[str]:
+    if not any(about.shown_name(path) for path in body["paths"]):
+        return []
+    first, more, _ = body["text"].partition("\n")
+    return [f"{event.agent} wrote: {printable(first[:_LONGEST])}{'...' if more or len(first) > _LONGEST else ''}"]
+
+
+_TELLING: dict[str, Callable[[Event, Record, About], list[str]]] = {
+    "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
+    "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
+    "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,
+}  # fmt: skip

@@ -1,0 +1,84 @@
+"""Why is it as it is: the story of one path, from the ledger."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed
+from gitcoord.base.errors import NotInitialised
+from gitcoord.base.names import printable, shown
+from gitcoord.claims.model import folds_case
+from gitcoord.claims.query import around
+from gitcoord.gates.history import GIT
+from gitcoord.git.process import run
+from gitcoord.journal.story import About, refusals, words
+from gitcoord.ledger.log import commits
+from gitcoord.ledger.snapshot import read_snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.claims.model import Item
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.sessions import Actor
+
+_ASKED = 100
+
+
+def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, object]:
+    """What happened to it, the last so many things of it, oldest first; and who holds it now."""
+    path = shown(item.name, item.space)
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "path": path, "story": [], "left_out": 0, "claims": []}
+    about = About(item, case=folds_case(snapshot.state))
+    deploys = Deploys(ctx)
+    story: list[dict[str, object]] = []
+    for commit in commits(ctx, ctx.store, oldest_first=True, start=snapshot.head, marks=about.marks()):
+        try:
+            event = commit.event
+        except Malformed:
+            continue  # fsck names it
+        lines = [*refusals(event, about), *words(event, about)]
+        deploys.note(event, about)
+        lines += deploys.lines(event)
+        row = {"seq": event.seq, "at": event.at, "agent": event.agent, "kind": event.kind, "commit": commit.oid}
+        story += [{**row, "words": line} for line in lines]
+    left_out = max(0, len(story) - limit) if limit else 0
+    claims = around(ctx, actor, item)["claims"]
+    return {"initialised": True, "path": path, "story": story[left_out:], "left_out": left_out, "claims": claims}
+
+
+class Deploys:
+    """Which released work on the path went out with which deploy: each release is told once for each target."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._released: dict[str, str] = {}  # commit -> who
+        self._out: set[tuple[str, str]] = set()
+        self._left = _ASKED
+
+    def note(self, event: Event, about: About) -> None:
+        if event.kind == "release":
+            for entry in event.body["released"]:
+                if entry["commit"] and any(about.name("path", file) for file, _, _ in entry["files"]):
+                    self._released[entry["commit"]] = event.agent
+
+    def lines(self, event: Event) -> list[str]:
+        if event.kind != "deploy" or event.body["code"]:
+            return []
+        target, commit = event.body["target"], event.body["commit"]
+        new = [oid for oid in self._released if (oid, target) not in self._out and self._contains(commit, oid)]
+        self._out.update((oid, target) for oid in new)
+        return [
+            f"{event.agent} deployed the work of {self._released[oid]} ({oid[:12]}) to {printable(target)}"
+            for oid in new
+        ]
+
+    def _contains(self, commit: str, older: str) -> bool:
+        """As far as this clone can tell, and within reason: each question is a process."""
+        if commit == older:
+            return True
+        self._left -= 1
+        if self._left < 0:
+            return False
+        return not run([*GIT, "merge-base", "--is-ancestor", older, commit], self._ctx.repo.env)[0]

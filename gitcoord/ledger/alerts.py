@@ -1,0 +1,82 @@
+"""Alerts: the command of the local setting `gitcoord.alert` is told of expiries, reassigned tasks, long waits and questions.
+
+The setting is git's own configuration, this user's: never the project's policy, which others can write. The command runs
+on its own, with one JSON object on its input; what becomes of it changes nothing.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import dumps
+from gitcoord.base.names import shown
+from gitcoord.git.files import append_file, read_file, write_file
+from gitcoord.git.long_process import detach
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Event
+
+SETTING = "gitcoord.alert"
+_KEPT = 200  # waits that were told of
+_SHOWN = 100  # claims of one event; what is told must fit a pipe
+
+
+def alert_of_events(ctx: Context, events: list[Event]) -> None:
+    """For the client that made them: each event is made once, and told once."""
+    for event in events:
+        found = _told(event)
+        if found:
+            _run(ctx, {**found, "seq": event.seq, "agent": event.agent, "at": event.at})
+
+
+def _told(event: Event) -> Record:
+    if event.kind == "expire":
+        claims = [
+            {
+                "path": shown(claim["path"], claim["space"]),
+                **{key: claim[key] for key in ("agent", "token", "ttl", "rule")},
+            }
+            for claim in event.body["claims"][:_SHOWN]
+        ]
+        return {"alert": "expiry", "claims": claims, "more": len(event.body["claims"]) - len(claims)}
+    if event.kind == "lapse":
+        tasks = [{key: task[key] for key in ("id", "agent", "rule", "to")} for task in event.body["tasks"][:_SHOWN]]
+        return {"alert": "reassigned", "tasks": tasks, "more": len(event.body["tasks"]) - len(tasks)}
+    if event.kind == "revise" and event.body["counted"]:
+        task = {"id": event.body["id"], "agent": event.agent, "rule": "session over", "to": event.body["move"]}
+        return {"alert": "reassigned", "tasks": [task], "more": 0}
+    return {}
+
+
+def alert_of_wait(ctx: Context, agent: str, claim: dict[str, object], waited: int) -> None:
+    """Somebody waits for more than twice what the holder said it needs, or its ttl. Told once for a claim and a waiter."""
+    key = f"{claim['token']} {agent}"
+    file = ctx.scratch("alerts")
+    known = read_file(file).decode("ascii", "replace").split("\n")
+    if key in known:
+        return
+    if len(known) > 2 * _KEPT:
+        write_file(file, "".join(f"{line}\n" for line in known[-_KEPT:] if line).encode())
+    append_file(file, f"{key}\n".encode())
+    told = {key: claim[key] for key in ("path", "token", "reason", "task", "expected_seconds", "since")}
+    row = {"alert": "long-wait", "holder": claim["agent"], **told, "waited_seconds": waited}
+    _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
+
+
+def alert_of_question(ctx: Context, agent: str, tool: str, paths: list[str]) -> None:
+    """An agent's tool wants to touch what only a person may let it. Several hooks may fire for one action: told once a minute."""
+    if not ctx.settings.get(SETTING):
+        return
+    key = f"question {ctx.host.wall() // 60} {agent} {dumps(paths[:_SHOWN])}"
+    file = ctx.scratch("alerts-asked")
+    if read_file(file, 1 << 20).decode("utf-8", "surrogateescape") == key:
+        return
+    write_file(file, key.encode("utf-8", "surrogateescape"))
+    row = {"alert": "question", "tool": tool, "paths": paths[:_SHOWN], "more": max(0, len(paths) - _SHOWN)}
+    _run(ctx, {**row, "agent": agent, "at": ctx.host.wall()})
+
+
+def _run(ctx: Context, row: Record) -> None:
+    row["repository"] = ctx.repo.worktree or ctx.repo.common_dir
+    detach(ctx.settings.get(SETTING), ctx.repo.env, dumps(row).encode() + b"\n")

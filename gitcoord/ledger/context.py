@@ -1,0 +1,151 @@
+"""What a use case works with: the repository, its store, its settings, and the outside as far as it was handed in."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import StoreError
+from gitcoord.git.files import inode, make_directory
+from gitcoord.ledger.state import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from gitcoord.base.names import Oid
+    from gitcoord.git.config import Settings
+    from gitcoord.git.deadline import Patience
+    from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.locks.queue import Queue
+    from gitcoord.git.process import Child
+    from gitcoord.git.repo import Repo
+    from gitcoord.git.store import Store
+
+    class Host(Protocol):
+        """The machine: its clocks and its chance. Handed in, so that rules and tests need none of their own."""
+
+        boot: str
+
+        def wall(self) -> int:
+            """Seconds since 1970, for people and for the skew rule."""
+
+        def mono(self) -> int:
+            """Milliseconds on a clock that never steps and does not count sleep."""
+
+        def random(self) -> str:
+            """32 hex digits nobody has seen before."""
+
+        def pause(self, seconds: float) -> None:
+            """Let others go first."""
+
+        def shield(self, on: bool) -> None:
+            """While on, Ctrl-C waits: a grant that was made is told, and one that was not is withdrawn."""
+
+        tells: bool
+
+
+QUEUE_SECONDS = 5.0
+
+
+def _nobody(words: str) -> None:
+    """Who listens where nobody was named."""
+
+
+class Context:
+    """One repository, opened."""
+
+    def __init__(self, repo: Repo, settings: Settings, store: Store, host: Host) -> None:
+        self.repo = repo
+        self.settings = settings
+        self.store = store
+        self.host = host
+        authority = settings.get("gitcoord.authority")
+        self.remote = (
+            "" if authority == "local" else authority
+        )  # the remote that decides; '' where this repository does
+        self._notes: LockNotes | None = None
+        self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
+        self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
+        self._patience: dict[str, Patience] = {}
+
+    def view(self) -> View:
+        return View(self.host.wall(), self.host.mono(), self.host.boot, self.remote)
+
+    @property
+    def near(self) -> Store:
+        """This repository itself, whoever decides."""
+        found: Store = getattr(self.store, "near", self.store)
+        return found
+
+    def write_beat(self, data: bytes) -> Oid:
+        """A heartbeat's object: a blob; where nothing but branches may be pushed, a commit that says the same."""
+        if not (self.remote and self.settings.get("gitcoord.namespaces") == "branches"):
+            return self.store.write("blob", data)
+        tree, who = self.store.write("tree", b""), f"gitcoord <beat@gitcoord.invalid> {self.host.wall()} +0000"
+        return self.store.write("commit", f"tree {tree}\nauthor {who}\ncommitter {who}\n\n".encode() + data)
+
+    def scratch(self, name: str) -> str:
+        """A file of local notes; its directory is made on the way."""
+        path = f"{self.repo.scratch}/{name}"
+        directory = path.rpartition("/")[0]
+        try:
+            make_directory(directory)
+        except OSError as error:
+            raise StoreError(f"cannot write in {directory}: {error.strerror}") from None
+        return path
+
+    @property
+    def notes(self) -> LockNotes:
+        """About the git processes of ours that lock refs."""
+        if self._notes is None:
+            from gitcoord.git.locks.owners import LockNotes
+
+            self._notes = LockNotes(self.repo.common_dir, self.repo.scratch, self.host.boot)
+        return self._notes
+
+    def run_git(
+        self, argv: list[str], data: bytes = b"", *, env: dict[bytes, bytes] | None = None
+    ) -> tuple[int, bytes, str]:
+        """Run a git that moves refs by itself, so that its locks are removed if it is killed: exit code, stdout, stderr."""
+        from gitcoord.git.locks.owners import ANY
+        from gitcoord.git.process import finish
+
+        own = f"{self.repo.git_dir}/HEAD".removeprefix(f"{self.repo.common_dir}/")  # of a linked work tree
+        return finish(self.notes.start(argv, env or self.repo.env, (*ANY, own)), data)
+
+    def queue(self) -> Queue:
+        from gitcoord.git.locks.queue import Queue
+
+        return Queue(self.scratch("queue.lock"), QUEUE_SECONDS, tell=self.tell)
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """Somebody reads what is said while something takes long."""
+        self.tell = tell
+        if self.remote:
+            self.patience(self.remote).tell = tell
+
+    def patience(self, remote: str) -> Patience:
+        """How long this command waits for a remote. For the one that decides, all that it asks there shares one time."""
+        far = getattr(self.store, "far", None)
+        if far is not None and remote == self.remote:
+            return far.patience  # type: ignore[no-any-return]
+        if remote not in self._patience:
+            from gitcoord.ledger.remote.mirror_store import waiting_for
+
+            self._patience[remote] = waiting_for(remote, self.repo, self.settings)
+            self._patience[remote].tell = self.tell
+        return self._patience[remote]
+
+    def is_authority(self, record: dict[str, object]) -> bool:
+        """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""
+        if self.remote:
+            return "remote" in record or self.reads_only
+        return record == self.authority()
+
+    @property
+    def reads_only(self) -> bool:
+        """This clone looks at a remote's ledger, as CI does, and writes no event."""
+        return self.settings.flag("gitcoord.readonly", default=False)
+
+    def authority(self) -> dict[str, object]:
+        """What names this repository as the one place that decides: its directory, which a copy does not share."""
+        return {"local": inode(self.repo.common_dir)}

@@ -1,0 +1,154 @@
+"""Events: what one ledger commit says, how it is written and read, and what it does to the state.
+
+    claim src/app.py by alice          <- the subject, for people
+                                       <- an empty line
+    {"agent":"alice","at":...}         <- the event: one canonical line of JSON, the only part that counts
+                                       <- an empty line
+    Seq: 12                            <- trailers, an index for `git log`
+    Kind: claim
+
+A command may need several events (expire, start, claim): they are one chain of commits, swapped in as one. `part` is an
+event's place in its chain, `nonce` is common to the chain.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import MAX_EVENT, VERSION, Malformed, check, dumps, loads
+from gitcoord.base.errors import CouldNotJudge, UsageError
+from gitcoord.base.names import check_agent, printable
+from gitcoord.ledger.kinds import agent_fields, kind_module
+from gitcoord.ledger.nonces import keep_nonce
+from gitcoord.ledger.sessions import agent_file
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.state import Changes, State
+
+    Recalled = list[tuple[Callable[[State, Any, Any], Any], Any]]
+
+_COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
+_COMMON_OPTIONAL: dict[str, Shape] = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}
+_SUBJECT = 100
+
+
+class Illegal(CouldNotJudge):
+    """An event that may not follow the state it stands on."""
+
+    code = "illegal-event"
+
+
+class Event(NamedTuple):
+    kind: str
+    seq: int
+    agent: str
+    at: int
+    nonce: str
+    part: int
+    body: Record
+    keep: Record | None = None  # the command, where a given nonce is to be remembered
+    refused: tuple[Record, ...] = ()  # what this agent was refused since its last event
+
+
+class Decision(NamedTuple):
+    """A yes: the events to commit (none: nothing changes), the heartbeats that move with them, what to tell."""
+
+    events: list[Event]
+    beats: list[Beat]
+    result: dict[str, object]
+
+
+def encode_event(event: Event) -> bytes:
+    """The commit message."""
+    record = {**event.body, "v": VERSION}
+    for key in _COMMON:
+        record[key] = getattr(event, key)
+    if event.keep is not None:
+        record["keep"] = event.keep
+    if event.refused:
+        record["refused"] = list(event.refused)
+    line = dumps(record)
+    if len(line) > MAX_EVENT:
+        raise Malformed("the request is too large for one event", hints=("ask for fewer paths, or a directory",))
+    subject = printable(kind_module(event.kind).subject(event))
+    if len(subject) > _SUBJECT:
+        subject = subject[: _SUBJECT - 3] + "..."
+    return f"{subject}\n\n{line}\n\nSeq: {event.seq}\nKind: {event.kind}\n".encode("utf-8", "backslashreplace")
+
+
+def decode_event(message: bytes) -> Event:
+    """The event in a commit message, or `Malformed`: a commit made by hand is no event."""
+    parts = message.split(b"\n\n")
+    if len(parts) != 3:
+        raise Malformed("the commit is not an event of the ledger")
+    record = loads(parts[1], MAX_EVENT)
+    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+        raise Malformed("the event has no kind")
+    kind = kind_module(record["kind"])
+    check(record, {**_COMMON, **kind.FIELDS}, record["kind"], _COMMON_OPTIONAL)
+    if parts[2] != f"Seq: {record['seq']}\nKind: {record['kind']}\n".encode():
+        raise Malformed("the trailers do not match the event")
+    try:
+        for name in _names_in(record):
+            check_agent(name)
+    except UsageError as error:
+        raise Malformed(error.message) from None
+    body = {key: value for key, value in record.items() if key in kind.FIELDS}
+    common = {key: record[key] for key in _COMMON}
+    return Event(**common, body=body, keep=record.get("keep"), refused=tuple(record.get("refused", ())))
+
+
+def _names_in(record: Record) -> list[str]:
+    """Every agent that an event names: they become file and ref names."""
+    named = [record["agent"], *(record[key] for key in agent_fields(record["kind"]) if key in record)]
+    return named + [claim["agent"] for claim in record.get("claims", ())]
+
+
+def effects(state: State, event: Event) -> Changes:
+    """What the event does to the tree, or `Illegal`."""
+    if event.seq != state.seq + 1 and not (event.kind == "epoch" and event.seq > state.seq):
+        raise Illegal(f"event {event.seq} cannot follow event {state.seq}")
+    try:
+        changes: Changes = kind_module(event.kind).apply(state, event)
+    except (ValueError, IndexError):
+        raise Illegal(f"event {event.seq} names what no file or ref can be called") from None
+    own = agent_file(event.agent)
+    record = changes[own] if own in changes else state.get(own)
+    if record is not None and record["lost"]:
+        # Whoever acts has been told what it lost.
+        changes[own] = {**record, "lost": []}
+    if event.keep is not None:
+        keep_nonce(state, event, changes)
+    return changes
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after the event."""
+    new = state.patched(effects(state, event))
+    new.seq = event.seq
+    return new
+
+
+class Chain:
+    """Builds the events of one command, each on the state that the one before it leaves."""
+
+    def __init__(self, state: State, agent: str, at: int, nonce: str, refused: tuple[Record, ...] = ()) -> None:
+        self.state = state
+        self.agent = agent
+        self.at = at
+        self.nonce = nonce
+        self.refused = refused
+        self.events: list[Event] = []
+
+    def add(self, kind: str, body: Record, keep: Record | None = None) -> Event:
+        part = len(self.events)
+        refused = self.refused if not part else ()
+        event = Event(kind, self.state.seq + 1, self.agent, self.at, self.nonce, part, body, keep, refused)
+        self.state = apply(self.state, event)
+        self.events.append(event)
+        return event

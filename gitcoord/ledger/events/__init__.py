@@ -1,0 +1,1 @@
+"""Events about the ledger itself."""

@@ -1,0 +1,48 @@
+"""adopt: a copied repository becomes an authority of its own, on record."""
+
+from __future__ import annotations
+
+from gitcoord.claims.model import format_record
+from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.sessions import Actor
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"authority": dict}
+
+
+class Adopt(NamedTuple):
+    actor: Actor
+    authority: Record
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Adopt, view: View) -> Decision:
+    if format_record(state)["authority"] == command.authority:
+        return Decision([], [], {"adopted": False})
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("adopt", {"authority": command.authority})
+    return Decision(chain.events, [], {"adopted": True})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"adopt by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    return {"format": {**format_record(state), "authority": event.body["authority"]}}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

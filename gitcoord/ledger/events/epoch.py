@@ -1,0 +1,58 @@
+"""epoch: Seq leaps forward, after events may have been lost, so that no token is ever given twice."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.ledger.event import Decision, Event
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"reason": str}
+LEAP = 1_000_000
+FARTHEST = 10 * LEAP  # an agent's leap: far enough above a few lost epochs, and no way to use the numbers up
+
+
+class Epoch(NamedTuple):
+    actor: Actor
+    seq: int
+    reason: str
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Epoch, view: View) -> Decision | Refusal:
+    """It grants nobody anything: whoever has seen a higher number may leap above it."""
+    agent = command.actor.agent
+    refusal = dead(state, view, agent)
+    if refusal is not None:
+        return refusal
+    if command.seq <= state.seq:
+        return Refusal("illegal-event", f"an epoch at event {command.seq} does not leap: the last event is {state.seq}")
+    if command.seq > state.seq + FARTHEST and not command.actor.person:
+        return Refusal("person", f"only a person may leap by more than {FARTHEST} events")
+    body = {"reason": command.reason}
+    event = Event("epoch", command.seq, agent, view.wall, command.nonce, 0, body, refused=command.refused)
+    return Decision([event], [], {"seq": command.seq})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"epoch at {event.seq} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    return {}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

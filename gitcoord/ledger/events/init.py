@@ -1,0 +1,42 @@
+"""init: the first event of a ledger. It fixes format, case folding, sync branch and authority."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION
+from gitcoord.claims.model import FORMAT_MAJOR, FORMAT_MINOR
+from gitcoord.ledger.event import Event, Illegal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.state import Changes, State
+
+README = """This branch is the ledger of gitcoord: who claimed which path, who released it with which commit, who works here.
+
+Each commit is one event, and the tree is the state after it. Do not commit here by hand, rebase or rewrite it; use
+`git claim`, `git handoff` and `git coord`. `git coord log` shows the events, `git coord fsck` checks them.
+"""
+
+FIELDS = {"case": str, "sync": str, "authority": dict}
+
+
+def first_event(agent: str, at: int, nonce: str, *, fold: bool, sync: str, authority: Record) -> Event:
+    body = {"case": "fold" if fold else "exact", "sync": sync, "authority": authority}
+    return Event("init", 1, agent, at, nonce, 0, body)
+
+
+def subject(event: Event) -> str:
+    return f"init by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    if state.seq:
+        raise Illegal("a ledger begins once")
+    return {
+        "format": {"v": VERSION, "major": FORMAT_MAJOR, "minor": FORMAT_MINOR, "ledger": event.nonce, **event.body},
+        "README.md": {"text": README},
+    }
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

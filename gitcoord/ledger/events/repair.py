@@ -1,0 +1,27 @@
+"""repair: the ledger goes on over commits that are no legal events; they are named and have no effect."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import is_oid
+from gitcoord.ledger.event import Illegal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.state import Changes, State
+
+FIELDS = {"skipped": [str], "reason": str}
+
+
+def subject(event: Event) -> str:
+    return f"repair over {len(event.body['skipped'])} commit(s) by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    if not all(is_oid(oid) for oid in event.body["skipped"]):
+        raise Illegal(f"event {event.seq} skips something that is no commit")
+    return {}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,282 @@
+"""fsck: replay the whole ledger with `apply`, compare tree, refs and sessions, name each difference.
+
+The truth, in this order: the recorded root, the events that are legal one after the other, the tree they make, and the
+refs that follow from it.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, encode_file
+from gitcoord.base.errors import CouldNotJudge, NotInitialised, StoreError
+from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
+from gitcoord.git.loose_writer import Scales
+from gitcoord.git.process import run
+from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.event import Illegal, effects
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.log import commits
+from gitcoord.ledger.sessions import KILLED, OPEN, Beat
+from gitcoord.ledger.snapshot import Commit, read_beat
+from gitcoord.ledger.state import State
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.git.store import Reader, Store
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.state import Changes
+
+    Progress = Callable[[int], None]
+
+
+class Replay:
+    """The outcome of replaying: the state, where it stands, what stood in between that is no event.
+
+    A commit that is not legal has no effect, and those on top of it count as far as they are legal without it: whoever was granted
+    something there was told so. A repair event names the commits that do not count. One that names all from the first of them on, as
+    earlier versions wrote it, takes back all of that.
+    """
+
+    def __init__(self) -> None:
+        self.state = State(complete=True)
+        self.root: Oid = ""
+        self.last: Commit | None = None
+        self.grants: dict[str, Oid] = {}
+        self.skipped: list[Oid] = []
+        self.differences: list[str] = []
+        self.count = 0
+        self._since: list[Oid] = []  # all from the first that was skipped on
+        self._before: _Mark | None = None  # what was there before it
+        self._gap = False  # the last commit was skipped
+
+    def take(self, commit: Commit) -> Changes | None:
+        """One commit more, and what it changes. None: it is not legal, and set aside; a repair event that names it makes it good."""
+        self.root = self.root or commit.oid
+        try:
+            event = commit.event
+            if len(commit.parents) > 1:
+                raise Illegal(f"commit {commit.oid} is a merge")
+            if event.kind == "repair":
+                self._require_named(event)
+            seq = self.state.seq
+            if self._gap and event.seq > seq and event.kind != "repair":
+                self.state.seq = event.seq - 1  # the skipped one may have leapt
+            try:
+                changes = effects(self.state, event)
+            finally:
+                self.state.seq = seq
+        except (CouldNotJudge, LookupError, TypeError, ValueError, AttributeError) as error:
+            self._skip(commit, str(error))
+            return None
+        if self.skipped and event.kind == "repair":
+            self._make_good()
+        elif self.skipped:
+            self._since.append(commit.oid)
+        for ref, present in kind_module(event.kind).refs(self.state, event).items():
+            if present:
+                self.grants[ref] = commit.oid
+            else:
+                self.grants.pop(ref, None)
+        self.state.patch(changes)
+        self.state.seq = event.seq
+        self.last = commit
+        self.count += 1
+        self._gap = False
+        return changes
+
+    def _skip(self, commit: Commit, why: str) -> None:
+        if not self.skipped:
+            self._before = _Mark(copy_of(self.state), dict(self.grants), self.last, self.count)
+        self.skipped.append(commit.oid)
+        self._since.append(commit.oid)
+        self.differences.append(f"commit {commit.oid[:12]} is no legal event: {why}")
+        self._gap = True
+
+    def _require_named(self, event: Event) -> None:
+        """Goes back to before the first skipped one where the event names all that came since."""
+        named = event.body["skipped"]
+        if named == self.skipped:
+            return
+        if named != self._since or self._before is None:
+            raise Illegal(f"event {event.seq} stands on a commit that is no event")
+        self.state, self.grants, self.last, self.count = self._before
+
+    def _make_good(self) -> None:
+        del self.differences[-len(self.skipped) :]
+        self.skipped, self._since, self._before = [], [], None
+
+
+class _Mark(NamedTuple):
+    state: State
+    grants: dict[str, Oid]
+    last: Commit | None
+    events: int
+
+
+def copy_of(state: State) -> State:
+    new = State(seq=state.seq, complete=True)
+    for key, record in state.files.items():
+        new.load_file(key, record)
+    return new
+
+
+def replay(ctx: Context, reader: Reader, progress: Progress | None = None, start: str = LEDGER) -> Replay:
+    outcome = Replay()
+    for commit in commits(ctx, reader, oldest_first=True, start=start):
+        outcome.take(commit)
+        if progress is not None and outcome.count % 1000 == 0:
+            progress(outcome.count)
+    return outcome
+
+
+def fsck(ctx: Context, reader: Reader | None = None, progress: Progress | None = None) -> dict[str, object]:
+    """Every difference between what the events say and what is there. Changes nothing."""
+    found, _ = examine(ctx, reader or ctx.store, progress)
+    return {"clean": not found["differences"], **found}
+
+
+def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> tuple[dict[str, object], Replay]:
+    head, tip = ctx.store.resolve([LEDGER, TIP])
+    if head is None:
+        if tip is None and not ctx.settings.get("gitcoord.root"):
+            raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+        return {"differences": [f"the ledger ({LEDGER}) is missing", *_lacking(ctx)], "events": 0}, Replay()
+    differences = []
+    if tip is None:
+        differences.append(f"{TIP} is missing")
+    elif tip != head:
+        behind = is_ancestor(ctx, tip, head)
+        differences.append(
+            f"{TIP} is behind the ledger"
+            if behind
+            else "the ledger was rewound or replaced: its recorded tip is not in it"
+        )
+        differences += [] if behind else _lacking(ctx)
+    try:
+        outcome = replay(ctx, reader, progress)
+    except StoreError as error:
+        return {"differences": [*differences, error.message], "events": 0}, Replay()
+    differences += outcome.differences
+    known = ctx.settings.get("gitcoord.root")
+    if known and outcome.root != known:
+        differences.append(f"the ledger begins at {outcome.root[:12]}, not at {known[:12]} as recorded")
+    if outcome.last is not None:
+        differences += tree_differences(ctx, outcome)
+        differences += _ref_differences(ctx, outcome)
+        differences += _session_differences(ctx, outcome.state)
+    return {"differences": differences, "events": outcome.count, "seq": outcome.state.seq}, outcome
+
+
+def _lacking(ctx: Context) -> list[str]:
+    """What the server that decides has lost, event by event."""
+    if not ctx.remote:
+        return []
+    from gitcoord.ledger.remote.restored import differences
+
+    return differences(ctx)
+
+
+def is_ancestor(ctx: Context, old: Oid, new: Oid) -> bool:
+    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
+    return code == 0
+
+
+def tree_differences(ctx: Context, outcome: Replay) -> list[str]:
+    assert outcome.last is not None
+    scales: Store = Scales(ctx.store.oid_length)  # type: ignore[assignment]
+    wanted = blobs_of(scales, outcome.state)
+    shape = TreeEditor(scales, Trees(scales)).edit(None, dict(wanted))
+    try:
+        files = dict(Trees(ctx.store).files(("", outcome.last.tree)))
+    except StoreError as error:
+        return [error.message]
+    if shape == outcome.last.tree:
+        return _unreadable(ctx, outcome.state, files)
+    found = [f"{key} is missing from the ledger's tree" for key in sorted(wanted.keys() - files.keys())]
+    found += [f"{key} is in the ledger's tree but not in its events" for key in sorted(files.keys() - wanted.keys())]
+    found += [
+        f"{key} differs from what the events say"
+        for key in sorted(wanted)
+        if files.get(key, wanted[key]) != wanted[key]
+    ]
+    return found or ["the ledger's tree has another shape than its content asks for"]
+
+
+def _unreadable(ctx: Context, state: State, files: dict[str, Oid]) -> list[str]:
+    """The tree is the right one; is what it names still there, and whole?"""
+    found = []
+    for key, oid in files.items():
+        try:
+            (blob,) = ctx.store.read([oid])
+        except StoreError:
+            blob = None
+        if blob is None or blob.data != encode_file(key, state.files[key] or {}):
+            found.append(f"{key} in the ledger cannot be read ({oid})")
+    return found
+
+
+def blobs_of(store: Store, state: State) -> dict[str, Oid]:
+    return {
+        key: store.write("blob", encode_file(key, record)) for key, record in state.files.items() if record is not None
+    }
+
+
+def _ref_differences(ctx: Context, outcome: Replay) -> list[str]:
+    if ctx.remote and ctx.settings.get("gitcoord.namespaces") == "branches":
+        return []  # the host keeps none, and this clone only those that it made itself
+    there = ctx.store.list_refs(CLAIMS)
+    wanted = outcome.grants
+    found = [f"{ref} is missing" for ref in sorted(wanted.keys() - there.keys())]
+    found += [f"{ref} stands for no claim" for ref in sorted(there.keys() - wanted.keys())]
+    found += [
+        f"{ref} does not point at its grant"
+        for ref in sorted(wanted.keys() & there.keys())
+        if wanted[ref] != there[ref]
+    ]
+    return found
+
+
+def agents_of(state: State) -> dict[str, Record]:
+    return {
+        record["agent"]: record
+        for key, record in state.files.items()
+        if record is not None and key.startswith("agents/")
+    }
+
+
+def _session_differences(ctx: Context, state: State) -> list[str]:
+    found = []
+    known = agents_of(state)
+    there = ctx.store.list_refs(SESSIONS)
+    for ref in sorted(there):
+        agent = ref.removeprefix(SESSIONS)
+        try:
+            beat = beat_of(ctx, agent)
+        except Malformed:
+            found.append(f"{ref} is no heartbeat")
+            continue
+        if beat is None:
+            found.append(f"{ref} cannot be read")
+            continue
+        record = known.get(agent)
+        if record is None:
+            found.append(f"{ref} belongs to no agent")
+        elif record["state"] == KILLED and beat is not None and not beat.killed:
+            found.append(f"{ref} should be a tombstone: '{agent}' was killed")
+        elif record["state"] == OPEN and beat is not None and beat.killed and beat.session == record["session"]:
+            found.append(f"{ref} is a tombstone, but the ledger has no kill of '{agent}'")
+    found += [
+        f"{session_ref(a)} is missing"
+        for a, r in sorted(known.items())
+        if r["state"] in (OPEN, KILLED) and session_ref(a) not in there
+    ]
+    return found
+
+
+def beat_of(ctx: Context, agent: str) -> Beat | None:
+    (found,) = ctx.store.read([session_ref(agent)])
+    return None if found is None else read_beat(found)

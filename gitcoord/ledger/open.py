@@ -1,0 +1,125 @@
+"""Opening a repository quickly: git's children start first and get ready while this process imports the rest."""
+
+from __future__ import annotations
+
+import posix
+
+import gitcoord
+from gitcoord.base.errors import GitcoordError, StoreError
+from gitcoord.git.config import SettingsReader
+from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.git.process import heed_children, run
+from gitcoord.git.repo import discover
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.config import Settings
+    from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.process import Environ
+    from gitcoord.git.redo_log import DurableObjects
+    from gitcoord.git.repo import Repo
+    from gitcoord.git.store import Store
+    from gitcoord.ledger.context import Context
+
+
+class Opening:
+    """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
+
+    def __init__(self, environ: Environ, group: str, *, tells: bool = False) -> None:
+        """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs. `tells`: the process
+        ends after its one answer."""
+        self._trouble: GitcoordError | None = None
+        self._tells = tells
+        self._writes = group not in ("reading", "gate", "guard")
+        try:
+            self._repo = discover(environ)
+            self._config = SettingsReader(self._repo, environ)
+            self._store = PlumbingStore(self._repo)
+            self._store.open(writing=self._writes)
+        except GitcoordError as error:
+            self._trouble = error
+        _preload(group)
+
+    def context(self, *, stays: bool = False) -> Context:
+        """`stays`: the process lives long enough to talk to a remote by itself."""
+        if self._trouble is not None:
+            raise self._trouble
+        from gitcoord.git.host import Host
+        from gitcoord.ledger.context import Context
+
+        host = Host(tells=self._tells)
+        repo, settings = self._repo, self._config.read()
+        if not repo.is_ours:
+            _require_trust(repo)
+        remote = _decides_elsewhere(settings)
+        # What a remote has acknowledged is safe there: the copies here are kept as git keeps what it fetches.
+        durable = settings.flag("gitcoord.fsync", default=not remote)
+        shared = _share(settings.get("core.sharedrepository").lower())
+
+        def write_parts() -> tuple[DurableObjects, LockNotes]:
+            from gitcoord.git.locks.owners import LockNotes
+            from gitcoord.git.loose_writer import LooseObjects
+            from gitcoord.git.redo_log import DurableObjects
+
+            loose = LooseObjects(repo.objects, settings.oid_length, shared=shared)
+            objects = DurableObjects(loose, f"{repo.scratch}/redo", host.boot, durable=durable)
+            return objects, LockNotes(repo.common_dir, repo.scratch, host.boot)
+
+        self._store.configure(settings.oid_length, durable, _loose(repo, settings), write_parts)
+        store: Store = self._store
+        if remote:
+            if self._writes:
+                _preload("remote")
+            from gitcoord.git.locks.owners import LockNotes
+            from gitcoord.ledger.remote.mirror_store import at_remote
+
+            notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
+            store = at_remote(self._store, repo, settings, notes, stays=stays)
+        return Context(repo, settings, store, host)
+
+
+def open_repository(environ: Environ, *, writing: bool, stays: bool = False) -> Context:
+    return Opening(environ, "writing" if writing else "reading").context(stays=stays)
+
+
+def _require_trust(repo: Repo) -> None:
+    """git's own check of another user's repository (safe.directory), before anything is written there."""
+    code, _, complaint = run(["git", "rev-parse", "--git-dir"], repo.env)
+    if code:
+        raise StoreError(f"git cannot read this repository: {complaint}")
+
+
+def _decides_elsewhere(settings: Settings) -> bool:
+    return settings.get("gitcoord.authority", "local") != "local"
+
+
+def _loose(repo: Repo, settings: Settings) -> Loose | None:
+    """Read without git only what git would read: not another user's repository, nor another ref format than files."""
+    if settings.get("extensions.refstorage", "files").lower() != "files" or not repo.is_ours:
+        return None
+    from gitcoord.git.loose_reader import Loose
+
+    return Loose(repo, settings.oid_length)
+
+
+def _share(wish: str) -> bool:
+    """A repository that several users share: what we write must be theirs too, as with git itself."""
+    if wish in ("", "umask", "false", "0"):
+        return False
+    old = posix.umask(0o022)
+    posix.umask(old & ~(0o075 if wish in ("all", "world", "everybody", "2") else 0o070))
+    return True
+
+
+def _preload(group: str) -> None:
+    """In the installed command, load what will be needed in one go."""
+    preload = getattr(gitcoord, "preload", None)
+    if preload is not None:
+        preload(group)
+
+
+def environ() -> dict[bytes, bytes]:
+    """The environment of a command, which is about to begin."""
+    heed_children()
+    return dict(posix.environ)

@@ -1,0 +1,257 @@
+"""The repository that decides, where that is another one: `git push` and `git fetch`, and what their answers mean.
+
+A push is a compare-and-swap: every ref goes with what it is expected to be, all of them or none. What git prints is sorted
+into few answers, because each asks for something else: try again, give up, look again later, find out what happened.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
+from gitcoord.git.deadline import Patience, fixed
+from gitcoord.git.long_process import run_bounded, watched
+from gitcoord.git.process import Child, has_terminal
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.git.locks.owners import LockNotes
+
+BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
+
+LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, LOCKED, OWN = (
+    "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind", "locked", "own",
+)  # fmt: skip
+
+# gitcoord's own transfers run no hooks here: what they carry was judged before.
+_GIT = [
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
+    "-c", "hook.gitcoord-pre-push.enabled=false", "-c", "push.useForceIfIncludes=false", "-c", "gitcoord.noted=true",
+]  # fmt: skip
+# Words for a ref that was not where it was expected: by the client, by the server, in older and newer git.
+_MOVED = (
+    "stale info", "fetch first", "non-fast-forward", "already exists", "failed to update ref", "cannot lock ref",
+    "failed to lock", "unable to lock", "incorrect old value", "reference does not exist", "unable to resolve reference",
+    "reference conflict", "needs force",
+)  # fmt: skip
+_FOLLOWS = ("atomic push fail", "atomic transaction failed", "transaction aborted")
+# Words of a connection that never came about: nothing was sent, so nothing can have happened.
+_NO_CONTACT = (
+    "Could not read from remote repository", "unable to access", "unable to look up", "unable to connect",
+    "does not appear to be a git repository", "upon initial contact", "unable to fork", "' not found",
+    "Authentication failed", "could not read Username", "could not read Password", "No such remote", "No route to host",
+    "access denied or repository not exported",
+)  # fmt: skip
+# Words of a git that could not keep here what was sent: a prune that removes empty directories meanwhile, a full disk.
+_OWN_TROUBLE = (
+    "nable to create temporary file", "failed to write object", "unable to write file", "unable to write loose object",
+    "cannot store pack file", "cannot store index file", "unable to rename temporary", "unable to create directory",
+    "insufficient permission for adding an object", "unable to create leading directories", "unable to open object pack directory",
+)  # fmt: skip
+# What git adds to any broken connection, whatever was wrong with it.
+_IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
+_WORDS = 2000
+LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there
+
+
+class Move(NamedTuple):
+    """A ref as it is there (None: it must not be there), and as it shall be (None: gone)."""
+
+    ref: RefName
+    expected: Oid | None
+    new: Oid | None
+
+
+class Report(NamedTuple):
+    """An answer: its sort, and the words of git or of the other side."""
+
+    kind: str
+    words: str = ""
+
+
+class Far:
+    """A remote by its name in git's settings. `branches`: it takes nothing but branches. `atomic`: all refs or none."""
+
+    def __init__(
+        self,
+        env: dict[bytes, bytes],
+        name: str,
+        *,
+        branches: bool = False,
+        atomic: bool = True,
+        patience: Patience | None = None,
+    ) -> None:
+        """`patience`: how long the other side is waited for."""
+        self.name = name
+        self.branches = branches
+        self.atomic = atomic
+        self.notes: LockNotes | None = None  # where to note whose locks these are; a test may do without
+        self._env = env
+        self.patience = patience or Patience(name, fixed(JOINING))
+
+    def takes(self, ref: RefName) -> bool:
+        """Is this ref kept there?"""
+        return ref == LEDGER or ref.startswith(SESSIONS) or (ref.startswith(CLAIMS) and not self.branches)
+
+    def there(self, ref: RefName) -> RefName:
+        """The ref's name on the other side."""
+        return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
+
+    def push(self, moves: Iterable[Move], options: tuple[str, ...] = ()) -> Report:
+        """Move all these refs there, or none."""
+        rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
+        if not rows:
+            return Report(LANDED)
+        with self.patience.asking(changes=True):
+            if self.patience.is_over:
+                return Report(UNREACHABLE, self.patience.words)
+            return self._answered(self._push_rows(rows, options))
+
+    def _answered(self, report: Report) -> Report:
+        if report.kind not in (UNREACHABLE, UNKNOWN):
+            self.patience.heard()
+        return report
+
+    def _push_rows(self, rows: list[Move], options: tuple[str, ...]) -> Report:
+        if self.atomic or len(rows) < 2:
+            return self._push(rows, options)
+        # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
+        # where they could not, the next writer mends them.
+        beats, ledger = ([m for m in rows if m.ref.startswith(SESSIONS)], [m for m in rows if m.ref == LEDGER])
+        for part in filter(None, (beats, ledger)):
+            report = self._push(part, options)
+            if report.kind != LANDED:
+                return report
+        claims = [m for m in rows if m not in beats and m not in ledger]
+        followed = self._push(claims, options) if claims else Report(LANDED)
+        return Report(LANDED) if ledger else followed
+
+    def _push(self, moves: list[Move], options: tuple[str, ...]) -> Report:
+        argv = [
+            *_GIT,
+            "push",
+            "--porcelain",
+            "--no-verify",
+            "--no-signed",
+            "--no-follow-tags",
+            "--recurse-submodules=no",
+        ]
+        argv += ["--atomic"] if self.atomic else []
+        argv += [f"--push-option={option}" for option in options]
+        argv += [f"--force-with-lease={self.there(m.ref)}:{m.expected or ''}" for m in moves]
+        argv += ["--", self.name, *(f"{m.new or ''}:{self.there(m.ref)}" for m in moves)]
+        code, out, complaint = watched(self._start(argv), self.patience, sends=True)
+        return read_report(code, out.decode("utf-8", "replace"), complaint)
+
+    def _start(self, argv: list[str]) -> Child:
+        """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
+        # Without a terminal nobody can be asked. Then git, and what serves a repository on this machine to it, are in a group of
+        # their own: whoever kills the group of a command leaves them to end in order.
+        shares = has_terminal()
+        if self.notes is None:
+            return Child(argv, self._env, shares_terminal=shares)
+        return self.notes.start(argv, self._env, shares_terminal=shares)
+
+    def fetch(self, *, back: bool = False, ledger: bool = True) -> Report:
+        """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
+
+        BEHIND where the ledger there lacks what the one here has, unless that may go `back`: another fetch here saw a newer
+        one and was quicker, or it was rewound there. LOCKED where lock files of this clone are in the way: see `locked_refs`.
+        `ledger`: False leaves it out, where the other side has none.
+        """
+        sessions = BRANCH_SESSIONS if self.branches else SESSIONS
+        specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}"] if ledger else []
+        specs += [f"+{sessions}*:{SESSIONS}*"]
+        specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
+        argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
+        argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]
+        with self.patience.asking(changes=False):
+            return self._answered(self._fetch(argv))
+
+    def _fetch(self, argv: list[str]) -> Report:
+        if self.patience.is_over:
+            return Report(UNREACHABLE, self.patience.words)
+        code, _, complaint = watched(self._start(argv), self.patience)
+        if not code:
+            return Report(LANDED)
+        if code == 1 and not complaint.removeprefix("error:").strip():
+            return Report(BEHIND)  # git has no words for it, being quiet
+        if code < 0 and not complaint:
+            return Report(LOST, _end_of(code))
+        if "couldn't find remote ref" in complaint:
+            return Report(NONE, complaint)
+        if locked_refs(complaint):
+            return Report(LOCKED, complaint)
+        if "cannot lock ref" in complaint or "unable to lock" in complaint:
+            return Report(LOST, complaint)  # another fetch is at work here
+        own = "\n".join(line for line in complaint.split("\n") if not line.startswith("remote:"))
+        if any(words in own for words in _OWN_TROUBLE):
+            return Report(OWN, _last_words(own))
+        return Report(UNREACHABLE, _last_words(complaint))
+
+    def ledger(self) -> Oid | None:
+        """Where the ledger is there, by its own word."""
+        argv = [*_GIT, "ls-remote", "--quiet", "--", self.name, LEDGER]
+        with self.patience.asking(changes=False):
+            code, out, _ = run_bounded(argv, self._env, self.patience)
+        return out.decode("ascii", "replace").partition("\t")[0] or None if not code else None
+
+
+def locked_refs(complaint: str) -> list[str]:
+    """The refs of this clone whose lock files are in the way, by git's words."""
+    files = [
+        part.partition("'")[0] for part in complaint.split("Unable to create '")[1:] if ".lock': File exists" in part
+    ]
+    return [name for file in files if (name := _below_git_dir(file.removesuffix(".lock")))]
+
+
+def _below_git_dir(path: str) -> str:
+    """A ref by its file, wherever the git directory is; '' for what is none."""
+    if path.endswith("/packed-refs"):
+        return "packed-refs"
+    _, slash, rest = path.rpartition("/refs/")
+    return f"refs/{rest}" if slash else ""
+
+
+def read_report(code: int, out: str, complaint: str) -> Report:
+    """What a push came to, from git's exit code, its lines for machines and its words for people."""
+    rows = [line.split("\t") for line in out.split("\n") if line[1:2] == "\t"]
+    reasons = [row[2] for row in rows if row[0] == "!" and len(row) > 2]
+    if not code and rows and not reasons:
+        return Report(LANDED)
+    if not reasons:
+        if "does not support --atomic" in complaint or "does not support push options" in complaint:
+            return Report(HOST, complaint)
+        gone = any(words in complaint for words in _NO_CONTACT)
+        return Report(UNREACHABLE if gone else UNKNOWN, _last_words(complaint) or _end_of(code))
+    return sort_out(reasons, _host_words(complaint))
+
+
+def sort_out(reasons: list[str], words: str) -> Report:
+    """What refused refs mean, by the reason for each; `words` are those of the host."""
+    own = [reason for reason in reasons if not any(follows in reason for follows in _FOLLOWS)]
+    if any("unpacker error" in reason for reason in own):
+        return Report(FAILED, words or own[0])
+    if any(moved in reason for reason in own for moved in _MOVED):
+        return Report(LOST, own[0])
+    if not own:  # all or none, and the other side does not say which one it was
+        return Report(LOST, words or reasons[0])
+    return Report(HOST, words or own[0])
+
+
+def _host_words(complaint: str) -> str:
+    """What the other side said, without git's own lines around it."""
+    lines = [line[len("remote:") :].strip() for line in complaint.split("\n") if line.startswith("remote:")]
+    return "\n".join(line for line in lines if line)[:_WORDS]
+
+
+def _end_of(code: int) -> str:
+    """Of a git that had no words: a broken pipe ends it silently, for one."""
+    return f"git was ended by signal {-code}" if code < 0 else f"git ended with {code} and said nothing"
+
+
+def _last_words(complaint: str) -> str:
+    lines = [line.strip() for line in complaint.split("\n") if line.strip()]
+    told = [line for line in lines if not any(words in line for words in _IN_GENERAL)]
+    return "; ".join((told or lines)[:3])[:_WORDS]

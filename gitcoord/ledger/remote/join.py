@@ -1,0 +1,329 @@
+"""Setting up a clone whose authority is a remote: find out what is there and what it takes, join it or make it.
+
+Nothing is noted in this clone before the remote has said yes: a failure leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
+from gitcoord.base.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
+from gitcoord.claims.model import format_record
+from gitcoord.git.config import Settings
+from gitcoord.git.config_writer import change_settings
+from gitcoord.git.long_process import run_bounded
+from gitcoord.git.process import run
+from gitcoord.git.store import Create, Delete
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.event import Decision
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.remote.fetch import look, store_of
+from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, Far, Move
+from gitcoord.ledger.remote.mirror_store import RemoteStore, waiting_for
+from gitcoord.ledger.remote.restored import settle_gone
+from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
+from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.step import prepare
+from gitcoord.ledger.transaction import transact
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.base.names import Oid
+    from gitcoord.git.deadline import Patience
+    from gitcoord.git.plumbing_store import PlumbingStore
+    from gitcoord.ledger.remote.git_remote import Report
+    from gitcoord.ledger.sessions import Actor
+
+
+class Ways(NamedTuple):
+    """What the host takes."""
+
+    branches: bool  # nothing but branches
+    atomic: bool
+    options: bool  # push options, by which a push names its agent
+
+
+class _Found(NamedTuple):
+    """What was there before."""
+
+    name: str
+    url: str
+    there: Oid | None  # where the remote's ledger stands
+    local: bool  # this clone has one of its own
+
+
+def init_remote(
+    ctx: Context,
+    actor: Actor,
+    name: str,
+    *,
+    sync: str = "",
+    fold: bool | None = None,
+    adopt: bool = False,
+    same: bool = False,
+    looks: bool = False,
+) -> dict[str, object]:
+    """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else.
+    `looks`: nothing is pushed there, now or later.
+    """
+    near = _near(ctx)
+    found = _find(ctx, near, name)
+    if looks and found.there is None:
+        raise Refused(
+            Refusal("no-ledger", f"'{name}' has no ledger", hints=("whoever may push makes it: git coord init",))
+        )
+    ways = Ways(branches=False, atomic=True, options=False) if looks else probe(ctx, name)
+    joined = _joined(ctx, near, name, ways)
+    made: dict[str, object] = {}
+    if found.there is None and found.local:
+        _move_there(joined, ctx, actor, found.url)
+    elif found.there is None:
+        made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": found.url})
+    _look_first(joined, near, found)
+    if near.resolve([LEDGER])[0] is None:
+        raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
+    _follow_tip(joined)
+    record = _recorded(joined, actor, found, adopt=adopt, same=same or looks)
+    known = {"root": root_of(joined), "ledger": str(record["ledger"])}
+    note(ctx, {"readOnly": "true" if looks else "", **known, "authority": name, **_notes(ways)})
+    _fetch_with_the_rest(joined, name, ways)
+    return {
+        "created": found.there is None, **known, "sync": record["sync"], "remote": name,
+        "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
+    }  # fmt: skip
+
+
+def _look_first(joined: Context, near: PlumbingStore, found: _Found) -> None:
+    """Refused where what the remote has is no ledger; this clone is as it was."""
+    known = near.resolve([TIP])[0] is not None
+    try:
+        look(joined)
+    except NotInitialised:
+        pass  # told below, in words about the remote
+    there = near.resolve([LEDGER])[0]
+    if not known and there is not None and not is_ledger(near, LEDGER):
+        _forget_copies(near)
+        raise not_a_ledger(joined, found.name, there)
+
+
+def _find(ctx: Context, near: PlumbingStore, name: str) -> _Found:
+    """Refused where this clone and the remote each have a ledger, and neither is the other's earlier state."""
+    url, there = _url(ctx, name), _ledger_there(ctx, name)
+    here = near.resolve([LEDGER])[0]
+    local = ctx.remote == "" and here is not None
+    if local and there is not None and not _continues(ctx, name, here or ""):
+        raise Refused(
+            Refusal(
+                "other-ledger",
+                f"this clone has a ledger of its own, and '{name}' has another one: nothing was changed",
+                hints=("give this clone's up first: git coord teardown",),
+            )
+        )
+    if there is None and ctx.remote == name and any(near.resolve([LEDGER, TIP])):
+        settle_gone(ctx)
+    return _Found(name, url, there, local)
+
+
+def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Record:
+    """What the ledger says of itself. Refused where it was set up at another address, until somebody says what that is."""
+    record = format_record(read_snapshot(joined, trusting=True).state)
+    recorded = str(record["authority"].get("remote", ""))
+    if adopt and recorded != found.url:
+        kind = kind_module("adopt")
+        transact(joined, kind.decide, kind.Adopt(actor, {"remote": found.url}), copied=True)
+    elif not same and (not recorded or place(recorded) != place(found.url)):
+        _forget_copies(store_of(joined).near)
+        raise _elsewhere(found.name, found.url, recorded)
+    return record
+
+
+def _notes(ways: Ways) -> dict[str, str]:
+    return {
+        "namespaces": "branches" if ways.branches else "",
+        "atomic": "" if ways.atomic else "false",
+        "pushOptions": "true" if ways.options else "",
+    }
+
+
+def _url(ctx: Context, name: str) -> str:
+    code, out, _ = run(["git", "remote", "get-url", "--", name], ctx.repo.env)
+    if code or name.startswith("-"):
+        raise UsageError(f"{quote(name[:80])} is not a remote of this clone", hints=("those it has: git remote -v",))
+    return without_secrets(out.decode("utf-8", "surrogateescape").strip())
+
+
+def without_secrets(url: str) -> str:
+    """Everybody reads the ledger: the address goes there without a user's name and password, or a token."""
+    scheme, sep, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    if not sep or "@" not in host:
+        return url
+    user, _, host = host.rpartition("@")
+    kept = f"{user.partition(':')[0]}@" if scheme not in ("http", "https") else ""
+    return f"{scheme}://{kept}{host}{slash}{path}"
+
+
+def _near(ctx: Context) -> PlumbingStore:
+    store = ctx.store
+    return store.near if isinstance(store, RemoteStore) else store  # type: ignore[return-value]
+
+
+def _patience(ctx: Context, name: str) -> Patience:
+    """Whoever joins may have a whole ledger to send, of which nobody hears anything meanwhile."""
+    patience = waiting_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
+    patience.tell = ctx.tell
+    return patience
+
+
+def _ledger_there(ctx: Context, name: str) -> Oid | None:
+    """Where the remote's ledger stands; None where it has none."""
+    argv = ["git", "ls-remote", "--", name, LEDGER, LEDGER + "/*"]
+    code, out, complaint = run_bounded(argv, ctx.repo.env, _patience(ctx, name))
+    if code:
+        raise Unreachable(f"'{name}' cannot be reached: {complaint}", hints=("nothing was changed",))
+    lines = out.decode("utf-8", "surrogateescape").split("\n")
+    rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in lines if line)}
+    below = [ref for ref in rows if ref.startswith(LEDGER + "/")]
+    if below:
+        branch = printable(below[0].removeprefix("refs/heads/"))
+        raise UsageError(
+            f"the branch '{branch}' at '{name}' is in the way of the ledger's branch 'gitcoord'",
+            hints=("rename it there first",),
+        )
+    return rows.get(LEDGER)
+
+
+def _continues(ctx: Context, name: str, here: Oid) -> bool:
+    """Is this clone's ledger an earlier state of the remote's?"""
+    argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{PROBE}ledger"]
+    run_bounded(argv, ctx.repo.env, _patience(ctx, name), notes=ctx.notes)
+    code, _, _ = run(["git", "merge-base", "--is-ancestor", here, f"{PROBE}ledger"], ctx.repo.env)
+    ctx.run_git(["git", "update-ref", "-d", f"{PROBE}ledger"])
+    return not code
+
+
+def _joined(ctx: Context, near: PlumbingStore, name: str, ways: Ways) -> Context:
+    """The same repository with the remote as its authority, before the settings say so."""
+    far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
+    far.notes = ctx.notes
+    settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
+    return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host)
+
+
+def probe(ctx: Context, name: str) -> Ways:
+    """Try what the host takes, on a ref that is removed at once."""
+    near = _near(ctx)
+    oid = near.write("blob", b"gitcoord asks what this host takes\n")
+    near.flush()
+    ways = Ways(branches=False, atomic=True, options=True)
+    ref = PROBE + ctx.host.random()[:12]
+    for _ in range(4):
+        far = _Probing(ctx.repo.env, name, atomic=ways.atomic, patience=_patience(ctx, name))
+        options = ("gitcoord-probe",) if ways.options else ()  # names nobody: some accounts stand for few agents
+        report = far.push([Move(ref, None, oid)], options)
+        if report.kind == LANDED:
+            far.push([Move(ref, oid, None)], options)
+            return ways
+        if "push options" in report.words:
+            ways = ways._replace(options=False)
+        elif "atomic" in report.words and ways.atomic:
+            ways = ways._replace(atomic=False)
+        elif report.kind in (HOST, LOST, FAILED):
+            return ways._replace(branches=True)
+        else:
+            raise _failed(name, report)
+    return ways._replace(branches=True)
+
+
+class _Probing(Far):
+    def takes(self, ref: str) -> bool:
+        return True
+
+
+def _failed(name: str, report: Report) -> StoreError:
+    return Unreachable(f"'{name}' cannot be reached: {report.words}", hints=("nothing was changed",))
+
+
+def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
+    """This clone's own ledger becomes the remote's: an event that says so, and everything it stands on, in one push."""
+    store = store_of(joined)
+    with ctx.queue():
+        snapshot, view = read_snapshot(ctx), ctx.view()
+        kind = kind_module("adopt")
+        order = kind.Adopt(actor, {"remote": url}, ctx.host.random())
+        decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
+        assert isinstance(decision, Decision)
+        head, operations = prepare(ctx, snapshot, view, decision)
+        ctx.store.flush()
+        refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}
+        report = store.far.push([Move(LEDGER, None, head), *(Move(ref, None, oid) for ref, oid in refs.items())])
+        if report.kind != LANDED:
+            raise Refused(
+                Refusal("host", f"'{store.far.name}' refused it: {report.words}", hints=("nothing was changed",))
+            )
+        store.near.swap(operations)
+
+
+def _follow_tip(joined: Context) -> None:
+    """A clone that has just seen the ledger for the first time takes it as it is."""
+    near = store_of(joined).near
+    ledger, tip = near.resolve([LEDGER, TIP])
+    if ledger is not None and tip is None:
+        near.swap([Create(TIP, ledger)])
+
+
+def _forget_copies(near: PlumbingStore) -> None:
+    """Leave this clone as it was: it had no ledger."""
+    refs = {**near.list_refs(CLAIMS), **near.list_refs(SESSIONS)}
+    refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), near.resolve([LEDGER, TIP])) if oid is not None})
+    near.swap([Delete(ref, oid) for ref, oid in refs.items()])
+
+
+def _elsewhere(name: str, url: str, recorded: str) -> Refused:
+    said = f"was set up at {printable(recorded)}" if recorded else "belongs to one repository alone"
+    return Refused(
+        Refusal(
+            "elsewhere",
+            f"the ledger at '{name}' ({printable(url)}) {said}: nothing was changed",
+            hints=(
+                f"if that is another address of the same server: git coord init --remote {name} --same",
+                f"if '{name}' is a fork that shall decide for itself: git coord init --remote {name} --adopt",
+            ),
+        )
+    )
+
+
+def place(url: str) -> str:
+    """What an address names, whatever the way there: host and path, without scheme, user, port and '.git'."""
+    scheme, sep, rest = url.partition("://")
+    if not sep:
+        host, colon, path = url.partition(":")
+        rest = f"{host}/{path.lstrip('/')}" if colon and "/" not in host else url
+    elif scheme == "file":
+        rest = rest[rest.index("/") :] if "/" in rest else rest
+    host, slash, path = rest.partition("/")
+    host = host.rpartition("@")[2].partition(":")[0].lower()
+    return f"{host}{slash}{path}".rstrip("/").removesuffix(".git").rstrip("/")
+
+
+def by_ssh(ctx: Context, name: str) -> bool:
+    """Is this remote reached by ssh?"""
+    url = _url(ctx, name)
+    scheme, sep, _ = url.partition("://")
+    host, colon, _ = url.partition(":")
+    return scheme in ("ssh", "git+ssh", "ssh+git") if sep else bool(colon) and "/" not in host
+
+
+def _fetch_with_the_rest(ctx: Context, name: str, ways: Ways) -> None:
+    """A plain `git fetch` keeps this clone's copies up to date too."""
+    key = f"remote.{name}.fetch"
+    sessions = BRANCH_SESSIONS if ways.branches else SESSIONS
+    wanted = [f"+{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*", *([] if ways.branches else [f"+{CLAIMS}*:{CLAIMS}*"])]
+    _, out, _ = run(["git", "config", "--local", "--get-all", key], ctx.repo.env)
+    there = out.decode("utf-8", "surrogateescape").split("\n")
+    for spec in wanted:
+        if spec not in there:
+            code, complaint = change_settings(ctx.repo, ["--local", "--add", key, spec], ctx.host.pause)
+            if code:
+                raise StoreError(f"cannot write {key} to the local settings: {complaint}")

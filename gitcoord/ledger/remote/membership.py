@@ -1,0 +1,51 @@
+"""Which ledger a clone that has none belongs to: the project's own settings, in the work tree, may say."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import CONFIG
+from gitcoord.git.files import exists
+from gitcoord.git.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+
+def authority_of(ctx: Context, wish: str = "") -> str:
+    """The remote that decides: as asked for, as this clone has joined it, or as the project says; '' for this clone."""
+    name = wish or ctx.remote or policy_setting(ctx, "authority")
+    return "" if name == "local" else name
+
+
+def begin(
+    ctx: Context,
+    actor: Actor,
+    remote: str,
+    *,
+    sync: str = "",
+    fold: bool | None = None,
+    adopt: bool = False,
+    same: bool = False,
+    looks: bool = False,
+) -> dict[str, object]:
+    """Make or join the ledger, here or at a remote."""
+    if remote:
+        from gitcoord.ledger.remote.join import init_remote
+
+        return init_remote(ctx, actor, remote, sync=sync, fold=fold, adopt=adopt, same=same, looks=looks)
+    if same or looks:
+        raise UsageError("--same and --read-only go with --remote")
+    from gitcoord.ledger.setup import init
+
+    return init(ctx, actor, sync=sync, fold=fold, adopt=adopt)
+
+
+def policy_setting(ctx: Context, name: str) -> str:
+    """`[gitcoord] <name>` of the policy in the work tree; '' where it does not say."""
+    path = f"{ctx.repo.worktree}/{CONFIG}"
+    if not ctx.repo.worktree or not exists(path):
+        return ""
+    code, out, _ = run(["git", "config", "--file", path, "--get", f"gitcoord.{name}"], ctx.repo.env)
+    return out.decode("utf-8", "surrogateescape").strip() if not code else ""

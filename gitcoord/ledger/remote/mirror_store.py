@@ -1,0 +1,183 @@
+"""The store of a clone whose authority is a remote: this clone's refs are what was last seen there.
+
+Reading looks here, through what waits to be pushed (the overlay); a swap is a push, which this clone's refs then follow.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.names import CONFIG, LEDGER, Oid, RefName
+from gitcoord.git.deadline import Patience
+from gitcoord.git.files import exists
+from gitcoord.git.process import run
+from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
+from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, Far, Move
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from gitcoord.git.config import Settings
+    from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.plumbing_store import PlumbingStore
+    from gitcoord.git.repo import Repo
+    from gitcoord.git.store import Object, Operation
+
+
+class RemoteStore:
+    """Implements Store on two repositories: `near` has the copies, `far` decides."""
+
+    def __init__(self, near: PlumbingStore, far: Far) -> None:
+        self.near = near
+        self.far = far
+        self.overlay: dict[RefName, Oid | None] = {}
+        self.oid_length = near.oid_length
+
+    # --- reading
+
+    def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+        if not self.overlay:
+            return self.near.read(names, ahead)
+        wanted = [self._name(name) for name in names]
+        found = iter(self.near.read([name for name in wanted if name], [n for a in ahead if (n := self._name(a))]))
+        return [next(found) if name else None for name in wanted]
+
+    def _name(self, name: str) -> str:
+        """What to ask for instead; '' for a ref that will be gone."""
+        ref, colon, path = name.partition(":")
+        if ref not in self.overlay:
+            return name
+        oid = self.overlay[ref]
+        return f"{oid}{colon}{path}" if oid is not None else ""
+
+    def at_hand(self, oid: Oid) -> Object | None:
+        return self.near.at_hand(oid)
+
+    def target(self, ref: RefName) -> Oid | None:
+        return self.overlay[ref] if ref in self.overlay else self.near.target(ref)
+
+    def resolve(self, names: Sequence[str]) -> list[Oid | None]:
+        if not self.overlay:
+            return self.near.resolve(names)
+        wanted = [self._name(name) for name in names]
+        found = iter(self.near.resolve([name for name in wanted if name]))
+        return [next(found) if name else None for name in wanted]
+
+    def refresh(self) -> None:
+        self.near.refresh()
+
+    def list_refs(self, prefix: str) -> dict[RefName, Oid]:
+        return self.near.list_refs(prefix)
+
+    # --- writing
+
+    def write(self, kind: str, data: bytes) -> Oid:
+        return self.near.write(kind, data)
+
+    def flush(self) -> None:
+        self.near.flush()
+
+    def discard(self, oid: Oid) -> None:
+        self.near.discard(oid)
+
+    def swap(self, operations: Sequence[Operation]) -> None:
+        """One push now, past those that wait to be carried together. Operations on refs of this clone alone stay here."""
+        self.flush()
+        moves = [as_move(op) for op in operations if self.far.takes(op.ref)]
+        if all(m.expected == m.new for m in moves):
+            self.near.swap(operations)
+            return
+        report = self.far.push(moves)
+        if report.kind != LANDED:
+            raise SwapFailed(report.words or report.kind)
+        self.follow([as_move(op) for op in operations])
+
+    def follow(self, moves: Sequence[Move]) -> bool:
+        """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
+        now = self.near.resolve([m.ref for m in moves])
+        if any(m.ref == LEDGER and oid != m.expected for m, oid in zip(moves, now)):
+            return False  # the ledger here is not the one they stand on
+        operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new)) is not None]
+        try:
+            if operations:
+                self.near.swap(operations)
+        except SwapFailed:
+            return False
+        return True
+
+    def recover(self, operations: Sequence[Operation]) -> bool:
+        return self.near.recover(operations)
+
+    def mend(self) -> bool:
+        return self.near.mend()
+
+    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
+        return self.near.set_aside_broken(names)
+
+    def maintain(self) -> None:
+        self.near.maintain()
+
+    def close(self) -> None:
+        self.near.close()
+
+
+def as_move(operation: Operation) -> Move:
+    if isinstance(operation, Create):
+        return Move(operation.ref, None, operation.new)
+    if isinstance(operation, Update):
+        return Move(operation.ref, operation.expected, operation.new)
+    if isinstance(operation, Delete):
+        return Move(operation.ref, operation.expected, None)
+    assert isinstance(operation, Verify)
+    return Move(operation.ref, operation.expected or None, operation.expected or None)
+
+
+def at_remote(
+    near: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, stays: bool = False
+) -> RemoteStore:
+    """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
+    name = settings.get("gitcoord.authority")
+    ways: dict[str, Any] = {
+        "branches": settings.get("gitcoord.namespaces") == "branches",
+        "atomic": settings.flag("gitcoord.atomic", default=True),
+        "patience": waiting_for(name, repo, settings),
+    }
+    if stays:
+        from gitcoord.ledger.remote.client import Client
+
+        far: Far = Client(near, repo.env, name, **ways)
+    else:
+        far = Far(repo.env, name, **ways)
+    far.notes = notes
+    return RemoteStore(near, far)
+
+
+def waiting_for(
+    name: str, repo: Repo, settings: Settings, looking: float = LOOKING, changing: float = CHANGING
+) -> Patience:
+    """How long a remote is waited for: by the local settings, by the project's `[remote] timeout`, or so many seconds."""
+    known: list[float] = []
+
+    def limit(changes: bool) -> float:
+        if not known:
+            wish = settings.get("gitcoord.remotetimeout") or _of_the_project(repo)
+            known.append(_seconds(wish, 0.0))
+        return known[0] or (changing if changes else looking)
+
+    return Patience(name, limit)
+
+
+def _of_the_project(repo: Repo) -> str:
+    """As the policy in the work tree says it: how long to wait is no matter of trust, and nothing older need be at hand."""
+    path = f"{repo.worktree}/{CONFIG}"
+    if not repo.worktree or not exists(path):
+        return ""
+    code, out, _ = run(["git", "config", "--file", path, "--get", "remote.timeout"], repo.env)
+    return out.decode("utf-8", "replace").strip() if not code else ""
+
+
+def _seconds(wish: str, usual: float) -> float:
+    """A number of seconds, also with an 's' after it, or of minutes with an 'm'."""
+    times = {"s": 1, "m": 60}.get(wish[-1:], 0)
+    digits = wish[:-1] if times else wish
+    return float(digits) * (times or 1) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else usual

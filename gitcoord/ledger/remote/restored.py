@@ -1,0 +1,223 @@
+"""A server that lacks events this clone has seen: it was restored from a backup, rewound, or its ledger was deleted.
+
+`refs/gitcoord/tip` is the newest event that this clone has seen. It only goes forward, except by `fsck --repair`. The mirror of
+the ledger shows the server as it is; while the tip is not in it, nobody here writes, and looking shows the tip.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, ServerBehind
+from gitcoord.base.names import LEDGER, TIP, printable
+from gitcoord.git.process import run
+from gitcoord.git.store import Delete, SwapFailed, Update, Verify
+from gitcoord.ledger.snapshot import Commit
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.names import Oid
+    from gitcoord.git.store import Object, Reader
+    from gitcoord.ledger.context import Context
+
+WORDS = ServerBehind.words
+HINTS = (
+    "see what is missing there: git coord fsck",
+    "bring it back, first in the clone that has seen the most: git coord fsck --repair",
+)
+_BATCH = 500
+_SHOWN = 20
+
+
+class Standing(NamedTuple):
+    """The events that this clone has seen, compared with the server's ledger. Events are oldest first."""
+
+    seen: Commit
+    there: Commit | None  # None: no ledger there
+    akin: bool  # both begin with the same event
+    lacking: list[Commit]  # seen here, and not there
+    added: list[Commit]  # there, and never seen here
+    rewritten: bool = False  # the same events in other commits
+
+    @property
+    def follows(self) -> bool:
+        """Nothing is lacking; or only epochs, which grant nobody anything, and numbers go on above them."""
+        there = self.there
+        if there is None or not self.akin:
+            return False
+        return not self.lacking or (_only_epochs(self.lacking) and there.event.seq > self.seen.event.seq)
+
+    @property
+    def replaceable(self) -> bool:
+        """Nobody has written there since but epochs: what is lacking can be brought back, and nothing is lost by that."""
+        return self.akin and _only_epochs(self.added)
+
+    @property
+    def leapt(self) -> bool:
+        """The server has begun an epoch above all that was seen here."""
+        return any(commit.event.kind == "epoch" and commit.event.seq > self.seen.event.seq for commit in self.added)
+
+
+def _only_epochs(commits: list[Commit]) -> bool:
+    return all(commit.event.kind == "epoch" for commit in commits)
+
+
+def compare(ctx: Context, seen: Oid, there: Oid | None) -> Standing:
+    reader = ctx.near
+    if there is None:
+        return Standing(_commit(reader, seen), None, True, _above(ctx, seen, None), [])
+    code, _, _ = run(["git", "--no-replace-objects", "merge-base", seen, there], ctx.repo.env)
+    if code:
+        return _compare_events(ctx, seen, there)
+    return Standing(
+        _commit(reader, seen), _commit(reader, there), True, _above(ctx, seen, there), _above(ctx, there, seen)
+    )
+
+
+def _compare_events(ctx: Context, seen: Oid, there: Oid) -> Standing:
+    """Nothing in common but, perhaps, the events: a tool may have rewritten the commits."""
+    mine, theirs = _above(ctx, seen, None), _above(ctx, there, None)
+    pairs = zip(mine, theirs)
+    same = next((index for index, (a, b) in enumerate(pairs) if a.event != b.event), min(len(mine), len(theirs)))
+    here, other = _commit(ctx.near, seen), _commit(ctx.near, there)
+    return Standing(here, other, same > 0, mine[same:], theirs[same:], rewritten=True)
+
+
+def _commit(reader: Reader, oid: Oid) -> Commit:
+    return Commit(reader.read([oid])[0], "the ledger's history")
+
+
+def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
+    """The commits below `head` that `other` does not have. What is no event is left out."""
+    argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", "--reverse", head]
+    code, out, complaint = run([*argv, *([f"^{other}"] if other else []), "--"], ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")
+    oids = out.decode().split()
+    found = []
+    for start in range(0, len(oids), _BATCH):
+        for row in ctx.near.read(oids[start : start + _BATCH]):
+            commit = Commit(row, "the ledger's history")
+            try:
+                _ = commit.event
+            except CouldNotJudge:
+                continue
+            found.append(commit)
+    return found
+
+
+def is_in(ctx: Context, old: Oid, new: Oid) -> bool | None:
+    """Is `old` part of the history of `new`? None where git cannot tell, since an object is missing here."""
+    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
+    return None if code not in (0, 1) else not code
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+def settle_behind(ctx: Context) -> None:
+    """The mirror was fetched, and lacks the tip. ServerBehind, unless nothing but an epoch is missing."""
+    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    if tip is None or ledger is None:
+        return
+    standing = compare(ctx, tip, ledger)
+    if standing.rewritten or not standing.follows:
+        raise behind(ctx, standing)
+    try:
+        ctx.near.swap([Verify(LEDGER, ledger), Update(TIP, tip, ledger)])
+    except SwapFailed:
+        pass  # another look was quicker
+
+
+def settle_gone(ctx: Context) -> None:
+    """The server has no ledger. ServerBehind where one was seen here; then the mirror shows none either, so that no gate
+    goes on with it, and the tip keeps what was seen."""
+    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    if tip is None and ledger is None:
+        return
+    if tip is not None and ledger == tip:
+        try:
+            ctx.near.swap([Delete(LEDGER, tip)])
+        except SwapFailed:
+            pass  # somebody here writes or looks at this moment
+    seen = tip or ledger
+    assert seen is not None
+    raise behind(ctx, Standing(_commit(ctx.near, seen), None, True, [], []))
+
+
+def behind(ctx: Context, standing: Standing) -> CouldNotJudge:
+    name, seen, there = printable(ctx.remote), standing.seen.event.seq, standing.there
+    if there is None:
+        return ServerBehind(f"{WORDS}: the ledger is gone from '{name}'", hints=HINTS)
+    if not standing.akin:
+        return foreign(ctx)
+    if standing.rewritten and not standing.lacking:
+        return ServerBehind(f"the ledger was rewritten, here or at '{name}': its commits are others", hints=HINTS)
+    if not standing.added:
+        return ServerBehind(
+            f"{WORDS}: '{name}' ends at event {there.event.seq}, and event {seen} was seen here", hints=HINTS
+        )
+    first = standing.lacking[0].event.seq if standing.lacking else seen
+    return ServerBehind(
+        f"{WORDS}: '{name}' went on without {len(standing.lacking)} event(s) that were seen here, from event {first} on",
+        hints=HINTS,
+    )
+
+
+def foreign(ctx: Context) -> CouldNotJudge:
+    name = printable(ctx.remote)
+    return ServerBehind(
+        f"{WORDS}: '{name}' has another ledger now, which has nothing in common with it",
+        hints=(
+            f"to use the one that is there: git coord teardown, then git coord init --remote {name}",
+            "to bring the one that was seen here back, take the branch 'gitcoord' away at the server first",
+        ),
+    )
+
+
+def differences(ctx: Context) -> list[str]:
+    """For `fsck`: the events that were seen here and are not at the server, by the last look."""
+    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    if tip is None or (ledger is not None and is_in(ctx, tip, ledger) is not False):
+        return []
+    standing = compare(ctx, tip, ledger)
+    return [behind(ctx, standing).message, *lines("not there", standing.lacking)]
+
+
+def lines(what: str, commits: list[Commit]) -> list[str]:
+    """Events in words, a line each."""
+    found = [f"{what}: event {commit.event.seq}: {subject(commit)}" for commit in commits[-_SHOWN:]]
+    if len(commits) > _SHOWN:
+        found.insert(0, f"{what}: {len(commits) - _SHOWN} earlier event(s), from event {commits[0].event.seq} on")
+    return found
+
+
+def subject(commit: Commit) -> str:
+    return printable(commit.message.split(b"\n", 1)[0].decode("utf-8", "replace"))
+
+
+# --- what is shown ------------------------------------------------------------------------------------------------
+
+
+def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
+    """Is the tip missing from this ledger? Numbers only grow, so nobody has to look below the tip's own."""
+    try:
+        commit, floor = Commit(ledger, LEDGER), Commit(tip, TIP).event.seq
+        while commit.oid != tip.oid:
+            if len(commit.parents) != 1 or commit.event.seq <= floor:
+                return True
+            commit = Commit(reader.read(commit.parents)[0], "the ledger's history")
+    except CouldNotJudge:
+        return False  # something else is wrong with it, and is said elsewhere
+    return False
+
+
+def newest_seen(ctx: Context) -> str:
+    """From where the history is shown: the ledger, or the tip where the server's lacks it."""
+    tip, ledger = ctx.near.read([TIP, LEDGER])
+    if (
+        not ctx.remote
+        or tip is None
+        or (ledger is not None and (ledger.oid == tip.oid or not lacks(ctx.near, ledger, tip)))
+    ):
+        return LEDGER
+    return TIP

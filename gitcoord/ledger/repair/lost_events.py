@@ -1,0 +1,69 @@
+"""Finding events of a ledger whose refs are gone: those that claim refs name, and those in the object store."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, StoreError
+from gitcoord.base.names import CLAIMS
+from gitcoord.git.process import run
+from gitcoord.ledger.fsck import is_ancestor
+from gitcoord.ledger.snapshot import Commit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitcoord.base.names import Oid
+    from gitcoord.ledger.context import Context
+
+_BATCH = 500
+
+
+def commit_at(ctx: Context, oid: Oid | None) -> Commit | None:
+    return next(events_among(ctx, [oid]), None) if oid is not None else None
+
+
+def newest_claim(ctx: Context) -> Commit | None:
+    """The newest grant that a claim ref still names: unlike a stray object, it was in the ledger."""
+    grants = list(events_among(ctx, sorted(set(ctx.store.list_refs(CLAIMS).values()))))
+    return max(grants, key=lambda commit: commit.event.seq, default=None)
+
+
+def all_events(ctx: Context) -> Iterator[Commit]:
+    """Every event that git still has, also of writers who lost their race."""
+    argv = ["git", "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
+    _, out, _ = run(argv, ctx.repo.env)
+    oids = [line[7:] for line in out.decode().split("\n") if line.startswith("commit ")]
+    for start in range(0, len(oids), _BATCH):
+        yield from events_among(ctx, oids[start : start + _BATCH])
+
+
+def highest_seq(ctx: Context) -> int:
+    return max((commit.event.seq for commit in all_events(ctx)), default=0)
+
+
+def newest_event(ctx: Context) -> Commit | None:
+    """The event with the highest Seq that descends from the recorded root."""
+    root = ctx.settings.get("gitcoord.root")
+    for commit in sorted(all_events(ctx), key=lambda commit: commit.event.seq, reverse=True):
+        if not root or is_ancestor(ctx, root, commit.oid):
+            return commit
+    return None
+
+
+def events_among(ctx: Context, oids: list[Oid]) -> Iterator[Commit]:
+    """Those of the commits that can be read and are events."""
+    try:
+        objects = ctx.store.read(oids)
+    except StoreError:
+        # A damaged one ends git's reader: go on in halves until it stands alone.
+        if len(oids) > 1:
+            yield from events_among(ctx, oids[: len(oids) // 2])
+            yield from events_among(ctx, oids[len(oids) // 2 :])
+        return
+    for found in objects:
+        try:
+            commit = Commit(found, "an event")
+            _ = commit.event
+        except CouldNotJudge:
+            continue
+        yield commit

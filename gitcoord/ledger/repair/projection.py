@@ -1,0 +1,46 @@
+"""The refs that follow from the ledger's events: claim refs, heartbeats and tombstones."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed
+from gitcoord.base.names import CLAIMS, SESSIONS, session_ref
+from gitcoord.ledger.fsck import agents_of, beat_of
+from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Beat, encode_beat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.base.names import Oid
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.fsck import Replay
+
+    Row = tuple[str, "Oid | None", "Oid | None"]
+
+
+def projected(ctx: Context, outcome: Replay) -> list[Row]:
+    """Each ref, where it is and where it should be; those that are right are left out."""
+    there = ctx.store.list_refs(CLAIMS)
+    rows: list[Row] = [(ref, there.get(ref), outcome.grants.get(ref)) for ref in sorted({*there, *outcome.grants})]
+    known = agents_of(outcome.state)
+    strangers = {
+        ref: oid for ref, oid in ctx.store.list_refs(SESSIONS).items() if ref.removeprefix(SESSIONS) not in known
+    }
+    rows += [(ref, oid, None) for ref, oid in sorted(strangers.items())]
+    for agent, record in known.items():
+        rows += _session_row(ctx, agent, record)
+    return [row for row in rows if row[1] != row[2]]
+
+
+def _session_row(ctx: Context, agent: str, record: Record) -> list[Row]:
+    old = ctx.store.resolve([session_ref(agent)])[0]
+    try:
+        beat = beat_of(ctx, agent)
+    except Malformed:
+        beat = None
+    if record["state"] == KILLED and (beat is None or not beat.killed):
+        tomb = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), 1, killed=1)
+        return [(session_ref(agent), old, ctx.write_beat(encode_beat(tomb)))]
+    if record["state"] == OPEN and beat is None:
+        fresh = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), SLOT_MS)
+        return [(session_ref(agent), old, ctx.write_beat(encode_beat(fresh)))]
+    return []

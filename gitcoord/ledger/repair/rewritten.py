@@ -1,0 +1,141 @@
+"""A ledger that a tool has rewritten (`git filter-branch --all` and the like): new commits, mostly the same events.
+
+Such a tool moves the tip and the claim refs too, so only the recorded root tells. The events count, not the commits: where the
+rewritten ledger has them all, it is taken as it is; what it lacks comes from the original, as long as git still has that.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, StoreError
+from gitcoord.base.names import LEDGER, TIP
+from gitcoord.claims.model import format_record
+from gitcoord.git.process import run
+from gitcoord.ledger.event import Decision, Event
+from gitcoord.ledger.events.epoch import LEAP
+from gitcoord.ledger.fsck import is_ancestor, replay
+from gitcoord.ledger.remote.restored import compare, lines, subject
+from gitcoord.ledger.repair.lost_events import events_among, newest_event
+from gitcoord.ledger.setup import note_root
+from gitcoord.ledger.snapshot import Commit, Snapshot, settle
+from gitcoord.ledger.step import prepare
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitcoord.base.codec import Record
+    from gitcoord.base.names import Oid
+    from gitcoord.git.store import Reader
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.remote.restored import Standing
+    from gitcoord.ledger.sessions import Actor
+
+_KEPT_BY_GIT = ("refs/original/refs/gitcoord/tip", f"refs/original/{LEDGER}")
+
+
+def is_rewritten(ctx: Context, head: Oid, tip: Oid | None) -> bool:
+    """Do ledger and tip begin elsewhere than was noted at the set-up, or lack events that they had before they were rewritten?
+
+    A tip that still is the original tells by itself what is wrong.
+    """
+    root = ctx.settings.get("gitcoord.root")
+    if not root or (tip is not None and tip != head and is_ancestor(ctx, root, tip)):
+        return False
+    if not is_ancestor(ctx, root, head):
+        return True
+    kept = [oid for oid in ctx.store.resolve(list(_KEPT_BY_GIT)) if oid is not None and is_ancestor(ctx, root, oid)]
+    return any(not is_ancestor(ctx, oid, head) and compare(ctx, oid, head).lacking for oid in kept)
+
+
+def unwritten(ctx: Context, actor: Actor, reader: Reader, head: Oid, done: list[str]) -> Oid | None:
+    """The head that the ledger should have instead of a rewritten one. It writes the commits and moves no ref.
+
+    None: the rewritten ledger is whole, and its root is noted as the new one.
+    """
+    original = _original(ctx, head)
+    standing = compare(ctx, original.oid, head) if original is not None else None
+    if (standing is not None and standing.akin and not standing.lacking) or (
+        original is None and _is_ours(ctx, reader)
+    ):
+        note_root(ctx, _root(ctx, head))
+        done.append("took the rewritten ledger: its events are the same")
+        return None
+    if original is None or standing is None:
+        raise CouldNotJudge(
+            "this is another ledger than the one that was set up here, and no trace of that one is left",
+            hints=("restore it from a backup or a clone",),
+        )
+    new = _go_on(ctx, actor, original, standing, done)
+    done.append(
+        f"put the ledger back to event {original.event.seq} ({original.oid[:12]}), from before it was rewritten"
+    )
+    return new
+
+
+def _original(ctx: Context, head: Oid) -> Commit | None:
+    """The newest event of the ledger as it was: from what git keeps of moved refs, else from its objects."""
+    root = ctx.settings.get("gitcoord.root")
+    kept = [oid for oid in ctx.store.resolve(list(_KEPT_BY_GIT)) if oid is not None]
+    if is_ancestor(ctx, root, head):
+        return next(events_among(ctx, [oid for oid in kept if not is_ancestor(ctx, oid, head)]), None)
+    _, out, _ = run(["git", "reflog", "show", "--format=%H", LEDGER, "--"], ctx.repo.env)
+    names = list(dict.fromkeys([*kept, *out.decode().split()]))
+    found = sorted(events_among(ctx, names), key=lambda commit: commit.event.seq, reverse=True)
+    return next((commit for commit in found if is_ancestor(ctx, root, commit.oid)), None) or newest_event(ctx)
+
+
+def _is_ours(ctx: Context, reader: Reader) -> bool:
+    try:
+        outcome = replay(ctx, reader)
+        return outcome.last is not None and format_record(outcome.state)["ledger"] == ctx.settings.get(
+            "gitcoord.ledger"
+        )
+    except (CouldNotJudge, StoreError):
+        return False
+
+
+def _root(ctx: Context, head: Oid) -> str:
+    argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", head, "--"]
+    return run(argv, ctx.repo.env)[1].decode().split()[-1]
+
+
+def _go_on(ctx: Context, actor: Actor, original: Commit, standing: Standing, done: list[str]) -> Oid:
+    """A leap above all, on top of the original; and then, with new numbers, what was written after it was rewritten."""
+    seq = max(commit.event.seq for commit in (original, *standing.added)) + LEAP
+    event = Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": "rewritten"})
+    below = _written(ctx, original, event)
+    numbers: dict[int, int] = {}
+    lost = []
+    for commit in standing.added if standing.akin else ():
+        event = commit.event
+        try:
+            again = event._replace(seq=below.event.seq + 1, body=_renumbered(event.body, numbers))
+            below = _written(ctx, below, again)
+        except CouldNotJudge:
+            lost.append(commit)
+            continue
+        numbers[event.seq] = again.seq
+        done.append(f"event {event.seq} is event {again.seq} now: {subject(commit)}")
+    done += lines("lost, since it does not fit", lost)
+    return below.oid
+
+
+def _renumbered(body: Record, numbers: dict[int, int]) -> Record:
+    """The same with the new tokens of the claims that it speaks of."""
+    rows = {key: [_row(row, numbers) for row in value] for key, value in body.items() if isinstance(value, list)}
+    found: Record = _row({**body, **rows}, numbers)
+    return found
+
+
+def _row(row: Any, numbers: dict[int, int]) -> Any:
+    if isinstance(row, dict) and row.get("token") in numbers:
+        return {**row, "token": numbers[row["token"]]}
+    return row
+
+
+def _written(ctx: Context, below: Commit, event: Event) -> Commit:
+    snapshot = Snapshot(ctx.store, None, below)
+    decision = Decision([event], [], {})
+    head, _ = settle(ctx, snapshot, ctx.view(), lambda state, view: prepare(ctx, snapshot, view, decision))
+    ctx.store.flush()
+    return Commit(ctx.store.read([head])[0], TIP)

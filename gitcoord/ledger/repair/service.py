@@ -1,0 +1,204 @@
+"""Repair: what `fsck` names is mended, and nothing is thrown away.
+
+A ledger that is replaced stays below refs/gitcoord/lost/. Commits that are no events stay in the history, named by a
+repair event. Where events may be lost for good, an epoch event leaps, so that no token is ever given twice.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, LockHeld, StoreError
+from gitcoord.base.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
+from gitcoord.git.locks.queue import Queue
+from gitcoord.git.loose_writer import framed, hasher
+from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.git.store import SwapFailed, Verify, move
+from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.event import Event
+from gitcoord.ledger.events.epoch import LEAP
+from gitcoord.ledger.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
+from gitcoord.ledger.heal import swap_over_locks
+from gitcoord.ledger.remote.bring_back import bring_back, push_rows
+from gitcoord.ledger.remote.fetch import carriers_place
+from gitcoord.ledger.repair.lost_events import commit_at, events_among, highest_seq, newest_claim, newest_event
+from gitcoord.ledger.repair.projection import projected
+from gitcoord.ledger.repair.rewritten import is_rewritten, unwritten
+from gitcoord.ledger.step import event_commit
+
+_LOCKED_MS = 5000  # how long a lock is waited for that may be a living git's
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.store import Reader, Store
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.fsck import Replay
+    from gitcoord.ledger.sessions import Actor
+
+
+def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str, object]:
+    """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
+    done: list[str] = []
+    with _carrier(ctx), ctx.queue():
+        if isinstance(ctx.near, PlumbingStore):
+            ctx.near.mend_all()
+        _clear_locks(ctx, done)
+        _clear_broken_refs(ctx, done)
+        if ctx.remote:
+            bring_back(ctx, actor, reader or ctx.store, done)
+        else:
+            _restore_ledger(ctx, actor, reader or ctx.store, done)
+        _, outcome = examine(ctx, reader or ctx.store)
+        _append_repair(ctx, actor, outcome, done)
+        _, outcome = examine(ctx, reader or ctx.store)
+        _project(ctx, actor, outcome, done)
+    found, _ = examine(ctx, reader or ctx.store)
+    return {"clean": not found["differences"], "repaired": done, **found}
+
+
+def _carrier(ctx: Context) -> Queue:
+    """Nobody pushes from this clone meanwhile, nor looks. Taken before the queue, as everywhere."""
+    return carriers_place(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
+
+
+def _clear_locks(ctx: Context, done: list[str]) -> None:
+    end = ctx.host.mono() + _LOCKED_MS
+    while True:
+        try:
+            if ctx.store.recover([Verify(LEDGER, ""), Verify(TIP, "")]):
+                done.append("removed lock files of a dead git process")
+            return
+        except LockHeld:  # most likely a git at work, which lets go in a moment
+            if ctx.host.mono() > end:
+                raise
+            ctx.host.pause(0.05)
+
+
+def _clear_broken_refs(ctx: Context, done: list[str]) -> None:
+    """git refuses to move or delete a ref whose file it cannot read: such a file is set aside."""
+    for name in ctx.store.set_aside_broken([LEDGER, TIP, CLAIMS.rstrip("/"), SESSIONS.rstrip("/")]):
+        done.append(f"set a broken {name} aside")
+
+
+def _swap(ctx: Context, actor: Actor, *rows: tuple[str, Oid | None, Oid | None]) -> None:
+    if ctx.remote:
+        push_rows(ctx, actor, list(rows))
+        return
+    operations = [operation for row in rows if (operation := move(*row)) is not None]
+    if operations:
+        try:
+            swap_over_locks(ctx, operations)
+        except SwapFailed as failure:
+            raise StoreError(
+                f"the repair could not move the refs: {failure.message}", hints=("run it again",)
+            ) from None
+
+
+def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
+    """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
+    head, tip = ctx.store.resolve([LEDGER, TIP])
+    if head is not None and is_rewritten(ctx, head, tip):
+        new = unwritten(ctx, actor, reader, head, done)
+        if new is not None:
+            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+            done.append(f"kept the replaced ledger at {LOST}{head}")
+            _swap(ctx, actor, (LEDGER, head, new), (TIP, tip, new))
+        return
+    if tip is not None and head is not None and (head == tip or is_ancestor(ctx, tip, head)):
+        return
+    if tip is not None:
+        if head is not None and not is_ancestor(ctx, head, tip):
+            _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+            done.append(f"kept the replaced ledger at {LOST}{head}")
+        _swap(ctx, actor, (LEDGER, head, tip))
+        done.append(f"put the ledger back to its recorded tip {tip[:12]}")
+        return
+    # The tip, our witness, is gone. A head that is a legal event is the truth we have; without one, the newest event left.
+    newest = commit_at(ctx, head) or newest_claim(ctx) or newest_event(ctx)
+    if newest is None:
+        raise CouldNotJudge(
+            "no trace of the ledger is left in this repository", hints=("restore it from a backup or a clone",)
+        )
+    if head is not None and newest.oid == head and not newest.parents:
+        return  # a torn init: the tip is set below
+    if head is not None and newest.oid != head:
+        _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
+        done.append(f"kept the replaced ledger at {LOST}{head}")
+    # Events after this one may be lost: leap, so that none of their tokens is ever given again.
+    highest = max(newest.event.seq, highest_seq(ctx))
+    event = Event(
+        "epoch",
+        highest + LEAP,
+        actor.agent,
+        ctx.host.wall(),
+        ctx.host.random(),
+        0,
+        {"reason": "the ledger's tip was lost"},
+    )
+    commit = ctx.store.write("commit", event_commit(ctx, event, newest.tree, newest.oid))
+    _swap(ctx, actor, (LEDGER, head, commit), (TIP, None, commit))
+    done.append(f"went on from event {newest.event.seq} ({newest.oid[:12]}) and leapt to event {event.seq}")
+
+
+def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str]) -> None:
+    """Go on over commits that are no events, or over a tree that its events did not make."""
+    if outcome.last is None:
+        return
+    head = ctx.store.resolve([LEDGER])[0]
+    assert head is not None
+    if not outcome.skipped and not tree_differences(ctx, outcome):
+        return
+    mender: Store = _Mender(ctx.store)  # type: ignore[assignment]
+    tree = TreeEditor(mender, Trees(ctx.store)).edit(None, dict(blobs_of(mender, outcome.state)))
+    assert tree is not None
+    if not outcome.skipped and tree == outcome.last.tree:
+        ctx.store.flush()
+        done.append("wrote missing or damaged objects of the ledger's tree again")
+        return
+    ctx.store.flush()
+    body = {"skipped": outcome.skipped, "reason": "fsck --repair"}
+    event = Event("repair", outcome.state.seq + 1, actor.agent, ctx.host.wall(), ctx.host.random(), 0, body)
+    commit = ctx.store.write("commit", event_commit(ctx, event, tree, head))
+    highest = _highest(ctx, outcome.skipped)
+    if highest >= event.seq or ctx.remote:
+        # What was skipped gave tokens out: leap over them, so that none is ever given again. A gate takes a repair with an epoch only.
+        seq = max(highest, event.seq) + 1
+        leap = Event("epoch", seq, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
+        commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
+    ctx.store.flush()
+    rows = projected(ctx, replay(ctx, ctx.store, start=commit))
+    _swap(ctx, actor, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
+    done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
+
+
+def _highest(ctx: Context, skipped: list[Oid]) -> int:
+    """The highest Seq that the skipped commits bear, 0 where none bears any."""
+    return max((commit.event.seq for commit in events_among(ctx, skipped)), default=0)
+
+
+class _Mender:
+    """Writes an object again where git cannot read it, or reads something else."""
+
+    def __init__(self, store: Store) -> None:
+        self.oid_length = store.oid_length
+        self._store = store
+        self._hash = hasher(store.oid_length)
+
+    def write(self, kind: str, data: bytes) -> Oid:
+        oid: Oid = self._hash(framed(kind, data)).hexdigest()
+        try:
+            (found,) = self._store.read([oid])
+        except StoreError:
+            found = None
+        if found is None or (found.kind, found.data) != (kind, data):
+            self._store.discard(oid)
+        return self._store.write(kind, data)
+
+
+def _project(ctx: Context, actor: Actor, outcome: Replay, done: list[str]) -> None:
+    """Claim refs, tip and tombstones as the events say."""
+    if outcome.last is None:
+        return
+    head, tip = ctx.store.resolve([LEDGER, TIP])
+    changed = [*projected(ctx, outcome), *([(TIP, tip, head)] if tip != head else [])]
+    if changed:
+        _swap(ctx, actor, *changed)
+        done.append(f"set {len(changed)} ref(s) again")

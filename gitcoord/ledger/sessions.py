@@ -1,0 +1,247 @@
+"""Sessions, heartbeats and silence: who is alive, and who may be called silent by whom.
+
+An agent's session has a number that only grows. One heartbeat on the agent's own ref keeps all its claims alive.
+Silence permits an expiry, it does not decide one; and no host trusts another's clock alone.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION, Malformed, check, dumps, loads
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import is_oid, shown
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.state import State, View
+
+OPEN, ENDED, KILLED = "open", "ended", "killed"
+SLOT_MS = 30_000
+SLOT_FLOOR_MS, REMOTE_SLOT_MS = 100, 30_000  # the shortest, where a beat is a local ref or a push
+SESSION_TTL = 30 * 60
+MAX_SKEW = 30 * 60
+MAX_LOST = 32
+SILENT_BY = ("killed", "session over", "same clock", "older than any skew", "watched")
+
+_BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
+_BEAT_OPTIONAL = {"judged": int, "killed": int}
+_AGENT: dict[str, Shape] = {
+    "agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int,
+    "lost": [{"space": str, "path": str, "token": int, "by": str, "seq": int, "cause": str}], "kept": [(str, str)],
+}  # fmt: skip
+
+
+class Actor(NamedTuple):
+    """Who acts: the name, and what is known of the process behind it."""
+
+    agent: str
+    instance: str = ""
+    session: int = 0  # the session that `run` opened for this process; 0 where nobody did
+    parent: str = ""
+    person: bool = False
+    join: bool = False
+    unchecked: bool = False  # a person by the word of somebody else's machine alone
+
+
+class Beat(NamedTuple):
+    """A heartbeat: the slot in which the agent was last alive. `oid` names the object it was read from."""
+
+    oid: str
+    agent: str
+    boot: str
+    session: int
+    mono: int
+    wall: int
+    slot: int
+    judged: int = 0  # Seq of an expiry that judged this beat
+    killed: int = 0  # Seq of the kill that put a tombstone here
+
+
+class Seen(NamedTuple):
+    """This host has seen the beat `oid` ('' for a missing one) since `mono` on its own clock of `boot`."""
+
+    oid: str
+    boot: str
+    mono: int
+
+
+def sound_evidence(row: Record) -> bool:
+    """Does an event name a heartbeat, or that there was none, and a rule by which one is silent?"""
+    return (not row["beat"] or is_oid(row["beat"])) and row["rule"] in SILENT_BY
+
+
+class Silence(NamedTuple):
+    """The verdict on one claim: may it be expired, by which rule, and in how many seconds it may be at the earliest, as seen from
+    here (None: unknown). That is the ttl after the end of the heartbeat's slot, so it may be more than the ttl."""
+
+    silent: bool
+    rule: str
+    expires_in: int | None
+
+
+def agent_file(agent: str) -> str:
+    return f"agents/{agent}"
+
+
+def agent_record(state: State, agent: str) -> Record | None:
+    record = state.get(agent_file(agent))
+    if record is None:
+        return None
+    if check(record, _AGENT, f"agents/{agent}")["agent"] != agent:
+        raise Malformed(f"agents/{agent} holds another agent's record")
+    return record
+
+
+def agent_records(state: State) -> list[Record]:
+    """All agents that the ledger knows, by name."""
+    names = [key.removeprefix("agents/") for key in sorted(state.below("agents"))]
+    return [record for name in names if (record := agent_record(state, name)) is not None]
+
+
+def lost_rows(record: Record) -> list[Record]:
+    """What an agent lost since its last event, as `--json` shows it."""
+    return [
+        {"path": shown(e["path"], e["space"]), "kind": e["space"], **{k: e[k] for k in ("token", "by", "seq", "cause")}}
+        for e in record["lost"]
+    ]
+
+
+def new_agent(agent: str, session: int, instance: str, parent: str, since: int) -> Record:
+    return {
+        "v": VERSION, "agent": agent, "session": session, "state": OPEN, "instance": instance,
+        "parent": parent, "since": since, "lost": [], "kept": [],
+    }  # fmt: skip
+
+
+def encode_beat(beat: Beat) -> bytes:
+    record = {"v": VERSION, **beat._asdict()}
+    del record["oid"]
+    for key in _BEAT_OPTIONAL:
+        if not record[key]:
+            del record[key]
+    return dumps(record).encode() + b"\n"
+
+
+def decode_beat(oid: str, data: bytes) -> Beat:
+    record = check(loads(data), _BEAT, "heartbeat", _BEAT_OPTIONAL)
+    fields = {key: value for key, value in record.items() if key != "v"}
+    return Beat(oid=oid, **fields)
+
+
+def next_beat(old: Beat | None, agent: str, session: int, view: View, ttl: int = 0) -> Beat | None:
+    """The beat to write now, or None where the last one still covers this slot."""
+    same = old is not None and old.session == session and not old.killed
+    slot = old.slot if same and old is not None else SLOT_MS
+    if ttl:
+        slot = max(REMOTE_SLOT_MS if view.remote else SLOT_FLOOR_MS, min(slot, ttl * 1000 // 3))
+    start = view.mono - view.mono % slot
+    if same and old is not None and old.boot == view.boot and old.slot == slot and old.mono >= start and not old.judged:
+        return None
+    return Beat("", agent, view.boot, session, start, view.wall, slot)
+
+
+def silence(state: State, view: View, agent: str, session: int, ttl: int) -> Silence:
+    """May a claim of this session with this ttl be called silent by the one who looks?"""
+    beat = view.beat(agent)
+    ttl_ms = ttl * 1000
+    if beat is not None and beat.killed and beat.session >= session:
+        return Silence(True, "killed", 0)
+    if beat is not None and beat.session > session:
+        return Silence(True, "session over", 0)
+    if beat is not None and beat.session < session:
+        beat = None  # the last session's: this one has not been heard of yet
+    if beat is not None and beat.boot == view.boot:
+        left = beat.mono + beat.slot + ttl_ms - view.mono
+        return Silence(left < 0, "same clock", max(0, left // 1000))
+    if beat is not None and beat.wall + beat.slot // 1000 + ttl + MAX_SKEW < view.wall:
+        return Silence(True, "older than any skew", 0)
+    seen = view.first_seen(agent)
+    oid, slot = (beat.oid, beat.slot) if beat is not None else ("", 0)
+    if seen is None or seen.oid != oid or seen.boot != view.boot:
+        return Silence(False, "first sight", (slot + ttl_ms * 6 // 5) // 1000)
+    left = seen.mono + slot + ttl_ms * 6 // 5 - view.mono
+    return Silence(left < 0, "watched", max(0, left // 1000))
+
+
+def want_signs(view: View, agents: list[str]) -> None:
+    """Whether all of these are silent will be asked: what is known of them is read together."""
+    view.want_beats(agents)
+    view.want_seen([agent for agent in agents if (beat := view.beat(agent)) is None or beat.boot != view.boot])
+
+
+def alive(state: State, view: View, record: Record) -> bool:
+    """Is this open session still heard of?"""
+    return not silence(state, view, record["agent"], record["session"], SESSION_TTL).silent
+
+
+def is_torn_kill(record: Record, beat: Beat | None) -> bool:
+    """A tombstone on a session that the ledger still has as open: the other half of that kill was lost."""
+    return record["state"] == OPEN and beat is not None and bool(beat.killed) and beat.session == record["session"]
+
+
+def dead(state: State, view: View, agent: str) -> Refusal | None:
+    """The refusal for an agent that was killed, by the ledger or by a tombstone that the ledger does not know yet."""
+    record = agent_record(state, agent)
+    if record is None:
+        return None
+    beat = view.beat(agent)
+    if record["state"] == KILLED or is_torn_kill(record, beat):
+        return Refusal(
+            "killed",
+            f"'{agent}' was killed: nothing of it gets through",
+            hints=(f"a person may allow the name again: git coord revive {agent}",),
+        )
+    return None
+
+
+def dead_above(state: State, view: View, actor: Actor) -> Refusal | None:
+    """The refusal for a subagent below one that was killed: it is the same tool at work, and its own name opens again at once."""
+    name = actor.parent
+    while name:
+        refusal = dead(state, view, name)
+        if refusal is not None:
+            return refusal
+        name = name.rpartition(".")[0]
+    return None
+
+
+def admit_or_none(state: State, actor: Actor, view: View) -> Refusal | None:
+    """Only the refusal of `admit`."""
+    answer = admit(state, actor, view)
+    return answer if isinstance(answer, Refusal) else None
+
+
+class Admission(NamedTuple):
+    """The session in which an actor may act, and whether it must be opened first."""
+
+    opens: bool
+    session: int
+
+
+def admit(state: State, actor: Actor, view: View) -> Admission | Refusal:
+    """The session for this actor, or why this process may not act under this name."""
+    refusal = dead(state, view, actor.agent)
+    if refusal is not None:
+        return refusal
+    record = agent_record(state, actor.agent)
+    current = record["session"] if record is not None else 0
+    is_open = record is not None and record["state"] == OPEN
+    if actor.session and not (is_open and actor.session == current):
+        return Refusal(
+            "session-over",
+            f"session {actor.session} of '{actor.agent}' has ended",
+            hints=("start anew: git coord run -- <command>, or git coord start in a fresh shell",),
+        )
+    if record is None or not is_open:
+        return Admission(True, current + 1)
+    other = actor.instance and record["instance"] and record["instance"] != actor.instance
+    if other and not actor.join:
+        if alive(state, view, record) and view.fact("gone", actor.agent) != record["instance"]:
+            return Refusal(
+                "instance",
+                f"another process works as '{actor.agent}' (session {current})",
+                hints=("take a name of your own: GITCOORD_AGENT=<name>, or git coord run --as <name> -- <command>",),
+            )
+        return Admission(True, current + 1)
+    return Admission(False, current)

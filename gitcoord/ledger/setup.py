@@ -1,0 +1,200 @@
+"""Setting up: the first event, the ledger's refs, and what this clone notes about them."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, encode_file
+from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
+from gitcoord.base.names import LEDGER, TIP, quote, shell_word
+from gitcoord.git.config import Settings
+from gitcoord.git.config_writer import change_settings
+from gitcoord.git.process import run
+from gitcoord.git.store import Create, SwapFailed
+from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.event import effects
+from gitcoord.ledger.heal import swap_over_locks
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
+from gitcoord.ledger.state import State
+from gitcoord.ledger.step import event_commit
+from gitcoord.ledger.transaction import transact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.store import Reader
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+
+def init(
+    ctx: Context, actor: Actor, *, sync: str = "", fold: bool | None = None, adopt: bool = False
+) -> dict[str, object]:
+    """Make the ledger, once. Running it again changes nothing; `adopt` makes a copied one this repository's own."""
+    found = ctx.store.resolve([LEDGER, TIP])
+    if found[0] is not None:
+        return _again(ctx, actor, adopt=adopt)
+    if found[1] is not None or ctx.settings.get("gitcoord.root"):
+        raise CouldNotJudge(f"there was a ledger here, and {LEDGER} is missing", hints=REPAIR)
+    require_room(ctx, adopt=adopt)
+    return first_ledger(ctx, actor, sync=sync, fold=fold, authority=ctx.authority())
+
+
+def first_ledger(
+    ctx: Context, actor: Actor, *, sync: str, fold: bool | None, authority: dict[str, object]
+) -> dict[str, object]:
+    """The first event. Whoever is quicker makes it; the others go on with that one."""
+    sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
+    folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
+    event = kind_module("init").first_event(
+        actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority
+    )
+    store = ctx.store
+    blobs = {
+        key: store.write("blob", encode_file(key, r)) for key, r in effects(State(complete=True), event).items() if r
+    }
+    tree = TreeEditor(store, Trees(store)).edit(None, dict(blobs))
+    assert tree is not None
+    root = store.write("commit", event_commit(ctx, event, tree, None))
+    try:
+        swap_over_locks(ctx, [Create(LEDGER, root), Create(TIP, root)])
+    except SwapFailed as failure:
+        if ctx.remote:
+            return {"failed": failure.message}  # a look at the remote tells whether somebody was quicker
+        if store.resolve([LEDGER])[0] is None:
+            raise StoreError(
+                f"git could not make the ledger: {failure.message}", hints=("nothing was changed",)
+            ) from None
+        return _again(ctx, actor, adopt=False)
+    if not ctx.remote:
+        note(ctx, {"root": root, "ledger": event.nonce})
+    return {"created": True, "ledger": event.nonce, "root": root, "sync": sync}
+
+
+def _again(ctx: Context, actor: Actor, *, adopt: bool) -> dict[str, object]:
+    if adopt:
+        return _adopt(ctx, actor)
+    snapshot = read_snapshot(ctx)
+    record = snapshot.state.get("format")
+    assert record is not None
+    if not ctx.settings.get("gitcoord.root") or not ctx.settings.get("gitcoord.ledger"):
+        note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
+    return {"created": False, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
+
+
+def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
+    """The one event that a copy may write: that it is its own authority from now on."""
+    kind = kind_module("adopt")
+    result = transact(ctx, kind.decide, kind.Adopt(actor, ctx.authority()), copied=True)
+    snapshot = read_snapshot(ctx)
+    record = snapshot.state.get("format")
+    assert record is not None
+    note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
+    return {"created": False, **result, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
+
+
+def require_room(ctx: Context, *, adopt: bool = False) -> None:
+    """Nothing that stands in the way of a new ledger: a branch below its name, a ledger at a remote."""
+    below = ctx.store.list_refs(LEDGER + "/")
+    if below:
+        raise UsageError(
+            f"the branch '{next(iter(below)).removeprefix('refs/heads/')}' is in the way of the ledger's branch 'gitcoord'",
+            hints=("rename it: git branch -m <old> <new>",),
+        )
+    there = ctx.store.list_refs("refs/remotes/")
+    remote = [ref for ref in there if ref.count("/") == 3 and ref.endswith("/gitcoord")]
+    if remote and not adopt:
+        name = remote[0].split("/")[2]
+        if not is_ledger(ctx.store, remote[0]):
+            raise not_a_ledger(ctx, name, there[remote[0]])
+        raise Refused(
+            Refusal(
+                "remote-ledger",
+                f"'{name}' already has a ledger",
+                hints=(
+                    f"use that one: git coord init --remote {name}",
+                    "or begin one that is this clone's alone: git coord init --adopt",
+                ),
+            )
+        )
+
+
+def is_ledger(store: Reader, name: str) -> bool:
+    """Is there an event on top of it? Anybody may call a branch like ours."""
+    try:
+        return bool(Commit(store.read([name])[0], name).event)
+    except (CouldNotJudge, Malformed):
+        return False
+
+
+def not_a_ledger(ctx: Context, remote: str, oid: str) -> Refused:
+    """The remote's branch of the ledger's name is somebody's own."""
+    free = free_branch(ctx, f"refs/remotes/{remote}/")
+    return Refused(
+        Refusal(
+            "remote-ledger",
+            f"the branch 'gitcoord' at '{remote}' is somebody's own, and the ledger needs that name there",
+            hints=(
+                f"rename it there: git push {shell_word(remote)} {oid}:refs/heads/{free} :refs/heads/gitcoord",
+                "or begin a ledger that is this clone's alone: git coord init --adopt",
+            ),
+        )
+    )
+
+
+def free_branch(ctx: Context, below: str) -> str:
+    """A name that no branch has yet, here or below this prefix."""
+    taken = {*ctx.store.list_refs("refs/heads/"), *ctx.store.list_refs(below)}
+    number, name = 1, "gitcoord-branch"
+    while any(f"{prefix}{name}" in taken for prefix in ("refs/heads/", below)):
+        number += 1
+        name = f"gitcoord-branch-{number}"
+    return name
+
+
+def _sound_branch(ctx: Context, name: str) -> str:
+    code, _, _ = run(["git", "check-ref-format", f"refs/heads/{name}"], ctx.repo.env)
+    if code or name.startswith("-"):
+        raise UsageError(f"{quote(name[:80])} is not the name of a branch")
+    return name
+
+
+def sync_branch(ctx: Context) -> str:
+    """The branch that everybody's work lands on: the remote's default, else the current one."""
+    for argv in (
+        ["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"],
+        ["git", "symbolic-ref", "--quiet", "HEAD"],
+    ):
+        code, out, _ = run(argv, ctx.repo.env)
+        if not code:
+            name = out.decode("utf-8", "surrogateescape").strip()
+            return name.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")
+    return "main"
+
+
+def root_of(ctx: Context) -> str:
+    code, out, complaint = run(
+        ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", LEDGER], ctx.repo.env
+    )
+    if code:
+        raise StoreError(f"git cannot walk the ledger: {complaint}")
+    return out.decode().split()[-1]
+
+
+def note(ctx: Context, values: dict[str, str]) -> None:
+    """So that a ledger which goes missing is missed. Written after the ledger: a crash between is made good by `init`.
+    An empty value is one that goes without saying."""
+    for name, value in values.items():
+        key = f"gitcoord.{name}"
+        if ctx.settings.get(key.lower()) == value:
+            continue
+        words = [key, value] if value else ["--unset-all", key]
+        code, complaint = change_settings(ctx.repo, ["--local", *words], ctx.host.pause)
+        if code and value:
+            raise StoreError(
+                f"cannot write {key} to the local settings: {complaint}", hints=("run git coord init again",)
+            )
+
+
+def note_root(ctx: Context, root: str) -> None:
+    """The ledger was rewritten, and is taken as it is: for this process too."""
+    note(ctx, {"root": root})
+    ctx.settings = Settings([*ctx.settings.pairs, ("gitcoord.root", root)])

@@ -1,0 +1,249 @@
+"""`git coord watch`: the ledger as a stream of events, each once and in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from gitcoord.base.codec import dumps
+from gitcoord.base.durations import parse_duration
+from gitcoord.base.errors import Refusal, Refused, UsageError
+from gitcoord.base.names import check_word, covers, fold, printable, shown
+from gitcoord.claims import pathspec as spelling
+from gitcoord.claims.cli_wait import Bell
+from gitcoord.claims.model import folds_case
+from gitcoord.cli.typer_call import act
+from gitcoord.git.locks.flock import hold, let_go
+from gitcoord.ledger.event import Event
+from gitcoord.ledger.kinds import KINDS
+from gitcoord.ledger.log import paths_of
+from gitcoord.ledger.snapshot import Commit, read_snapshot
+from gitcoord.ledger.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor
+from gitcoord.sessions.cli_supervisor import exit_code, is_echo
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import ago, put
+
+_LONGEST = 15.0  # where no notice comes, of a change made over a network file system say
+_INTERVAL = 10  # between two looks at a remote that decides
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ended(Exception):
+    """The stream is over: it was asked to stop, has given all that was asked for, or its command failed."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def watch(
+    since: Annotated[
+        int | None,
+        typer.Option("--since", metavar="SEQ", min=0, help="From this event on; from the next one unless given."),
+    ] = None,
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only events of this kind; may be repeated.")] = None,
+    path: Annotated[
+        list[str] | None, typer.Option("--path", help="Only events that touch this path; may be repeated.")
+    ] = None,
+    execute: Annotated[
+        str, typer.Option("--exec", metavar="COMMAND", help="Run this for each event, which it reads as JSON.")
+    ] = "",
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="Remember how far this watcher came, and go on from there.")
+    ] = "",
+    interval: Annotated[
+        str,
+        typer.Option("--interval", metavar="DURATION", help="Ask a remote that decides so often; 10s unless given."),
+    ] = "",
+    until: Annotated[int, typer.Option("--until", metavar="SEQ", min=0, help="End after this event.")] = 0,
+    count: Annotated[int, typer.Option("--count", min=0, help="End after so many events.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each event.")] = False,
+) -> int:
+    """Follow the ledger: every event once and in order, from any point on, until it is stopped."""
+
+    def body(call: Call) -> int:
+        every = parse_duration(interval) if interval else _INTERVAL
+        held = _alone(call, name) if name else -1
+        try:
+            wanted = Wanted.of(call, kind or [], path or [])
+            return Watch(call, wanted, Aims(since, execute, name, every, until, count)).run()
+        finally:
+            if held >= 0:
+                let_go(held)
+
+    return act(body, json=json, writing=False, stays=True)
+
+
+def _alone(call: Call, name: str) -> int:
+    """Two of one name would each miss what the other was given."""
+    check_word(name, "name", 64)
+    held = hold(call.ctx.scratch(f"watch/{name}.lock"))
+    if held < 0:
+        raise Refused(Refusal("watched", f"another process watches as '{name}'", hints=("take a name of your own",)))
+    return held
+
+
+class Aims(NamedTuple):
+    since: int | None
+    execute: str
+    name: str
+    interval: int
+    until: int
+    most: int
+
+
+class Wanted(NamedTuple):
+    """Which events are given."""
+
+    kinds: frozenset[str]
+    keys: tuple[str, ...]
+    case: bool
+
+    @staticmethod
+    def of(call: Call, kinds: list[str], words: list[str]) -> Wanted:
+        wrong = [kind for kind in kinds if kind not in KINDS]
+        if wrong:
+            raise UsageError(f"'{printable(wrong[0])}' is not a kind of event", hints=(", ".join(KINDS),))
+        case = folds_case(read_snapshot(call.ctx).state)
+        items = [spelling.one(call.ctx.repo, word) for word in words]
+        return Wanted(frozenset(kinds), tuple(fold(shown(i.name, i.space), case=case) for i in items), case)
+
+    def has(self, event: Event) -> bool:
+        if self.kinds and event.kind not in self.kinds:
+            return False
+        if not self.keys:
+            return True
+        there = [fold(path, case=self.case) for path in paths_of(event)]
+        return any(covers(key, path) or covers(path, key) for key in self.keys for path in there)
+
+
+class Watch:
+    """One watcher. How far it came is noted after each delivery, so a stop in between repeats nothing and skips nothing."""
+
+    def __init__(self, call: Call, wanted: Wanted, aims: Aims) -> None:
+        self._call = call
+        self._ctx = call.ctx
+        self._wanted = wanted
+        self._aims = aims
+        self._given = 0
+        self._saved: Place | None = None
+        self._offline = ""
+        self._stopped = 0  # the signal that told us to stop
+
+    def run(self) -> int:
+        """Signals wait while an event is being delivered, and end the stream between two."""
+        directory = "reftable" if self._ctx.settings.get("extensions.refstorage") == "reftable" else "refs/heads"
+        bell = Bell(f"{self._ctx.repo.common_dir}/{directory}")
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD, *_STOPPING))
+        try:
+            self._look()
+            follower = Follower(self._ctx, self._begin())
+            while True:
+                self._all(follower)
+                self._pause(bell)
+        except Ended as end:
+            return end.code
+        finally:
+            bell.close()
+
+    def _begin(self) -> Place:
+        """Where a named watcher came to counts before --since, which says where a new one begins."""
+        place = load_cursor(self._ctx, self._aims.name) if self._aims.name else None
+        if place is not None:
+            read_snapshot(self._ctx)  # may this ledger be trusted?
+            self._saved = place
+            return place
+        place = place_now(self._ctx) if self._aims.since is None else place_before(self._ctx, self._aims.since)
+        self._save(place)
+        return place
+
+    def _all(self, follower: Follower) -> None:
+        for commit, event in follower.new():
+            if self._wanted.has(event):
+                self._deliver(commit, event)
+                self._given += 1
+                self._save(follower.place)
+            if self._is_enough(event.seq):
+                self._save(follower.place)
+                raise Ended(0)
+            if self._stopped or signal.sigpending() & {*_STOPPING}:
+                break
+        self._save(follower.place)
+
+    def _is_enough(self, seq: int) -> bool:
+        aims = self._aims
+        return bool((aims.until and seq >= aims.until) or (aims.most and self._given >= aims.most))
+
+    def _save(self, place: Place) -> None:
+        if self._aims.name and place != self._saved:
+            save_cursor(self._ctx, self._aims.name, place)
+            self._saved = place
+
+    def _pause(self, bell: Bell) -> None:
+        came = self._stopped or bell.wait(self._aims.interval if self._ctx.remote else _LONGEST, *_STOPPING)[0]
+        if came in _STOPPING:
+            raise Ended(130 if came == signal.SIGINT else 0)
+        self._look()
+
+    def _look(self) -> None:
+        """At a remote that decides, where nobody here has looked for so long. What it does not answer comes later."""
+        if not self._ctx.remote:
+            return
+        from gitcoord.ledger.remote.fetch import recent
+
+        offline = str(recent(self._ctx, self._aims.interval).get("offline", ""))
+        if offline and offline != self._offline:
+            self._call.screen.note(f"note: {printable(offline)}; trying again")
+        self._offline = offline
+
+    # --- delivery
+
+    def _deliver(self, commit: Commit, event: Event) -> None:
+        row = _row(commit, event)
+        if self._aims.execute:
+            self._execute(row)
+        elif self._call.screen.json:
+            put(1, dumps(row) + "\n")
+        else:
+            put(1, f"{event.seq}  {ago(event.at)}  {printable(str(row['subject']))}\n")
+
+    def _execute(self, row: dict[str, Any]) -> None:
+        """One at a time. Where the command fails, the event counts as not delivered, and the stream ends there."""
+        env = {**os.environ, "GITCOORD_SEQ": str(row["seq"]), "GITCOORD_KIND": str(row["kind"])}
+        with tempfile.TemporaryFile() as data:  # not a pipe: nobody has to read it
+            data.write(dumps(row).encode() + b"\n")
+            data.seek(0)
+            actions = [(os.POSIX_SPAWN_DUP2, data.fileno(), 0)]
+            words = ["sh", "-c", self._aims.execute]
+            pid = os.posix_spawnp("sh", words, env, file_actions=actions, setsigmask=[], setsigdef=[signal.SIGPIPE])
+        code = self._wait(pid)
+        if code:
+            self._call.screen.note(
+                f"error: the command ended with {code} at event {row['seq']}, which stays undelivered"
+            )
+            raise Ended(code)
+
+    def _wait(self, pid: int) -> int:
+        """Until the command ends. A signal goes on to it, and ends the stream after it."""
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return exit_code(status)
+            came = signal.sigtimedwait({signal.SIGCHLD, *_STOPPING}, 1.0)
+            if came is not None and came.si_signo in _STOPPING:
+                self._stopped = came.si_signo
+                if not is_echo(came.si_signo, came.si_pid) and (came.si_pid or came.si_signo != signal.SIGINT):
+                    os.kill(pid, came.si_signo)  # from the terminal the command got it itself
+
+
+def _row(commit: Commit, event: Event) -> dict[str, Any]:
+    """An event as `git coord log` shows it."""
+    subject = commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")
+    return {
+        "commit": commit.oid, "seq": event.seq, "kind": event.kind, "agent": event.agent, "at": event.at,
+        "subject": subject, "event": {**event.body, "refused": list(event.refused)},
+    }  # fmt: skip

@@ -1,0 +1,83 @@
+"""One verb called from a process that stays: the same handlers as the command line's, answering with data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gitcoord.base.errors import GitcoordError, StoreError
+from gitcoord.git.files import fingerprint
+from gitcoord.ledger.context import Context
+from gitcoord.ledger.open import environ, open_repository
+from gitcoord.terminal.call import Call, run
+from gitcoord.terminal.parser import Verb
+from gitcoord.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
+
+Row = dict[str, Any]
+
+
+class _Answer(Screen):
+    """A screen that keeps what a verb answers: stdout belongs to the protocol."""
+
+    def __init__(self) -> None:
+        super().__init__({}, json=True)
+        self.row: Row = {}
+        self.notes: list[str] = []
+
+    def answer(self, result: Row, *, ok: bool = True) -> None:
+        self.row = {"ok": ok, **result}
+
+    def note(self, *lines: str) -> None:
+        self.notes += lines
+
+
+class Caller:
+    """The repository of the current directory, kept open between calls. One call at a time, all from one thread."""
+
+    def __init__(self) -> None:
+        self._environ = environ()
+        self._ctx: Context | None = None
+        self._marks: list[tuple[int, ...]] = []
+
+    def call(self, name: str, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
+        """(the answer as `--json` gives it, did it go wrong). A rule's no is an answer of its own kind: code, message, hints."""
+        try:
+            return self._run(name, verb, values, words), False
+        except GitcoordError as error:
+            if isinstance(error, StoreError):
+                self.close()  # git may have gone away: the next call begins anew
+            row = {"ok": False, "error": error.code, "message": error.message, "hints": list(error.hints)}
+            return {**row, **error.data}, True
+        except OSError as error:
+            self.close()
+            where = f": {error.filename}" if error.filename else ""
+            return {"ok": False, "error": "store", "message": f"{error.strerror or error}{where}", "hints": []}, True
+
+    def _run(self, name: str, verb: Verb, values: Values, words: list[str]) -> Row:
+        screen = _Answer()
+        said = {key: value for key, value in values.items() if value not in ("", False, [])}
+        run(name, verb, Call(self._context(), screen, self._environ), said, words)
+        return {**screen.row, "notes": screen.notes} if screen.notes else screen.row
+
+    def _context(self) -> Context:
+        """Settings are read again when they change, refs each time: others write too."""
+        ctx = self._ctx
+        if ctx is not None and self._marks == _marks(ctx):
+            ctx.store.refresh()
+            return ctx
+        self.close()
+        # Git for a swap is started when it is needed: one that has waited may compare with refs that are gone.
+        ctx = self._ctx = open_repository(self._environ, writing=False, stays=True)
+        self._marks = _marks(ctx)
+        return ctx
+
+    def close(self) -> None:
+        ctx, self._ctx = self._ctx, None
+        if ctx is not None:
+            ctx.store.close()
+
+
+def _marks(ctx: Context) -> list[tuple[int, ...]]:
+    return [fingerprint(f"{ctx.repo.common_dir}/config"), fingerprint(f"{ctx.repo.git_dir}/config.worktree")]

@@ -1,0 +1,212 @@
+"""`git coord mcp`: claims, handoffs, tasks and the journal as tools, over stdin and stdout.
+
+Each tool is one verb of the command line; who acts is resolved as everywhere else. Tools are coroutines without an await: they
+run one after the other in the main thread, where git's children and signals belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server import MCPServer
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field
+
+from gitcoord import __version__
+from gitcoord.base.codec import dumps
+from gitcoord.cli.table import COORD, HANDOFF
+from gitcoord.mcp.calling import Caller, Row
+from gitcoord.terminal.parser import VERBS
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
+
+INSTRUCTIONS = """\
+Several agents and people change this repository at the same time. Call `start` first. Claim a path before you change it, and
+release it once the work is committed. What another holds is not yours to change: do something else (task_next), or wait. When
+you stop in the middle, hand over (handoff_new). Paths are relative to the directory in which the server was started;
+@name is a resource that is no file. A result with "ok": false says why in "message", and what helps in "hints".
+"""
+_LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_AGAIN = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)  # repeating it changes nothing
+_ONCE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+
+Paths = Annotated[list[str], Field(description="Files, directories, patterns or @resources.", min_length=1)]
+Task = Annotated[str, Field(description="The task's id.")]
+Handoff = Annotated[str, Field(description="The handoff's id.")]
+Duration = Annotated[str, Field(description="Like 90s, 30m or 2h; the usual one unless given.")]
+Text = Callable[..., Coroutine[Any, Any, CallToolResult]]
+
+
+def told(row: Row, wrong: bool) -> CallToolResult:
+    """The same twice: as text for models, as data for programs."""
+    return CallToolResult(content=[TextContent(type="text", text=dumps(row))], structured_content=row, is_error=wrong)
+
+
+def build(caller: Caller) -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer(
+        "gitcoord", title="gitcoord", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
+    for function, hints in _tools(caller):
+        server.add_tool(function, annotations=hints, structured_output=False)
+    return server
+
+
+def _tools(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
+    return [*_claims(caller), *_handoffs(caller), *_tasks(caller), *_journal(caller)]
+
+
+def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
+    def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
+        return told(*caller.call(name, VERBS[name], _values(values), words))
+
+    async def start(brief: bool = True) -> CallToolResult:
+        """Call this first: open your session or go on with it; rules, what you hold and lost, handoffs for you, next tasks."""
+        return told(*caller.call("start", COORD["start"], _values({"brief": brief}), []))
+
+    async def claim(
+        paths: Paths,
+        reason: Annotated[str, Field(description="What for: shown to whoever is refused.")] = "",
+        mode: Literal["write", "read", "intent"] = "write",
+        ttl: Duration = "",
+        task: Annotated[str, Field(description="The task this belongs to.")] = "",
+        nonce: Annotated[str, Field(description="A key of yours: a repeat under it has no second effect.")] = "",
+    ) -> CallToolResult:
+        """Claim paths before changing them: all of them or none. What another holds is refused, with who holds it how long."""
+        return ask("take", paths, message=reason, mode=mode, ttl=ttl, task=task, nonce=nonce)
+
+    async def release(
+        paths: Annotated[list[str], Field(description="What to give back; nothing named: everything you hold.")] = [],  # noqa: B006
+        commit: Annotated[str, Field(description="The commit that carries the work; HEAD unless given.")] = "",
+    ) -> CallToolResult:
+        """Give claimed paths back once the work is committed."""
+        return ask("release", paths, all=not paths, commit=commit)
+
+    async def list_(mine: bool = False) -> CallToolResult:
+        """Who holds what now."""
+        return ask("list", [], mine=mine)
+
+    async def check(paths: Paths) -> CallToolResult:
+        """May I write here now? "allowed" is the answer; each path has a verdict and, where it is held, by whom."""
+        return ask("check", paths)
+
+    list_.__name__ = "list"
+    return [(start, _AGAIN), (claim, _AGAIN), (release, _AGAIN), (list_, _LOOKS), (check, _LOOKS)]
+
+
+def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
+    def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
+        return told(*caller.call(name, HANDOFF[name], _values(values), words))
+
+    async def handoff_new(
+        state: Annotated[str, Field(description="What works now, what does not, and how you know.", min_length=1)],
+        changed: Annotated[str, Field(description="What you changed, and why.", min_length=1)],
+        remaining: Annotated[str, Field(description="What is left to do.", min_length=1)],
+        next: Annotated[str, Field(description="The one concrete thing to do first.", min_length=1)],
+        to: Annotated[str, Field(description="An agent, or @role; anyone unless given.")] = "",
+        task: Annotated[str, Field(description="The task that goes along.")] = "",
+        paths: Annotated[
+            list[str], Field(description="Only claims on or below these go along; all unless given.")
+        ] = [],  # noqa: B006
+        blockers: Annotated[str, Field(description="What stands in the way.")] = "none",
+        assumptions: Annotated[str, Field(description="What you took for granted without checking.")] = "none",
+    ) -> CallToolResult:
+        """Offer your work to another, with the claims you hold. Nothing changes hands until it is accepted."""
+        sections = {"state": state, "changed": changed, "remaining": remaining, "next": next}
+        more = {"blockers": blockers or "none", "assumptions": assumptions or "none"}
+        return ask("new", [], to=to, task=task, path=paths, **sections, **more)
+
+    async def handoff_list(all: bool = False) -> CallToolResult:
+        """The handoffs that wait; with `all` also those that were answered."""
+        return ask("list", [], all=all)
+
+    async def handoff_show(id: Handoff) -> CallToolResult:
+        """One handoff: its document, its facts, who holds its paths now."""
+        return ask("show", [id])
+
+    async def handoff_accept(id: Handoff) -> CallToolResult:
+        """Take a handoff over: its claims, task and branch are yours from now on."""
+        return ask("accept", [id])
+
+    return [(handoff_new, _ONCE), (handoff_list, _LOOKS), (handoff_show, _LOOKS), (handoff_accept, _AGAIN)]
+
+
+def _tasks(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
+    def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
+        return told(*caller.call(name, COORD[name], _values(values), words))
+
+    async def task_next(ttl: Duration = "") -> CallToolResult:
+        """Take the next task that can be done now, with the paths it needs; "task" is null where there is none."""
+        return ask("task next", [], ttl=ttl)
+
+    async def task_take(id: Task, ttl: Duration = "") -> CallToolResult:
+        """Take this task, with the paths that it needs: all or nothing."""
+        return ask("task take", [id], ttl=ttl)
+
+    async def task_complete(
+        id: Task,
+        summary: Annotated[str, Field(description="What was done.", min_length=1)],
+        not_done: Annotated[list[str], Field(description="What was not done; an empty list where nothing is left.")],
+    ) -> CallToolResult:
+        """Hand in a task's result; what was claimed for it is released."""
+        return ask("task complete", [id], message=summary, **{"not-done": not_done or ["none"]})
+
+    async def task_fail(
+        id: Task, reason: Annotated[str, Field(description="Why it failed.", min_length=1)]
+    ) -> CallToolResult:
+        """Say that a task failed."""
+        return ask("task fail", [id], reason=reason)
+
+    async def task_list(mine: bool = False, all: bool = False) -> CallToolResult:
+        """The tasks that are not over, oldest first; with `all` also the others."""
+        return ask("task list", [], mine=mine, all=all)
+
+    async def task_show(id: Task) -> CallToolResult:
+        """Everything about a task."""
+        return ask("task show", [id])
+
+    return [
+        (task_next, _ONCE), (task_take, _AGAIN), (task_complete, _ONCE), (task_fail, _ONCE), (task_list, _LOOKS),
+        (task_show, _LOOKS),
+    ]  # fmt: skip
+
+
+def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
+    async def journal_add(
+        text: Annotated[str, Field(description="What others should know.", min_length=1)],
+        paths: Annotated[list[str], Field(description="The paths it is about.")] = [],  # noqa: B006
+        task: Annotated[str, Field(description="The task it is about.")] = "",
+    ) -> CallToolResult:
+        """Write something down for all to read. Each call is an entry of its own."""
+        values = _values({"message": [text], "path": paths, "task": task})
+        return told(*caller.call("journal add", COORD["journal add"], values, []))
+
+    async def journal_show(
+        since: Annotated[str, Field(description="An event's number, a duration ago (2h) or a date (UTC).")] = "",
+        path: Annotated[str, Field(description="Only what touches this path.")] = "",
+        agent: Annotated[str, Field(description="Only what is by or about this agent.")] = "",
+        prose: Annotated[bool, Field(description="Only what was written.")] = False,
+        number: Annotated[int, Field(description="At most so many, the last ones.", ge=1, le=1000)] = 50,
+    ) -> CallToolResult:
+        """What was written and what happened, one story, oldest first."""
+        values = {"since": since, "path": path, "agent": agent, "prose": prose, "number": str(number)}
+        return told(*caller.call("journal show", COORD["journal show"], _values(values), []))
+
+    return [(journal_add, _ONCE), (journal_show, _LOOKS)]
+
+
+def _values(given: dict[str, Any]) -> Values:
+    """Options as a verb takes them: what was not said is not there."""
+    return {key: value for key, value in given.items() if value not in ("", False, [])}
+
+
+def serve() -> None:
+    """Until the client closes its end."""
+    caller = Caller()
+    try:
+        build(caller).run("stdio")
+    finally:
+        caller.close()

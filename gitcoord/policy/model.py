@@ -1,0 +1,330 @@
+"""The project's policy: what `.gitcoord/config` and the `gitcoord-*` attributes say, as data.
+
+Three different answers must stay apart: a path without a rule, a rule that says no, and a policy that could not be read.
+The first is `Attributes()`, the second a verdict of `gates/judge.py`, the third CouldNotJudge, raised here for values that
+make no sense: they are never guessed at.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, UsageError
+from gitcoord.base.names import CONFIG, check_agent, check_path, fold, printable
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.validators import Validator
+
+MONITOR, WARN, ENFORCE = "monitor", "warn", "enforce"
+STAGES = (MONITOR, WARN, ENFORCE)
+BLOCK, CHECKPOINT = "block", "checkpoint"
+ALLOW, DENY, ASK = "allow", "deny", "ask"
+ATTRIBUTES = ("gitcoord-claim", "gitcoord-guard", "gitcoord-writers", "gitcoord-read")
+SECRET = "gitcoord-secret"  # no attribute of git's: a secret rule of the private overlay matches
+
+# Each rule, and what it stands for: shown with every refusal, and settable as [rollout] <rule> = <stage>.
+RULES = {
+    "unclaimed": "a shared path is changed only under a write claim",
+    "held": "what another holds is changed by nobody else",
+    "lineage": "a change builds on the last released work on its path",
+    "stale-deploy": "nothing is deployed from a stale copy",
+    "role": "a role writes only where it may",
+    "guard": "guarded paths are changed by nobody, or with a person's approval",
+    "own-files": "the guard's own files are changed with a person's approval",
+    "killed": "nothing of a killed agent gets through",
+    "halted": "while everything is halted nothing gets through",
+    "ledger": "the ledger is append-only, and only gitcoord appends",
+    "attribution": "a commit of an agent says whose it is",
+    "rules": "whoever pushes has read the project's rules as they are now",
+    "changelog": "what users notice has a line in the changelog",
+    "decision": "what was decided changes with a record of why",
+    "placeholders": "nothing unfinished is deployed",
+    "injection": "agents are told what to do by people, not by files",
+    "handoff": "nobody leaves work behind without a word",
+    "spiral": "what led nowhere several times is not done again",
+    "budget": "a session spends no more than it was given",
+}
+# Settings by section, as `git config --list` spells them; for `policy check`.
+KNOWN = {
+    "gitcoord": ("root", "approver", "role", "attribution", "authority", "sync"),
+    "rollout": tuple(RULES),
+    "rule": ("record",),
+    "role": ("readonly", "scratch", "overseer"),
+    "agent": ("role",),
+    "resource": ("capacity", "ttl", "read", "write"),
+    "deploy": ("remote", "ref", "tag", "verify", "timeout"),
+    "guard": ("onerror", "autoclaim", "unknown", "denyread", "askread"),
+    "remote": ("timeout",),
+    "workers": ("cap", "heartbeat", "attempts"),
+    "start": ("state", "decisions", "lessons"),
+    "rules": ("ack",),
+    "sequence": ("pattern", "start", "width"),
+    "validator": (),  # by name: `core/validators`
+}
+
+
+class Attributes(NamedTuple):
+    """What the attributes say of one path."""
+
+    claim: bool = False
+    guard: str = ""
+    writers: tuple[str, ...] = ()
+    read: str = ""  # DENY or ASK: what an agent's tool is answered that wants to read it
+    private: bool = False  # a secret rule of this machine's overlay has a part in it
+
+
+class Guard(NamedTuple):
+    """What `[guard]` says: how agents' tools are judged before they act."""
+
+    closed: bool = True  # what could not be judged is denied
+    autoclaim: bool = False  # a free shared path is claimed for whoever writes there
+    unknown: str = ALLOW  # the answer to a shell command whose effects cannot be told
+    deny_read: tuple[str, ...] = ()  # places outside the repository, as the settings spell them
+    ask_read: tuple[str, ...] = ()
+
+
+class Role(NamedTuple):
+    readonly: bool = False
+    scratch: str = ""  # where a read-only role may write after all; '{agent}' stands for its name
+    overseer: bool = False  # may lift a kill or a halt, and take the gates away, as people may
+
+
+class Policy(NamedTuple):
+    stages: dict[str, str]
+    records: dict[str, str]
+    roles: dict[str, Role]
+    agents: dict[str, str]
+    approvers: tuple[str, ...]
+    default_role: str
+    attribution: bool
+    root: str
+    attributes: dict[str, Attributes]  # of the paths that were asked for
+    present: bool = False  # the project has a policy at all, so that there is something to guard
+    ack: bool = False  # a push needs the pusher's word that it has read the rules
+    rules: str = ""  # the rules' blob; '' where there are none
+    writers: bool = False  # some attributes say who writes
+    guard: Guard = Guard()
+    validators: tuple[Validator, ...] = ()
+
+    def stage(self, rule: str) -> str:
+        return self.stages.get(rule, ENFORCE)
+
+    def why(self, rule: str) -> str:
+        """What a rule stands for, and the project's own decision behind it where it names one."""
+        words = RULES.get(
+            rule, "a check of this project's own" if rule != "private" else "a rule that is not published"
+        )
+        return words + (f"; see {self.records[rule]}" if rule in self.records else "")
+
+    def of(self, path: str) -> Attributes:
+        return self.attributes[path]
+
+
+def parse_policy(pairs: Iterable[tuple[str, str]]) -> Policy:
+    """The settings; attributes come separately, by `with_attributes`."""
+    policy = Policy({}, {}, {}, {}, (), "", False, "", {})
+    later: list[tuple[str, str]] = []
+    for key, value in pairs:
+        section, _, rest = key.partition(".")
+        name, _, setting = rest.rpartition(".")
+        if section == "validator" or (section == "rollout" and setting not in RULES):
+            later.append((key, value))
+        else:
+            policy = _with(policy, section, name, setting, value)
+    return _validated(policy, later) if any(key.startswith("validator.") for key, _ in later) else policy
+
+
+def _validated(policy: Policy, pairs: list[tuple[str, str]]) -> Policy:
+    """With the validators that are turned on; the stage of the project's own is set under their names."""
+    from gitcoord.validators import sections  # most policies have none
+
+    found = sections(pairs)
+    own = {validator.name for validator in found} - RULES.keys()
+    for key, value in pairs:
+        if key.startswith("rollout.") and key[len("rollout.") :] in own:
+            policy = _stage(policy, key[len("rollout.") :], value)
+    chain = [
+        validator._replace(stage=policy.stage(validator.name), why=policy.why(validator.name))
+        for validator in found
+        if validator.name != "attribution"  # the judge's own, since it sees every commit
+    ]
+    attribution = policy.attribution or any(validator.name == "attribution" for validator in found)
+    return policy._replace(validators=tuple(chain), attribution=attribution)
+
+
+def _stage(policy: Policy, rule: str, value: str) -> Policy:
+    if value not in STAGES:
+        raise _senseless(f"rollout.{rule}", value, f"one of {', '.join(STAGES)}")
+    policy.stages[rule] = value
+    return policy
+
+
+def _with(policy: Policy, section: str, name: str, setting: str, value: str) -> Policy:
+    if section == "rollout" and not name:
+        return _stage(policy, setting, value)
+    if section == "rule" and setting == "record":
+        policy.records[name] = printable(value)
+    elif section == "role" and name:
+        policy.roles[name] = _role(policy.roles.get(name, Role()), name, setting, value)
+    elif section == "agent" and name and setting == "role":
+        policy.agents[name] = value
+    elif section == "rules" and not name and setting == "ack":
+        return policy._replace(ack=_is_true("rules.ack", value))
+    elif section == "guard" and not name:
+        return policy._replace(guard=_guard(policy.guard, setting, value))
+    elif section == "gitcoord" and not name:
+        return _general(policy, setting, value)
+    return policy
+
+
+def _general(policy: Policy, setting: str, value: str) -> Policy:
+    if setting == "approver":
+        try:
+            return policy._replace(approvers=(*policy.approvers, check_agent(value)))
+        except UsageError as error:
+            raise CouldNotJudge(f"{CONFIG}: gitcoord.approver: {error.message}") from None
+    if setting == "role":
+        return policy._replace(default_role=value)
+    if setting == "root":
+        return policy._replace(root=value)
+    if setting == "attribution":
+        if value not in ("require", "off"):
+            raise _senseless("gitcoord.attribution", value, "'require' or 'off'")
+        return policy._replace(attribution=value == "require")
+    return policy
+
+
+def _guard(guard: Guard, setting: str, value: str) -> Guard:
+    if setting == "onerror":
+        if value not in (DENY, WARN):
+            raise _senseless("guard.onError", value, f"'{DENY}' or '{WARN}'")
+        return guard._replace(closed=value == DENY)
+    if setting == "autoclaim":
+        return guard._replace(autoclaim=_is_true("guard.autoclaim", value))
+    if setting == "unknown":
+        if value not in (ALLOW, WARN, ASK, DENY):
+            raise _senseless("guard.unknown", value, f"one of {ALLOW}, {WARN}, {ASK}, {DENY}")
+        return guard._replace(unknown=value)
+    if setting in ("denyread", "askread"):
+        if not value.startswith(("/", "~/")):
+            raise _senseless(f"guard.{setting}", value, "a place that begins with '/' or '~/'")
+        if setting == "denyread":
+            return guard._replace(deny_read=(*guard.deny_read, value))
+        return guard._replace(ask_read=(*guard.ask_read, value))
+    return guard
+
+
+def _role(role: Role, name: str, setting: str, value: str) -> Role:
+    if setting in ("readonly", "overseer"):
+        is_so = _is_true(f"role.{name}.{setting}", value)
+        return role._replace(readonly=is_so) if setting == "readonly" else role._replace(overseer=is_so)
+    if setting == "scratch":
+        try:
+            return role._replace(scratch=check_path(value))
+        except UsageError as error:
+            raise CouldNotJudge(f"{CONFIG}: role.{printable(name)}.scratch: {error.message}") from None
+    return role
+
+
+def _is_true(key: str, value: str) -> bool:
+    if value.lower() not in ("true", "yes", "on", "1", "", "false", "no", "off", "0"):
+        raise _senseless(key, value, "true or false")
+    return value.lower() in ("true", "yes", "on", "1", "")
+
+
+def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
+    return CouldNotJudge(
+        f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}", hints=("mend the file and commit it",)
+    )
+
+
+def attributes_of(values: dict[str, str]) -> Attributes:
+    """From `git check-attr`'s words; a value that is not known is the strictest one."""
+    guard = values.get("gitcoord-guard", "unspecified")
+    if guard in ("unspecified", "unset", "false"):
+        guard = ""
+    elif guard not in (WARN, CHECKPOINT):
+        guard = BLOCK
+    writers = values.get("gitcoord-writers", "unspecified")
+    named = () if writers in ("unspecified", "unset", "set") else tuple(w for w in writers.split(",") if w)
+    read = values.get("gitcoord-read", "unspecified")
+    if read in ("unspecified", "unset", "false", ALLOW):
+        read = ""
+    elif read != ASK:
+        read = DENY
+    claim = values.get("gitcoord-claim", "unspecified") not in ("unspecified", "unset", "false")
+    return Attributes(claim, guard, named, read, SECRET in values)
+
+
+def fold_patterns(data: bytes) -> bytes:
+    """An attributes file whose patterns are conflict keys: for ledgers that fold case, asked with keys."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
+    return "\n".join(map(_fold_pattern, lines)).encode("utf-8", "surrogateescape")
+
+
+def _fold_pattern(line: str) -> str:
+    line = line.lstrip(" \t\r")
+    if line.startswith(("#", "[attr]")):
+        return line
+    end = 0
+    if line.startswith('"'):
+        end = 1
+        while end < len(line) and line[end] != '"':
+            end += 2 if line[end] == "\\" else 1
+    while end < len(line) and line[end] not in " \t\r":
+        end += 1
+    return fold(line[:end], case=True) + line[end:]
+
+
+def unknown_settings(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Keys that gitcoord does not know: most likely misspelt."""
+    keys = [key for key, _ in pairs]
+    checks = {key.partition(".")[2].rpartition(".")[0] for key in keys if key.startswith("validator.")}
+    wrong = []
+    for key in keys:
+        section, _, rest = key.partition(".")
+        name, _, setting = rest.rpartition(".")
+        if section == "validator" and name:
+            from gitcoord.validators import known_setting
+
+            known = known_setting(name, setting)
+        else:
+            known = setting in KNOWN.get(section, ()) or (section == "rollout" and setting in checks)
+        if not known:
+            wrong.append(key)
+    return wrong
+
+
+# --- the guard's own files ------------------------------------------------------------------------------------------
+
+
+def is_own_file(path: str) -> bool:
+    """`.gitcoord/` and every `.gitattributes`; whether a change of the latter matters is `same_answers`' question."""
+    return path.startswith(".gitcoord/") or path == ".gitcoord" or is_attributes_file(path)
+
+
+def is_attributes_file(path: str) -> bool:
+    return path.rpartition("/")[2].lower() == ".gitattributes"
+
+
+def same_answers(old: bytes, new: bytes, top: bytes = b"") -> bool:
+    """Does a change of an attributes file leave every `gitcoord-*` answer alone? `top` is where macros are defined."""
+    return _telling_lines(old, new + b"\n" + top) == _telling_lines(new, old + b"\n" + top)
+
+
+def _telling_lines(data: bytes, other: bytes) -> list[bytes]:
+    """The lines that say something about gitcoord, by themselves or through a macro of either version, in their order."""
+    lines = [line.strip() for line in data.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
+    words = [b"gitcoord"]
+    for _ in range(8):  # macros that use macros
+        macros = [
+            line.split()[0].removeprefix(b"[attr]")
+            for line in (data + b"\n" + other).split(b"\n")
+            if line.startswith(b"[attr]") and any(word in line for word in words)
+        ]
+        if set(macros) <= set(words):
+            break
+        words = [b"gitcoord", *macros]
+    return [line for line in lines if any(word in line for word in words)]

@@ -1,0 +1,284 @@
+"""Reading the project's policy of one commit: settings by `git config --blob`, path classes by `git check-attr`.
+
+git reads attributes from the work tree, the index or (since 2.40) a commit, and always from `info/attributes` too, which
+anybody can edit. So the attributes files of the commit are put into an index of their own, in a git directory of our own
+that borrows the repository's objects: what decides is what was committed, nothing else. Where the ledger folds case, that
+index has conflict keys for names and patterns, and is asked for keys.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, dumps, loads
+from gitcoord.base.errors import CouldNotJudge
+from gitcoord.base.names import CONFIG, RULES, fold
+from gitcoord.git.config import parse_settings
+from gitcoord.git.files import make_directory, read_file, remove_file, rename, write_file
+from gitcoord.git.process import WHOLE, run
+from gitcoord.policy.cache import same_policy
+from gitcoord.policy.model import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+    from gitcoord.policy.overlay import Overlay
+
+_GIT = ["git", "--no-replace-objects"]
+_VERSION = 5  # of what is remembered
+_SPECS = [
+    "--", f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes",
+    ":(top,icase)*/.gitattributes",
+]  # fmt: skip
+
+
+def staged_policy(ctx: Context, *, worktree: bool) -> str:
+    """The tree that a commit of what is staged would have; with `worktree`, with the policy files as they lie there."""
+    env = dict(ctx.repo.env)
+    if worktree:
+        index = read_file(f"{ctx.repo.git_dir}/index", 1 << 30)
+        copy = ctx.scratch(f"explain/index-{ctx.host.random()[:8]}")
+        if index:
+            write_file(copy, index)
+        env[b"GIT_INDEX_FILE"] = copy.encode("utf-8", "surrogateescape")
+        listing = [*_GIT, "ls-files", "-z", "--cached", "--others", "--deleted", *_SPECS]
+        names = run(listing, env)[1]
+        run([*_GIT, "update-index", "--add", "--remove", "-z", "--stdin"], env, names)
+    code, out, complaint = run([*_GIT, "write-tree"], env)
+    if worktree:
+        remove_file(copy)
+    if code:
+        raise CouldNotJudge(f"git cannot read what is staged: {complaint}")
+    return out.decode().strip()
+
+
+class Source:
+    """The policy of one commit, '' for a repository without any. `case`: the ledger folds it."""
+
+    def __init__(self, ctx: Context, commit: str, *, case: bool = False) -> None:
+        self._ctx = ctx
+        self._case = case
+        self.commit = commit
+        self._place = f"{ctx.repo.scratch}/policy.git"
+        self._private: Overlay | None = None
+        self._record = self._find() if commit else {"settings": [], "telling": False}
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        rows: Any = self._record["settings"]
+        return [(str(key), str(value)) for key, value in rows]
+
+    @property
+    def attribute_files(self) -> list[tuple[str, str]]:
+        """Each with its blob."""
+        rows: Any = self._record.get("attributes", [])
+        return [(str(path), str(blob)) for path, blob in rows]
+
+    @property
+    def rules(self) -> str:
+        """The blob of the project's rules; '' where it has none."""
+        return str(self._record.get("rules", ""))
+
+    @property
+    def says_who_reads(self) -> bool:
+        """Some attributes say what may be read; where none does, nobody needs to ask for a path."""
+        return bool(self._record.get("reads")) or self.overlay is not None
+
+    @property
+    def overlay(self) -> Overlay | None:
+        """The private rules of this machine, which are no part of any commit; None where there are none."""
+        if self._private is None and self._ctx.settings.get("gitcoord.overlay"):
+            from gitcoord.policy.overlay_files import read_overlay
+
+            self._private = read_overlay(self._ctx)
+        return self._private
+
+    def key(self, path: str) -> str:
+        """What attributes are asked for: the path, or its conflict key."""
+        return fold(path, case=True) if self._case else path
+
+    def patterns(self, data: bytes) -> bytes:
+        return fold_patterns(data) if self._case else data
+
+    def policy(self, paths: Iterable[str]) -> Policy:
+        """The settings, and what the attributes say of these paths."""
+        present = bool(self._record["telling"] or self._record.get("config"))
+        policy = parse_policy(self.pairs)._replace(
+            attributes=self.attributes(paths),
+            present=present,
+            writers=bool(self._record.get("writers")),
+            rules=self.rules,
+        )
+        if self.overlay is None:
+            return policy
+        from gitcoord.policy.overlay import tightened
+
+        return tightened(policy, self.overlay)
+
+    # --- attributes
+
+    def attributes(self, paths: Iterable[str]) -> dict[str, Any]:
+        return {path: attributes_of(values) for path, values in self.answers(paths).items()}
+
+    def answers(self, paths: Iterable[str]) -> dict[str, dict[str, str]]:
+        """git's own words for each path and attribute, and what the private overlay adds."""
+        found = self.committed_answers(paths)
+        if self.overlay is None:
+            return found
+        from gitcoord.policy.overlay_files import add_private
+
+        return add_private(self._ctx, self, self.overlay, found)
+
+    def committed_answers(self, paths: Iterable[str]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {path: {} for path in paths}
+        if not found or not self._record["telling"]:
+            return found
+        if read_file(f"{self._place}/objects/info/alternates", 8192) != self._alternates:
+            self.make()  # the repository was moved
+        data = "".join(self.key(path) + "\0" for path in found).encode("utf-8", "surrogateescape")
+        argv = [*_GIT, "-c", "core.attributesFile=/dev/null", "check-attr", "--cached", "--stdin", "-z", *ATTRIBUTES]
+        code, out, complaint = run(argv, self._env(), data)
+        words = out.decode("utf-8", "surrogateescape").split("\0")
+        # Without its index git would answer "no rule" for everything.
+        if code or len(words) < 3 * len(ATTRIBUTES) * len(found) or not self._has_index():
+            raise CouldNotJudge(f"git cannot read the attributes of {self.commit[:12]}: {complaint}")
+        asked = [path for path in found for _ in ATTRIBUTES]
+        for path, attribute, value in zip(asked, words[1::3], words[2::3]):
+            found[path][attribute] = value
+        return found
+
+    def _has_index(self) -> bool:
+        return read_file(f"{self._place}/{self._record['index']}", 4) == b"DIRC"
+
+    def _env(self) -> dict[bytes, bytes]:
+        place = self._place.encode("utf-8", "surrogateescape")
+        index = f"{self._place}/{self._record['index']}".encode("utf-8", "surrogateescape")
+        return {**self._ctx.repo.env, **WHOLE, b"GIT_DIR": place, b"GIT_INDEX_FILE": index, b"GIT_ATTR_NOSYSTEM": b"1"}
+
+    # --- what was read before
+
+    def _find(self) -> Record:
+        """What is remembered of this commit, or of one that differs from it in nothing that matters here."""
+        file = f"{self._place}/remembered"
+        try:
+            old: Record | None = loads(read_file(file, 1 << 22))
+        except Malformed:
+            old = None
+        if old is not None and self._fits(old):
+            return old
+        record = self._read()
+        self._remember(record)
+        return record
+
+    def _remember(self, record: Record) -> None:
+        """For speed only: where nothing may be written, git is asked each time."""
+        try:
+            make_directory(self._place)
+            write_file(f"{self._place}/remembered", dumps(record).encode())
+        except OSError:
+            pass
+
+    def _fits(self, old: Record) -> bool:
+        self._record = old
+        if old.get("v") != _VERSION or old["case"] != self._case or (old["telling"] and not self._has_index()):
+            return False
+        if old["commit"] == self.commit:
+            return True
+        if not same_policy(self._ctx.store, old["commit"], self.commit):
+            argv = [*_GIT, "diff-tree", "-r", "--no-renames", "--name-only", "-z", old["commit"], self.commit, *_SPECS]
+            code, out, _ = run(argv, self._ctx.repo.env)
+            if code or out:
+                return False
+        old["commit"] = self.commit
+        self._remember(old)
+        return True
+
+    def _read(self) -> Record:
+        listing = [*_GIT, "ls-tree", "-r", "-z", "--full-tree", self.commit]
+        code, out, complaint = run(listing, self._ctx.repo.env)
+        if code:
+            raise CouldNotJudge(f"the policy of {self.commit[:12]} cannot be read: {complaint}")
+        files, config, rules = [], "", ""
+        for line in out.decode("utf-8", "surrogateescape").split("\0"):
+            meta, _, path = line.partition("\t")
+            if path == CONFIG:
+                config = meta.split(" ")[2]
+            elif path == RULES and " blob " in meta:
+                rules = meta.split(" ")[2]
+            elif is_attributes_file(path) and " blob " in meta:  # git ignores others too
+                files.append([path, *meta.split(" ")[::2]])
+        blobs = self._ctx.store.read([blob for _, _, blob in files])
+        if any(blob is None for blob in blobs):
+            raise CouldNotJudge(
+                f"an attributes file of {self.commit[:12]} cannot be read", hints=("git fsck tells more",)
+            )
+        text = b"\n".join(blob.data for blob in blobs if blob is not None)
+        telling = b"gitcoord" in text
+        return {
+            "v": _VERSION, "commit": self.commit, "case": self._case, "settings": self._settings(config),
+            "config": config, "rules": rules, "telling": telling, "writers": b"gitcoord-writers" in text,
+            "reads": b"gitcoord-read" in text,
+            "attributes": [[path, blob] for path, _, blob in files], "index": self._index(files) if telling else "",
+        }  # fmt: skip
+
+    def _settings(self, blob: str) -> list[list[str]]:
+        if not blob:
+            return []
+        code, out, complaint = run([*_GIT, "config", "--blob", blob, "--list", "-z"], self._ctx.repo.env)
+        if code:
+            raise CouldNotJudge(
+                f"{CONFIG} of {self.commit[:12]} cannot be read: {complaint}", hints=("mend the file and commit it",)
+            )
+        return [list(pair) for pair in parse_settings(out)]
+
+    def _index(self, files: list[list[str]]) -> str:
+        """An index with the attributes files alone, below a git directory of our own."""
+        try:
+            self.make()
+        except OSError as error:
+            raise CouldNotJudge(
+                f"the attributes of {self.commit[:12]} cannot be asked for: {error.strerror}: {self._place}",
+                hints=("gitcoord needs to write below the repository's git directory",),
+            ) from None
+        files = self._folded(files) if self._case else files
+        name, temporary = f"index-{self.commit}", f"index-{self.commit}.{self._ctx.host.random()[:8]}"
+        lines = "".join(f"{mode} {blob}\t{path}\0" for path, mode, blob in files)
+        self._record = {"index": temporary}
+        argv = [*_GIT, "update-index", "-z", "--index-info"]
+        code, _, complaint = run(argv, self._env(), lines.encode("utf-8", "surrogateescape"))
+        if code:
+            raise CouldNotJudge(f"the attributes of {self.commit[:12]} cannot be read: {complaint}")
+        rename(f"{self._place}/{temporary}", f"{self._place}/{name}")
+        return name
+
+    def _folded(self, files: list[list[str]]) -> list[list[str]]:
+        """The same with keys for names and patterns; files of one key are one file."""
+        texts: dict[str, list[bytes]] = {}
+        for (path, _, _), blob in zip(files, self._ctx.store.read([blob for _, _, blob in files])):
+            texts.setdefault(self.key(path), []).append(self.patterns(blob.data if blob is not None else b""))
+        place = {**self._ctx.repo.env, b"GIT_DIR": self._place.encode("utf-8", "surrogateescape")}
+        folded = []
+        for key, parts in texts.items():
+            code, out, complaint = run([*_GIT, "hash-object", "-w", "--stdin"], place, b"\n".join(parts))
+            if code:
+                raise CouldNotJudge(f"the attributes of {self.commit[:12]} cannot be read: {complaint}")
+            folded.append([key, "100644", out.decode().strip()])
+        return folded
+
+    @property
+    def _alternates(self) -> bytes:
+        return self._ctx.repo.objects.encode("utf-8", "surrogateescape") + b"\n"
+
+    def make(self) -> str:
+        """The git directory of our own, made on the way."""
+        sha256 = self._ctx.store.oid_length == 64
+        for directory in ("objects/info", "refs"):
+            make_directory(f"{self._place}/{directory}")
+        config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n"
+        config += "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
+        write_file(f"{self._place}/HEAD", b"ref: refs/heads/none\n")
+        write_file(f"{self._place}/config", config.encode())
+        write_file(f"{self._place}/objects/info/alternates", self._alternates)
+        return self._place

@@ -1,0 +1,114 @@
+"""Roles: what an agent is here to do, and so where it may write; and who may approve."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import covers, printable, shell_word
+from gitcoord.claims.model import Item, key_of
+from gitcoord.policy.model import ENFORCE, Attributes, Policy, Role
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State, View
+
+
+def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:
+    """A person at a terminal, and one of those whom the settings list, where they list any."""
+    named = list(approvers)
+    return actor.person and (not named or actor.agent in named)
+
+
+def not_an_approver(actor: Actor, view: View, deed: str, hint: str) -> Refusal | None:
+    """The refusal of what only a person may do, and only one of those whom the settings list, where they list any."""
+    approvers = view.fact("approvers")
+    assert isinstance(approvers, list)
+    if may_approve(actor, approvers):
+        return None
+    listed = " whom the settings list as approver" if approvers else ""
+    return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=(hint,))
+
+
+def not_an_overseer(state: State, actor: Actor, view: View, deed: str) -> Refusal | None:
+    """The refusal of what those who are watched over may not do; an agent may where the settings let its role."""
+    policy = view.fact("policy")
+    assert isinstance(policy, Policy)
+    if policy.roles.get(role_of(state, policy, actor.agent, person=actor.person), Role()).overseer:
+        return None
+    if may_approve(actor, policy.approvers):
+        return None
+    listed = " whom the settings list as approver" if policy.approvers else ""
+    return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=("ask one of them",))
+
+
+def out_of_role(state: State, policy: Policy, actor: Actor, agent: str, path: str) -> str:
+    """Why this agent's role does not write there; '' where it may."""
+    if may_approve(actor, policy.approvers):
+        return ""
+    role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
+    profile = policy.roles.get(role, Role())
+    scratch = profile.scratch.replace("{agent}", agent)
+    if scratch and covers(key_of(state, Item("path", scratch)), key_of(state, Item("path", path))):
+        return ""
+    if profile.readonly:
+        where = f": it writes only below {printable(scratch)}" if scratch else ""
+        return f"the role '{printable(role)}' of '{agent}' does not write here{where}"
+    writers = policy.of(path).writers
+    if writers and role not in writers:
+        if policy.of(path).private:
+            return "a private rule of this machine says no"
+        named = f"'{printable(role)}'" if role else "without a role"
+        return f"it is written by {printable(', '.join(writers))}; '{agent}' is {named}"
+    return ""
+
+
+def may_not_claim(state: State, actor: Actor, view: View, paths: tuple[str, ...]) -> Refusal | None:
+    """The refusal of a write claim on what this agent's role does not write, or on what it covers."""
+    policy = view.fact("restrictions")
+    assert isinstance(policy, Policy)
+    if actor.unchecked:
+        actor = actor._replace(person=False)  # the stricter of both counts, as for the changes that the claim is for
+    free = is_free(state, policy, actor, actor.agent)
+    if policy.stage("role") != ENFORCE or (free and not policy.writers):
+        return None
+    classes = view.fact("classes", *paths) if free else {path: {path: Attributes()} for path in paths}
+    assert isinstance(classes, dict)
+    for path, found in classes.items():
+        for name in found:
+            message = out_of_role(state, policy._replace(attributes=found), actor, actor.agent, name)
+            if message:
+                return _not_claimed(actor.agent, path, name, message)
+    return None
+
+
+def _not_claimed(agent: str, path: str, name: str, message: str) -> Refusal:
+    below = f"'{printable(name)}' below it: " if name != path else ""
+    return Refusal(
+        "role",
+        f"'{printable(path)}' may not be claimed for writing: {below}{message}",
+        hints=(
+            f"to see it stay as it is meanwhile: git claim --mode read {shell_word(path)}",
+            f"leave the change to an agent whose role may; a person may give roles: git coord role {agent} <role>",
+        ),
+    )
+
+
+def is_free(state: State, policy: Policy, actor: Actor, agent: str) -> bool:
+    """Does this agent's role write wherever no path says otherwise?"""
+    role = role_of(state, policy, agent, person=actor.person and agent == actor.agent)
+    return not policy.roles.get(role, Role()).readonly
+
+
+def role_of(state: State, policy: Policy, agent: str, *, person: bool = False) -> str:
+    """By the ledger, for a subagent its parent's; else by the settings; people have none unless they are given one."""
+    name = agent
+    while name:
+        record = state.get(f"roles/{name}")
+        if record is not None and record["role"]:
+            return str(record["role"])
+        if name in policy.agents:
+            return policy.agents[name]
+        name = name.rpartition(".")[0]
+    return "" if person else policy.default_role

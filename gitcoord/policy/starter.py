@@ -1,0 +1,237 @@
+"""The starter policy that `git coord init --policy` writes: settings, rules and path classes, all commented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import agent_from_email
+from gitcoord.git.process import run
+from gitcoord.git.repo import Repo
+
+CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
+
+[gitcoord]
+	# The first commit of this project's ledger: a ledger with another one is not ours.
+	root = {root}
+{authority}	# People who may take a live claim away and approve checkpoints, by agent name
+	# ('git coord agents' shows the names). None listed: anybody at a terminal.
+	;approver = {person}
+
+# What agent tools are asked before they write (docs/guard.md): a free shared path is claimed
+# for the agent at the moment in which it writes there. Off: it has to claim the path itself.
+[guard]
+	autoclaim = true
+	# A shell command of which it cannot be told what it writes: allow, warn, ask or deny.
+	;unknown = allow
+	# Places outside this repository that agents neither read nor write, or not without a person's word:
+	;denyRead = ~/.ssh
+	;denyRead = ~/.aws
+	;denyRead = ~/.gnupg
+	;askRead = ~/notes
+	# What it means that a tool's action could not be judged: deny or warn.
+	;onError = deny
+
+# How far each rule is rolled out: monitor (only recorded), warn, enforce. A rule that is
+# not named here is enforced. To begin gently:
+;[rollout]
+;	unclaimed = warn
+;	lineage = warn
+
+# Roles: what an agent is here to do. 'git coord role <agent> <role>' gives one;
+# 'gitcoord-writers=<role>,<role>' in .gitattributes says which roles write a path. A
+# read-only role writes below its scratch path alone, but may land what others released.
+;[gitcoord]
+;	role = code
+[role "orchestrator"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+[role "code"]
+	readonly = false
+[role "test"]
+	readonly = false
+[role "debug"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+[role "verify"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+[role "explore"]
+	readonly = true
+	scratch = .scratch/{{agent}}
+
+# Files of the project that 'git coord start' shows to everybody, besides the rules:
+;[start]
+;	state = docs/state.md
+;	decisions = docs/decisions.md
+;	lessons = docs/lessons.md
+
+# The decision behind a rule, named by every refusal:
+;[rule "lineage"]
+;	record = docs/decisions/lineage.md
+
+# Things that are no files are claimed as @name. Undeclared ones have one unit and
+# are open to everybody.
+;[resource "deploy/production"]
+;	ttl = 15m
+;	write = {person}
+;[resource "gpu"]
+;	capacity = 2
+
+# Numbers that nobody gets twice, above those in the names of files: 'git coord number migrations'.
+;[sequence "migrations"]
+;	pattern = migrations/[0-9]*_*.sql
+;	width = 4
+
+# An agent that pushes must have read .gitcoord/rules.md as it is now: 'git coord rules ack'.
+;[rules]
+;	ack = true
+
+# Checks beyond these: a line in the changelog, a record of decisions, nothing unfinished on
+# deploys, no text that would give agents orders, no work left behind, no running in circles,
+# a budget; and commands of your own (0: pass, 1: block, 2: warn). [rollout] has their stages.
+;[validator "changelog"]
+;	path = src/**
+;[validator "decision"]
+;	path = src/core/**
+;	records = docs/adr
+;[validator "placeholders"]
+;	path = site/**
+;[validator "injection"]
+;	enabled = true
+;[validator "handoff"]
+;	enabled = true
+;[validator "spiral"]
+;	enabled = true
+;[validator "budget"]
+;	calls = 2000
+;	time = 8h
+;[validator "lint"]
+;	command = make -s lint
+;	on = commit
+
+# Where this project is deployed to: 'git coord deploy production -- <command>' refuses
+# a stale copy, and runs 'verify' against the public surface afterwards.
+;[deploy "production"]
+;	remote = origin
+;	ref = refs/heads/production
+;	tag = v*
+;	verify = curl -fsS https://example.com/health
+;	timeout = 10m
+"""
+
+AUTHORITY = """	# The remote that decides: every clone joins its ledger with 'git coord init'.
+	authority = {remote}
+"""
+
+RULES = """# Rules for everybody who writes here
+
+1. Claim before you change: `git claim <path>`. If it is held, do something else or wait; never work around it.
+2. Claim as little as you need, and release it as soon as the work is committed: `git claim release <path>`.
+3. Say why (`-m`), so that whoever is refused knows what you are doing.
+4. Do not touch what another holds, also not to fix it "quickly".
+5. Bring your copy up to date before you start and before you deploy.
+6. When you stop in the middle, say what is done, what remains and what comes next.
+7. Do not change these rules, the settings or the hooks on your own: ask a person.
+
+## This project's own rules
+
+"""
+
+ATTRIBUTES = """# Paths that need a write claim before they are changed ('dir/**' for all below a directory).
+.gitattributes gitcoord-claim
+.gitcoord/** gitcoord-claim
+# src/shared/** gitcoord-claim
+# Nobody changes these, or only with a person's approval, or with a warning:
+# secrets/** gitcoord-guard=block
+# billing/** gitcoord-guard=checkpoint
+# Agents' tools do not read these, or not without a person's word:
+# secrets/** gitcoord-read=deny
+# personal/** gitcoord-read=ask
+# Only these roles write here:
+# tests/** gitcoord-writers=test,code
+"""
+_MARK = "gitcoord-claim"
+_FILES = (".gitcoord/config", ".gitcoord/rules.md", ".gitattributes")
+
+
+def missing_starter(repo: Repo) -> list[str]:
+    """What `write_starter` would write. A link in its place may lead anywhere, and is refused."""
+    if not repo.worktree:
+        return []
+    top = Path(repo.worktree)
+    for name in (".gitcoord", *_FILES):
+        if (top / name).is_symlink():
+            raise UsageError(f"{name} is a symbolic link", hints=("gitcoord writes only to files of this repository",))
+    missing = [name for name in _FILES[:2] if not (top / name).exists()]
+    return missing if _MARK.encode() in _content(top / _FILES[2]) else [*missing, _FILES[2]]
+
+
+def write_starter(repo: Repo, root: str, email: str, remote: str = "") -> list[str]:
+    """Write what is not there yet; tells what was written. Existing lines are never changed."""
+    written = missing_starter(repo)
+    for name in written:
+        path = Path(repo.worktree, name)
+        path.parent.mkdir(exist_ok=True)
+        old = _content(path)
+        # One line break between, always: so what was there can be told from it again, to the byte.
+        path.write_bytes(old + (b"\n" if old else b"") + _starter(root, email, remote)[name])
+    return written
+
+
+def remove_starter(
+    repo: Repo, root: str, email: str, remote: str = "", *, dry_run: bool
+) -> tuple[dict[str, bytes], list[str]]:
+    """Take away what nobody added to the project or changed. Tells (removed, with what was there before; left)."""
+    removed: dict[str, bytes] = {}
+    left: list[str] = []
+    if not repo.worktree:
+        return removed, left
+    top = Path(repo.worktree)
+    for name, content in _starter(root, email, remote).items():
+        path = top / name
+        before = None if path.is_symlink() else _before(_content(path), content)
+        staged, known, _ = run(["git", "cat-file", "blob", f":{name}"], repo.env)
+        tracked = staged == 0
+        if before is None or (tracked and content in known):
+            left += [name] if _is_policy(path) else []
+            continue
+        removed[name] = before
+        if dry_run:
+            continue
+        if before or tracked:
+            path.write_bytes(before)
+        else:
+            path.unlink()
+    if not dry_run and (top / ".gitcoord").is_dir() and not any((top / ".gitcoord").iterdir()):
+        (top / ".gitcoord").rmdir()
+    return removed, left
+
+
+def _before(content: bytes, starter: bytes) -> bytes | None:
+    """What `write_starter` found there; None where this is not what it left."""
+    if content == starter:
+        return b""
+    return content[: -len(starter) - 1] if content.endswith(b"\n" + starter) else None
+
+
+def _is_policy(path: Path) -> bool:
+    """Is it there, and, where it may be about other things, about gitcoord?"""
+    return path.exists() and (path.name != ".gitattributes" or _MARK.encode() in _content(path))
+
+
+def _starter(root: str, email: str, remote: str) -> dict[str, bytes]:
+    authority = AUTHORITY.format(remote=remote) if remote else ""
+    config = CONFIG.format(root=root, person=_person(email), authority=authority)
+    return dict(zip(_FILES, (text.encode() for text in (config, RULES, ATTRIBUTES))))
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _person(email: str) -> str:
+    try:
+        return agent_from_email(email)
+    except UsageError:
+        return "you_at_example.com"

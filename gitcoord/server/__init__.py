@@ -1,0 +1,1 @@
+"""The gate on the server: who pushes, what a push changes, and whether its events follow from the rules."""

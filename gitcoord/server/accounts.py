@@ -1,0 +1,189 @@
+"""Who pushes: the account that the transport names, and the agents that it may act for.
+
+`<repository>/gitcoord/accounts`, in git-config syntax, belongs to the server's administrator:
+
+    [account "alice"]
+        agent = alice          ; may be given several times
+        agent = alice.*        ; a name, or a beginning followed by '*'
+        person = true          ; the names without '*' are a person's
+
+Without that file every name that a push gives is believed ("open"): then the gate stops mistakes, not lies.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.base.names import check_agent, printable
+from gitcoord.git.config import parse_settings
+from gitcoord.git.files import exists
+from gitcoord.git.process import run
+from gitcoord.ledger.sessions import Actor
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.ledger.context import Context
+
+FILE = "accounts"
+# A transport that names an account does so in one of these. Which one is believed is a setting, because all others can be
+# set by whoever logs in where the transport does not.
+VARIABLES = (
+    "GITCOORD_ACCOUNT", "GL_USER", "GL_USERNAME", "GITEA_PUSHER_NAME", "GITHUB_USER_LOGIN", "REMOTE_USER",
+)  # fmt: skip
+DEFAULT_VARIABLE = "GITCOORD_ACCOUNT"
+SETTING = "gitcoord.server.account"
+NOBODY = "nobody"
+
+
+class Account(NamedTuple):
+    name: str
+    agents: tuple[str, ...] = ()
+    person: bool = False
+
+    def may(self, agent: str) -> bool:
+        return any(_fits(pattern, agent) for pattern in self.agents)
+
+    @property
+    def own_names(self) -> list[str]:
+        return [pattern for pattern in self.agents if not pattern.endswith("*")]
+
+
+def _fits(pattern: str, agent: str) -> bool:
+    return agent.startswith(pattern[:-1]) if pattern.endswith("*") else agent == pattern
+
+
+class Pusher:
+    """One push's account, and the agent that it names by push option. No account: everybody is believed."""
+
+    def __init__(self, account: Account | None, option: str) -> None:
+        self.account = account
+        self.option = option
+        if option:
+            self.require(_agent(option), f"the push option names '{printable(option[:80])}'")
+
+    @property
+    def name(self) -> str:
+        return self.account.name if self.account is not None else ""
+
+    def may(self, agent: str) -> bool:
+        return self.account is None or self.account.may(agent)
+
+    def require(self, agent: str, what: str) -> None:
+        """Refused unless this account may act for the agent."""
+        if self.account is None or self.account.may(agent):
+            return
+        raise Refused(
+            Refusal(
+                "identity",
+                f"{what}, but the account '{printable(self.name)}' may not act for '{agent}'",
+                hints=(
+                    f"its agents are {', '.join(self.account.agents[:8]) or 'none'}: GITCOORD_AGENT=<name>",
+                    "the server's administrator maps accounts to agents",
+                ),
+            )
+        )
+
+    def actor(self, agent: str) -> Actor:
+        """As which the agent acts. Where nobody checks, a person is whoever says so: the client has looked."""
+        if self.account is None:
+            return Actor(agent, person=True, unchecked=True)
+        return Actor(agent, person=self.account.person and agent in self.account.own_names)
+
+    def coder(self, trailers: Iterable[str]) -> Actor:
+        """Who pushes code: named by option; else the account's only name; else whom the commits name, if it is one."""
+        if self.option:
+            return self._coder(self.option)
+        if self.account is not None and (self.account.person or len(self.account.agents) == 1):
+            names = self.account.own_names
+            if names:
+                return self._coder(names[0])
+        named = list(dict.fromkeys(name for name in trailers if name and self.may(name)))
+        if len(named) == 1 or (named and self.account is None):
+            return self._coder(named[-1])
+        if self.account is None:
+            return Actor(NOBODY)
+        raise Refused(
+            Refusal(
+                "identity",
+                f"the account '{printable(self.name)}' stands for several agents: which one pushes?",
+                hints=("name it: git push -o agent=<name>", "or in the commits: Agent: <name>"),
+            )
+        )
+
+    def _coder(self, agent: str) -> Actor:
+        """Without accounts nobody can tell a person from an agent here, and the stricter of both counts."""
+        return Actor(agent) if self.account is None else self.actor(agent)
+
+
+def _agent(name: str) -> str:
+    try:
+        return check_agent(name)
+    except UsageError as error:
+        raise Refused(Refusal("identity", f"push option agent: {error.message}", hints=error.hints)) from None
+
+
+def read_accounts(ctx: Context) -> dict[str, Account] | None:
+    """The accounts; None where names are trusted. A file that is there and cannot be read closes the gate."""
+    path = f"{ctx.repo.scratch}/{FILE}"
+    if not exists(path):
+        return None
+    code, out, complaint = run(["git", "config", "-f", path, "--list", "-z"], ctx.repo.env)
+    if code:
+        raise CouldNotJudge(f"the server's accounts cannot be read: {complaint}")
+    return parse_accounts(parse_settings(out))
+
+
+def parse_accounts(pairs: list[tuple[str, str]]) -> dict[str, Account]:
+    found: dict[str, Account] = {}
+    for key, value in pairs:
+        section, _, rest = key.partition(".")
+        name, _, setting = rest.rpartition(".")
+        if section != "account" or not name:
+            continue
+        account = found.get(name, Account(name))
+        if setting == "agent":
+            account = account._replace(agents=(*account.agents, _pattern(name, value)))
+        elif setting == "person":
+            if value.lower() not in ("true", "false", "yes", "no", "on", "off", "1", "0"):
+                raise CouldNotJudge(f"the server's accounts: account.{printable(name)}.person is not true or false")
+            account = account._replace(person=value.lower() in ("true", "yes", "on", "1"))
+        else:
+            raise CouldNotJudge(f"the server's accounts: {printable(key)} is not known")
+        found[name] = account
+    return found
+
+
+def _pattern(name: str, value: str) -> str:
+    try:
+        return value if value == "*" else check_agent(value.removesuffix("*").rstrip(".")) and value
+    except UsageError as error:
+        raise CouldNotJudge(f"the server's accounts: account.{printable(name)}.agent: {error.message}") from None
+
+
+def variable(ctx: Context) -> str:
+    """The environment variable that is believed."""
+    wish = ctx.settings.get(SETTING).removeprefix("env:")
+    if wish and not wish.replace("_", "").isalnum():
+        raise CouldNotJudge(f"{SETTING} is no name of a variable: '{printable(wish)}'")
+    return wish or DEFAULT_VARIABLE
+
+
+def find_pusher(ctx: Context, environ: dict[str, str], option: str) -> Pusher:
+    """Refused where the accounts are known and this is none of them."""
+    accounts = read_accounts(ctx)
+    if accounts is None:
+        return Pusher(None, option)
+    named = environ.get(variable(ctx), "")
+    if not named:
+        raise Refused(
+            Refusal(
+                "identity",
+                f"the server cannot tell who pushes: {variable(ctx)} is not set",
+                hints=(f"the server's administrator says where the account stands: git config {SETTING} <variable>",),
+            )
+        )
+    if named not in accounts:
+        raise Refused(Refusal("identity", f"the account '{printable(named[:80])}' is not known to gitcoord here"))
+    return Pusher(accounts[named], option)

@@ -1,0 +1,286 @@
+"""Pushes that are landing: what each relies on or touches, as long as its receive-pack lives.
+
+A check before the refs move says nothing about the moment in which they move. So every push takes a ticket before it reads
+the ledger. A push of code waits for pushes of the ledger with a lower ticket that touch what it relies on, and then reads;
+a push of the ledger waits for pushes of code with a lower ticket that rely on what it touches. Whoever came first has
+therefore landed, or failed, before the other one is judged or lands. Only lower tickets are waited for, so nobody waits in
+a circle. A ticket ends with the process that moves the refs: neither a killed hook nor a slow one ends it early.
+
+Files below `<scratch>/inflight`: `lock`, `next` (the next ticket), `<ticket>.<pid>` (a push), `refs.<pid>` (after a line
+about the process, the refs that must move in one transaction, for the reference-transaction hook), `locked.<pid>` (made by
+that hook: receive-pack held the locks of all these refs). By the last two, locks that a killed push left are known.
+"""
+
+from __future__ import annotations
+
+import posix
+from fcntl import LOCK_EX, flock
+
+from gitcoord.base.errors import StoreError
+from gitcoord.base.names import ancestors, fold
+from gitcoord.git.files import list_files, make_directory, read_file, remove_file, write_file
+from gitcoord.git.process import own_namespace, runs_still, start_time
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+LEASE_MS = 10_000  # of a push whose receive-pack cannot be seen from here
+_MANY = 2000
+_ANCESTORS = 32
+_LIMIT = 1 << 24
+
+
+class Stake(NamedTuple):
+    """What a push relies on (code) or touches (ledger). `everything` is what is not known yet, or too much to list."""
+
+    everything: bool = False
+    agents: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+
+    def meets(self, other: Stake) -> bool:
+        """Nothing meets nobody, not even everything: two pushes of code do not wait for each other, however large."""
+        if NOTHING in (self, other):
+            return False
+        if self.everything or other.everything:
+            return True
+        return _agents_meet(self.agents, other.agents) or _paths_meet(self.paths, other.paths)
+
+
+NOTHING, EVERYTHING = Stake(), Stake(True)
+
+
+def stake(agents: Iterable[str], paths: Iterable[str]) -> Stake:
+    """Paths meet whatever their case: too many meetings cost a little time, too few a stale write."""
+    keys = frozenset(fold(path, case=True) for path in paths)
+    return EVERYTHING if len(keys) > _MANY else Stake(False, frozenset(agents), keys)
+
+
+def _agents_meet(some: frozenset[str], others: frozenset[str]) -> bool:
+    """Subagents belong to their parents."""
+    return any(a == b or a.startswith(b + ".") or b.startswith(a + ".") for a in some for b in others)
+
+
+def _paths_meet(some: frozenset[str], others: frozenset[str]) -> bool:
+    """Is a path of one side that of the other, or above or below it?"""
+    if not some.isdisjoint(others):
+        return True
+    return any(above in others for path in some for above in ancestors(path)) or any(
+        above in some for path in others for above in ancestors(path)
+    )
+
+
+class Entry(NamedTuple):
+    ticket: int
+    pid: str
+    start: str
+    boot: str
+    namespace: str
+    mono: int
+    relies: Stake
+    touches: Stake
+
+
+class Inflight:
+    """This repository's registry, seen by one push."""
+
+    def __init__(self, common: str, scratch: str, boot: str, mono: Callable[[], int]) -> None:
+        self._common = common
+        self._directory = f"{scratch}/inflight"
+        self._boot = boot
+        self._mono = mono
+        self._entry: Entry | None = None
+        self.counts = True  # False: nobody waits, and a push may land after what it relied on is gone
+        self.pid = receive_pack()
+
+    # --- tickets
+
+    def register(self, *, relies: Stake = NOTHING, touches: Stake = NOTHING) -> None:
+        """Take the next ticket. StoreError where nothing can be written: then nothing may be let through."""
+        self._locked(lambda: self._register(relies, touches))
+
+    def _locked(self, action: Callable[[], None]) -> None:
+        try:
+            make_directory(self._directory)
+            fd = posix.open(f"{self._directory}/lock", posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+            try:
+                flock(fd, LOCK_EX)
+                action()
+            finally:
+                posix.close(fd)
+        except OSError as error:
+            raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
+
+    def _register(self, relies: Stake, touches: Stake) -> None:
+        self._bury()
+        text = read_file(f"{self._directory}/next").decode("ascii", "replace")
+        living = [entry.ticket for entry in self._entries(sweep=True)]
+        ticket = max([int(text) if text.isdecimal() else 1, *(number + 1 for number in living)])
+        write_file(f"{self._directory}/next", str(ticket + 1).encode())
+        start = start_time(int(self.pid)) if self.pid else ""
+        self._entry = Entry(
+            ticket, self.pid if start else "", start, self._boot, own_namespace(), self._mono(), relies, touches
+        )
+        self._write()
+
+    def refine(self, *, relies: Stake) -> None:
+        """What this push relies on is known now: less than was registered."""
+        assert self._entry is not None
+        self._entry = self._entry._replace(relies=relies, mono=self._mono())
+        self._write()
+
+    def _write(self) -> None:
+        assert self._entry is not None
+        e = self._entry
+        head = " ".join([str(e.ticket), e.pid or "-", e.start or "-", e.boot, e.namespace or "-", str(e.mono)])
+        parts = [head, *_words(e.relies), "", *_words(e.touches)]
+        data = "\0".join(parts).encode("utf-8", "surrogateescape")
+        if len(data) > _LIMIT:
+            raise StoreError("this push is too large to be noted")
+        path = f"{self._directory}/{e.ticket}.{e.pid or '-'}"
+        try:
+            write_file(path, data)
+        except OSError as error:
+            raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
+
+    def in_the_way(self) -> bool:
+        """Is a push with a lower ticket still landing that this one must wait for?"""
+        assert self._entry is not None
+        mine = self._entry
+        if not self.counts:
+            return False
+        for entry in self._entries():
+            if entry.ticket < mine.ticket and (mine.relies.meets(entry.touches) or entry.relies.meets(mine.touches)):
+                return True
+        return False
+
+    def leave(self) -> None:
+        """This push was refused: nobody needs to wait for it."""
+        if self._entry is not None:
+            remove_file(f"{self._directory}/{self._entry.ticket}.{self._entry.pid or '-'}")
+        if self.pid:
+            remove_file(f"{self._directory}/refs.{self.pid}")
+
+    def _entries(self, *, sweep: bool = False) -> list[Entry]:
+        found = []
+        for name in list_files(self._directory):
+            if name.endswith(".tmp"):
+                continue  # somebody is about to put it in place
+            ticket, _, pid = name.partition(".")
+            if not ticket.isdecimal():
+                continue
+            data = read_file(f"{self._directory}/{name}", _LIMIT)
+            entry = _parse(data, int(ticket), pid)
+            if data and self._lives(entry):
+                found.append(entry)
+            elif sweep:
+                remove_file(f"{self._directory}/{name}")
+        return found
+
+    def _lives(self, entry: Entry) -> bool:
+        if entry.boot != self._boot:
+            return False
+        if not entry.pid or entry.namespace != own_namespace():
+            return self._mono() - entry.mono < LEASE_MS  # another container's, or no receive-pack: nobody can be asked
+        return runs_still(entry.pid, entry.start)
+
+    # --- the transaction
+
+    def note_refs(self, lines: list[str]) -> None:
+        """The refs of this push that must move together, as the reference-transaction hook will be told of them."""
+        if not self.pid:
+            return
+        start = start_time(int(self.pid))
+        head = f"# {start or '-'} {self._boot} {own_namespace() or '-'}"
+        data = "".join(f"{line}\n" for line in [head, *lines]).encode("utf-8", "surrogateescape")
+
+        def note() -> None:
+            self._bury()
+            write_file(f"{self._directory}/refs.{self.pid}", data)
+
+        self._locked(note)
+
+    def _bury(self) -> None:
+        """Drop the notes of pushes that have ended, and the locks that a killed one left behind: nobody else would."""
+        for name in list_files(self._directory):
+            kind, _, pid = name.partition(".")
+            if kind != "refs" or not pid.isdecimal():
+                continue
+            head, *lines = read_file(f"{self._directory}/{name}", _LIMIT).decode("utf-8", "surrogateescape").split("\n")
+            words = head.split(" ")
+            if len(words) == 4 and self._runs(pid, *words[1:]):
+                continue
+            self._unlock(pid, [line.split(" ", 2) for line in lines if line])
+            remove_file(f"{self._directory}/locked.{pid}")
+            remove_file(f"{self._directory}/{name}")
+
+    def _runs(self, pid: str, start: str, boot: str, namespace: str) -> bool:
+        if boot.partition("/")[0] != self._boot.partition("/")[0]:
+            return False
+        # Another container's cannot be seen from here.
+        return namespace != (own_namespace() or "-") or runs_still(pid, start)
+
+    def _unlock(self, pid: str, rows: list[list[str]]) -> None:
+        """Only locks that were made after the push was judged and before it said that it held them: those are its own.
+
+        One of git's own housekeeping, made later, is not; nor is one that somebody else had, or the push could not lock.
+        """
+        judged, held = (_made(f"{self._directory}/{name}.{pid}") for name in ("refs", "locked"))
+        locks = [f"{ref}.lock" for _, _, ref in rows]
+        if any(not new.strip("0") for _, new, _ in rows):
+            locks.append("packed-refs.lock")
+        for name in locks if judged and held else ():
+            if judged <= _made(f"{self._common}/{name}") <= held:
+                if name == "packed-refs.lock":  # first what was made under it: without the lock it may be another's
+                    remove_file(f"{self._common}/packed-refs.new")
+                remove_file(f"{self._common}/{name}")
+
+
+def _made(path: str) -> int:
+    """When a file was last written; 0 where there is none."""
+    try:
+        return posix.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _words(held: Stake) -> list[str]:
+    everything = ["*"] if held.everything else []
+    return [*everything, *(f"@{agent}" for agent in sorted(held.agents)), *(f"/{path}" for path in sorted(held.paths))]
+
+
+def _stake(words: list[str]) -> Stake:
+    agents = frozenset(word[1:] for word in words if word[0] == "@")
+    return Stake("*" in words, agents, frozenset(word[1:] for word in words if word[0] == "/"))
+
+
+def _parse(data: bytes, ticket: int, pid: str) -> Entry:
+    """Files are replaced whole, so what cannot be read was not written by a push: it is of no boot, and dead."""
+    head, *words = data.decode("utf-8", "surrogateescape").split("\0")
+    fields = head.split(" ")
+    if len(fields) != 6 or not fields[5].isdecimal() or "" not in words:
+        return Entry(ticket, pid, "", "", "", 0, EVERYTHING, EVERYTHING)
+    middle = words.index("")
+    start = "" if fields[2] == "-" else fields[2]
+    return Entry(
+        ticket, "" if fields[1] == "-" else fields[1], start, fields[3], "" if fields[4] == "-" else fields[4],
+        int(fields[5]), _stake(words[:middle]), _stake(words[middle + 1 :]),
+    )  # fmt: skip
+
+
+def receive_pack() -> str:
+    """The process that will move the refs: the nearest above this one that is git's receive-pack; '' where none is seen."""
+    pid = posix.getppid()
+    for _ in range(_ANCESTORS):
+        if pid <= 1:
+            return ""
+        words = read_file(f"/proc/{pid}/cmdline").split(b"\0")
+        name = words[0].rpartition(b"/")[2]
+        if name in (b"git-receive-pack", b"receive-pack") or (name == b"git" and b"receive-pack" in words[1:]):
+            return str(pid)
+        stat = read_file(f"/proc/{pid}/stat")
+        if not stat:
+            return ""
+        pid = int(stat.rpartition(b") ")[2].split()[1])
+    return ""

@@ -1,0 +1,56 @@
+"""What one push may ask of the server. Each limit is a setting, and each refusal names it."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, Refusal, Refused
+from gitcoord.base.names import Oid, printable
+from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+
+_DEFAULTS = {"maxevents": 1000, "maxhistory": 1_000_000, "maxeventbytes": 8 << 20, "maxcommits": 100_000, "wait": 30}
+_SHOWN = {
+    "maxevents": "maxEvents", "maxhistory": "maxHistory", "maxeventbytes": "maxEventBytes", "maxcommits": "maxCommits",
+    "wait": "wait",
+}  # fmt: skip
+BEAT_BYTES = 4096
+
+
+class Limits(NamedTuple):
+    """`events`: in one push of the ledger; `size`: bytes of one event; `commits`: in one push of code; `wait`: seconds."""
+
+    events: int
+    size: int
+    commits: int
+    wait: int
+
+    def check_size(self, ctx: Context, oid: Oid, kind: str, what: str, limit: int = 0) -> None:
+        """Refused unless the object is of this kind and small enough to be read."""
+        assert isinstance(ctx.store, PlumbingStore)
+        found, actual, size = ctx.store.headers([oid])[0]
+        if found is None or actual != kind:
+            raise Refused(Refusal("object", f"{what} is {_a(actual)}, not a {kind}"))
+        if size > (limit or self.size):
+            hint = () if limit else ("the server's administrator may raise gitcoord.server.maxEventBytes",)
+            raise Refused(Refusal("limit", f"{what} has {size} bytes, more than {limit or self.size}", hints=hint))
+
+
+def _a(kind: str) -> str:
+    return f"a {kind}" if kind else "missing"
+
+
+def read_limits(ctx: Context, *, beginning: bool) -> Limits:
+    """`beginning`: the push makes the ledger, and may bring a whole history."""
+    found = {key: _number(ctx, key, default) for key, default in _DEFAULTS.items()}
+    events = found["maxhistory"] if beginning else found["maxevents"]
+    return Limits(events, found["maxeventbytes"], found["maxcommits"], found["wait"])
+
+
+def _number(ctx: Context, key: str, default: int) -> int:
+    wish = ctx.settings.get(f"gitcoord.server.{key}")
+    if wish and not (wish.isascii() and wish.isdecimal() and len(wish) < 12):
+        raise CouldNotJudge(f"gitcoord.server.{_SHOWN[key]} is no number: '{printable(wish)}'")
+    return int(wish) if wish else default

@@ -1,0 +1,228 @@
+"""The server's gate: may this push land? The only gate that nobody can skip; whatever cannot be judged is refused.
+
+Namespaces first, then the ledger, then the refs that follow it, then code. A repository without a ledger lets everything
+through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing is written but notes below `gitcoord/`.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, Refused, TimedOut
+from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printable, shell_word
+from gitcoord.git.files import write_file
+from gitcoord.git.symrefs import follow
+from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.server.inflight import EVERYTHING, NOTHING, stake
+from gitcoord.server.limits import read_limits
+from gitcoord.server.receive_ledger import LedgerPush
+from gitcoord.server.receive_refs import Sessions, judge_claims
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.base.names import RefName
+    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.judge import Verdict
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Event
+    from gitcoord.server.accounts import Pusher
+    from gitcoord.server.inflight import Inflight, Stake
+    from gitcoord.server.receive_code import CodePush
+
+REPLACE = "refs/replace/"
+_NEVER = (PRIVATE, REPLACE, f"{LEDGER}/")  # a branch below the ledger's name would be in its way
+_USUAL = ("refs/heads/", "refs/tags/", "refs/notes/")
+ALLOW = "gitcoord.server.allow"
+
+
+class Parts:
+    """A push, sorted. Refused where a ref lies in a namespace that is not for pushing.
+
+    A symbolic ref is an alias: git moves its target, so the target is judged, as if it had been pushed by its own name.
+    """
+
+    def __init__(self, ctx: Context, moves: list[Move]) -> None:
+        allowed = (*_USUAL, *(word.rstrip("*") for word in ctx.settings.get(ALLOW).split()))
+        self.ledger: Move | None = None
+        self.claims: list[Move] = []
+        self.sessions: list[Move] = []
+        self.code: list[Move] = []
+        self.aliases: dict[RefName, list[RefName]] = {}  # the names under which a ref was pushed that is not called so
+        for move in moves:
+            if not _is_ours(move.ref) and (move.ref.startswith(_NEVER) or not move.ref.startswith(allowed)):
+                raise _forbidden(move.ref)
+        for move in self._targets(ctx, moves):
+            if move.ref == LEDGER:
+                self.ledger = move
+            elif move.ref.startswith(CLAIMS):
+                self.claims.append(move)
+            elif move.ref.startswith(SESSIONS):
+                self.sessions.append(move)
+            elif move.ref.startswith(PROBE):
+                continue
+            elif move.ref.startswith(_NEVER) or not move.ref.startswith(allowed):
+                raise _forbidden(move.ref)
+            else:
+                self.code.append(move)
+
+    def _targets(self, ctx: Context, moves: list[Move]) -> list[Move]:
+        """The refs that git will move, each once."""
+        files = ctx.settings.get("extensions.refstorage", "files").lower() == "files"
+        found: dict[RefName, Move] = {}
+        for move in moves:
+            *names, target = follow(ctx.repo, move.ref, files=files)
+            if any(_is_ours(name) for name in names):
+                raise _alias_of_ours(move.ref, names, target)
+            if names:
+                self.aliases.setdefault(target, []).extend(names)
+            same = found.setdefault(target, move._replace(ref=target))
+            if same[1:] != move[1:]:
+                raise Refused(
+                    Refusal(
+                        "alias",
+                        f"{printable(move.ref[:200])} and another ref of this push are names of {printable(target[:200])}",
+                        hints=("push one of them",),
+                    )
+                )
+        return list(found.values())
+
+    @property
+    def private(self) -> list[Move]:
+        return [*([self.ledger] if self.ledger is not None else []), *self.claims, *self.sessions]
+
+
+def _is_ours(ref: RefName) -> bool:
+    return ref == LEDGER or ref.startswith((CLAIMS, PRIVATE))
+
+
+def _forbidden(ref: str) -> Refused:
+    what = (
+        "would hide commits from every check"
+        if ref.startswith(REPLACE)
+        else "is in a namespace that is not for pushing"
+    )
+    hints = ("push branches by name, not with --mirror", f"the server's administrator may allow more: {ALLOW}")
+    return Refused(Refusal("namespace", f"{printable(ref[:200])} {what}", hints=hints[: 1 + ("gitcoord" not in ref)]))
+
+
+def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refused:
+    ours = next(name for name in names if _is_ours(name))
+    message = (
+        f"{printable(ours[:200])} is a symbolic ref here, of {printable(target[:200])}: the ledger's refs may not be"
+    )
+    hint = f"the server's administrator takes it away: git symbolic-ref --delete {shell_word(ours)}"
+    return Refused(Refusal("alias", message if ours == ref else f"{printable(ref[:200])}: {message}", hints=(hint,)))
+
+
+def receive(
+    ctx: Context, registry: Inflight, find_pusher: Callable[[], Pusher], moves: list[Move]
+) -> list[tuple[Outcome, list[Verdict]]]:
+    """Refused or CouldNotJudge unless the push may land as far as the ledger goes; gives the verdicts on code."""
+    parts = Parts(ctx, moves)
+    there = ctx.store.target(LEDGER)
+    if not parts.private and (there is None or not parts.code):
+        return []  # nothing to judge by, or nothing to judge: a client looks what this server accepts
+    if there is None and parts.ledger is None:
+        raise Refused(
+            Refusal(
+                "ledger", "there is no ledger here to which claims could belong", hints=("git coord init --remote",)
+            )
+        )
+    pusher = find_pusher()
+    limits = read_limits(ctx, beginning=there is None)
+    sessions = Sessions(ctx, limits, parts.sessions)
+    ledger = None
+    events: list[Event] = []
+    if parts.ledger is not None:
+        ledger = LedgerPush(ctx, pusher, parts.ledger, sessions.oids, [move.new for move in parts.code if move.new])
+        events = ledger.read(limits)
+    code = _code(ctx, registry, pusher, parts, events, there)
+    if events or code is not None:
+        _wait(ctx, registry, limits.wait)
+    if ledger is not None:
+        ledger.judge()
+    if parts.private:
+        lookup = _lookup(ctx, ledger)
+        head = parts.ledger.new if parts.ledger is not None else there or ""
+        judge_claims(ctx, limits, parts.claims, ledger.wanted if ledger is not None else {}, head, lookup)
+        if there is None or (ledger is not None and ledger.brings_back):
+            sessions.begin(lookup)
+        else:
+            sessions.judge(pusher, ledger.demanded if ledger is not None else {}, lookup)
+        _note(ctx, registry, parts, sessions)
+    return code.judge() if code is not None else []
+
+
+def _code(
+    ctx: Context,
+    registry: Inflight,
+    pusher: Pusher,
+    parts: Parts,
+    events: list[Event],
+    there: str | None,
+) -> CodePush | None:
+    """Take the ticket, and gather what the push changes. From here on the ledger may be read."""
+    judges = bool(parts.code) and there is not None
+    if events or judges:
+        registry.register(relies=EVERYTHING if judges else NOTHING, touches=touched(events))
+    if not judges:
+        return None
+    from gitcoord.server.receive_code import CodePush
+
+    code = CodePush(ctx, pusher, parts.code, read_limits(ctx, beginning=False), parts.aliases)
+    relies = code.gather()
+    registry.refine(relies=relies)
+    return code
+
+
+def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
+    end = ctx.host.mono() + seconds * 1000
+    while registry.in_the_way():
+        if ctx.host.mono() > end:
+            raise TimedOut(
+                f"another push that meets this one has been landing for {seconds} seconds",
+                hints=("try again", "the server's administrator may change gitcoord.server.wait"),
+            )
+        ctx.host.pause(0.005)
+    ctx.store.refresh()  # what was read before may be what those pushes replaced
+
+
+def touched(events: list[Event]) -> Stake:
+    """Whose pushes of code, and of what, may be judged otherwise after these events than before."""
+    agents: set[str] = set()
+    paths: set[str] = set()
+    for event in events:
+        body = event.body
+        if event.kind in ("claim", "stop", "accept"):
+            items = body["items"] if event.kind != "stop" else [*body["freed"], *body["kept"]]
+            paths.update(name for space, name in items if space == "path")
+        elif event.kind in ("release", "expire"):
+            rows = body["released"] if event.kind == "release" else body["claims"]
+            paths.update(row["path"] for row in rows if row["space"] == "path")
+            paths.update(name for row in rows for name, *_ in row.get("files", ()))
+        elif event.kind == "takeover":
+            paths.add(body["path"])
+        elif event.kind in ("kill", "revive", "role"):
+            agents.add(body["target"])
+        elif event.kind not in ("start", "notice", "request", "journal", "handoff", "close"):
+            return EVERYTHING
+        if event.kind == "kill":
+            paths.update(name for space, name in body["freed"] if space == "path")
+    return stake(agents, paths) if agents or paths else NOTHING
+
+
+def _lookup(ctx: Context, ledger: LedgerPush | None) -> Callable[[str], Record | None]:
+    """A file of the ledger as it is after the push."""
+    if ledger is not None:
+        return ledger.get
+    snapshot, view = read_snapshot(ctx, trusting=True), ctx.view()
+    return lambda key: settle(ctx, snapshot, view, lambda state, _: state.get(key))
+
+
+def _note(ctx: Context, registry: Inflight, parts: Parts, sessions: Sessions) -> None:
+    """Since when the server has seen these heartbeats; and what must move in one transaction."""
+    for agent, oid in sessions.oids.items():
+        write_file(ctx.scratch(f"seen/{agent}"), f"{oid}\n{ctx.host.boot}\n{ctx.host.mono()}".encode())
+    nothing = "0" * ctx.store.oid_length
+    registry.note_refs([f"{move.old or nothing} {move.new or nothing} {move.ref}" for move in parts.private])

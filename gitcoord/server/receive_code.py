@@ -1,0 +1,151 @@
+"""A push of code to the server: the same judge as everywhere, for the agent that the account may act for.
+
+Two phases: what the push changes is gathered first, without the ledger's claims; the verdict comes after all pushes of the
+ledger that landed before it could be told (`server/inflight.py`).
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, Refused
+from gitcoord.base.names import printable
+from gitcoord.deploy.targets import match, targets
+from gitcoord.gates.gate import Judging, Move
+from gitcoord.gates.judge import Step
+from gitcoord.git.symrefs import follow
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.policy.reader import Source
+from gitcoord.server.inflight import stake
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.names import RefName
+    from gitcoord.deploy.targets import Target
+    from gitcoord.gates.gate import Outcome
+    from gitcoord.gates.judge import Verdict
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.server.accounts import Pusher
+    from gitcoord.server.inflight import Stake
+    from gitcoord.server.limits import Limits
+
+
+class _Gathered(NamedTuple):
+    """One ref's part of the push, ready to be judged."""
+
+    move: Move
+    policy: str  # the commit whose policy counts
+    steps: list[Step]
+    deploys: list[tuple[Target, str]]
+
+
+def _ledger(ctx: Context) -> Snapshot:
+    """The ledger as it is now. Whether it is a copy is the clients' question: here is the original."""
+    return read_snapshot(ctx, trusting=True)
+
+
+def _nobody() -> Actor:
+    raise AssertionError("who pushes is told by what is gathered")
+
+
+class CodePush(Judging):
+    _runs_commands = False  # whoever may land a policy may not run commands here
+
+    def __init__(
+        self,
+        ctx: Context,
+        pusher: Pusher,
+        moves: list[Move],
+        limits: Limits,
+        aliases: dict[RefName, list[RefName]],
+    ) -> None:
+        """`aliases`: under which names a ref was pushed that is not called so."""
+        super().__init__(ctx, _nobody, _ledger(ctx))
+        self._aliases = aliases
+        self._trunk = self._follow(f"refs/heads/{self.sync}")
+        self._pusher = pusher
+        self._moves = moves
+        self._limits = limits
+        self._remote = ""  # work lands here, and nowhere else
+        self._gathered: list[_Gathered] = []
+
+    def _look(self) -> None:
+        self._snapshot = _ledger(self._ctx)
+
+    def _follow(self, ref: RefName) -> RefName:
+        """The ref that git moves when this one is pushed."""
+        files = self._ctx.settings.get("extensions.refstorage", "files").lower() == "files"
+        return follow(self._ctx.repo, ref, files=files)[-1]
+
+    # --- gathering
+
+    def gather(self) -> Stake:
+        """What the push would change, and so what it relies on."""
+        self._gathered = [self._gather(move) for move in self._moves]
+        steps = [step for found in self._gathered for step in found.steps]
+        self._known = self._pusher.coder([step.agent for step in steps])
+        agents = {self.actor.agent, *(step.agent for step in steps if step.agent)}
+        return stake(agents, {change.path for step in steps for change in step.changes})
+
+    def _gather(self, move: Move) -> _Gathered:
+        is_sync = move.ref == self._trunk
+        if not move.new and is_sync:
+            names = ", ".join(printable(name[:200]) for name in self._aliases.get(move.ref, ()))
+            also = f" (pushed as {names}, a symbolic ref here)" if names else ""
+            message = f"{move.ref}{also} is where everybody's work lands; deleting it would undo all of it"
+            raise Refused(Refusal("lineage", message))
+        commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
+        if not commit:
+            # Nothing to compare, but whoever was killed or halted moves nothing.
+            return _Gathered(move, self._policy_commit(), [Step(move.new, (), "", ())], [])
+        old = move.old if move.old and self._is_commit(move.old) else ""
+        deploys = self._deployed(move.ref) if self._tips() else []
+        steps = self._steps(move._replace(old=old), self._standing(old, is_sync=is_sync), strict=is_sync, gated=True)
+        if len(steps) > self._limits.commits:
+            raise Refused(
+                Refusal(
+                    "limit",
+                    f"the push brings {len(steps)} commits, more than {self._limits.commits}",
+                    hints=("push them in parts", "the server's administrator may raise gitcoord.server.maxCommits"),
+                )
+            )
+        own = [step if self._pusher.may(step.agent) else step._replace(agent="") for step in steps]
+        return _Gathered(move, (old if is_sync else "") or self._policy_commit(), own, deploys)
+
+    def _standing(self, old: str, *, is_sync: bool) -> list[str]:
+        """The commits whose history was accepted before: for the sync branch its own, elsewhere that of all branches."""
+        if is_sync:
+            return [old] if old else []
+        heads = self._ctx.store.list_refs("refs/heads/")
+        return [*([old] if old else []), *(oid for ref, oid in heads.items() if ref != "refs/heads/gitcoord")]
+
+    def _deployed(self, ref: str) -> list[tuple[Target, str]]:
+        """What remotes are called is the clients' affair: a ref that something is deployed from counts here too."""
+        known = targets(Source(self._ctx, self._policy_commit()).pairs).values()
+        names = [ref, *self._aliases.get(ref, ())]
+        return [(target, "") for target in known if any(self._deploys(target, name) for name in names)]
+
+    def _deploys(self, target: Target, ref: RefName) -> bool:
+        """Also where the name that is deployed from is an alias of this ref."""
+        if match(target, target.remote, ref):
+            return True
+        return any("*" not in name and self._follow(name) == ref for name in target.refs)
+
+    # --- judging
+
+    def judge(self) -> list[tuple[Outcome, list[Verdict]]]:
+        """The verdicts on each ref; the ledger is read anew."""
+        self._look()
+        found = []
+        for gathered in self._gathered:
+            move, is_sync = gathered.move, gathered.move.ref == self._trunk
+            stale = self._stale(gathered.deploys, move.new) + self._unfinished(gathered.deploys, move.new)
+            outcome = self._judge(gathered.policy, gathered.steps, pushed=True)
+            if any(step.changes for step in gathered.steps):
+                outcome = self._validated(outcome, gathered.policy, move.old if is_sync else None, move.new)
+            found.append((outcome, stale))
+        return found
+
+    def _policy_commit(self) -> str:
+        return next(iter(self._tips()), "")

@@ -1,0 +1,86 @@
+"""A push that brings events back which the server has lost: missing events, and an epoch on top by a person who vouches for them.
+
+The events were accepted once, and cannot be judged again as new ones are: the heartbeats, the commits and the clock that they were
+judged by are gone. So they are judged as a history: each legal after the one before, written and with the tree that gitcoord makes.
+That everybody may be named in it is why it takes a person's account; where signatures are required, each event needs its own.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, Refusal, Refused
+from gitcoord.claims.model import FORMAT_MINOR, format_record
+from gitcoord.ledger.fsck import Replay
+from gitcoord.ledger.log import commits
+from gitcoord.ledger.snapshot import Commit
+from gitcoord.server.signatures import require_signature, signing_on
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.base.names import Oid
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.state import Changes
+    from gitcoord.server.accounts import Pusher
+    from gitcoord.server.receive_ledger import Pushed
+
+    RequireTree = Callable[["Oid | None", Pushed, Changes], Oid]
+
+
+def floors(ctx: Context, head: Oid) -> list[Oid]:
+    """On what a push may build: the ledger's last event, and what is below it if that is only an epoch."""
+    found = [head]
+    while True:
+        commit = Commit(ctx.store.read([found[-1]])[0], "the ledger's history")
+        try:
+            if commit.event.kind != "epoch" or len(commit.parents) != 1:
+                return found
+        except CouldNotJudge:
+            return found
+        found.append(commit.parents[0])
+
+
+def require_person(pusher: Pusher, agent: str) -> None:
+    if not pusher.actor(agent).person:
+        raise Refused(
+            Refusal(
+                "person",
+                "only a person's account may bring events back that the server has lost",
+                hints=("a person runs it, in this clone: git coord fsck --repair",),
+            )
+        )
+
+
+def require_above(ctx: Context, old: Oid, last: Pushed) -> None:
+    """Also above an epoch that is replaced."""
+    seq = Commit(ctx.store.read([old])[0], "the ledger's history").event.seq
+    if last.event.seq <= seq:
+        raise Refused(Refusal("ledger", f"event {last.event.seq} does not leap above event {seq}, which is here"))
+
+
+def replay_below(ctx: Context, base: Oid) -> Replay:
+    outcome = Replay()
+    for commit in commits(ctx, ctx.store, oldest_first=True, start=base):
+        outcome.take(commit)
+    if outcome.last is not None and format_record(outcome.state)["minor"] > FORMAT_MINOR:
+        raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
+    return outcome
+
+
+def judge_history(outcome: Replay, tree: Oid | None, rows: list[Pushed], check: RequireTree) -> None:
+    """Refused unless these events are a legal history on top of what `outcome` has replayed, whose tree is `tree`."""
+    for pushed in rows:
+        changes = outcome.take(pushed.commit)
+        if changes is None:
+            raise Refused(Refusal("ledger", f"event {pushed.event.seq} is not legal: {outcome.differences[-1]}"))
+        if pushed.event.kind == "repair":  # it makes the whole tree anew
+            tree, changes = None, {key: record for key, record in outcome.state.files.items() if record is not None}
+        tree = check(tree, pushed, changes)
+    if outcome.differences:
+        raise Refused(Refusal("ledger", outcome.differences[0]))
+
+
+def require_signatures(ctx: Context, rows: list[Pushed]) -> None:
+    if signing_on(ctx):
+        for pushed in rows:
+            require_signature(ctx, pushed.payload, pushed.signature, pushed.event.agent, pushed.event.seq)

@@ -1,0 +1,369 @@
+"""A push of the ledger: a legal chain of events, made again on the server, tree by tree.
+
+Nothing of what is pushed is believed: each commit must be, byte for byte, what its event and the state before it make.
+So blobs and trees need not be read: they are the ones that the server would have written itself.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed, encode_file
+from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
+from gitcoord.claims.model import FORMAT_MINOR, format_record
+from gitcoord.gates.history import GIT, lying_at
+from gitcoord.git.loose_writer import Scales
+from gitcoord.git.process import run
+from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.event import Illegal, effects
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.sessions import decode_beat, encode_beat
+from gitcoord.ledger.snapshot import Commit, Snapshot, load, read_snapshot
+from gitcoord.ledger.state import NotLoaded, State
+from gitcoord.ledger.step import commit_bytes
+from gitcoord.server.limits import read_limits
+from gitcoord.server.retrace import Hindsight, chains, retrace
+from gitcoord.server.signatures import require_signature, signing_on, split_signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from gitcoord.base.codec import Record
+    from gitcoord.gates.gate import Move
+    from gitcoord.git.store import Object, Store
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.fsck import Replay
+    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.state import Changes
+    from gitcoord.server.accounts import Pusher
+    from gitcoord.server.limits import Limits
+
+    T = TypeVar("T")
+
+_DAY = 86400
+_MOST_COMMITS = 1000
+_PERSONAL = ("adopt", "repair")  # what mends a ledger, or moves it elsewhere, is not an agent's business
+
+
+class Pushed:
+    """A commit of the push, with its event and its bytes without the signature."""
+
+    __slots__ = ("commit", "event", "payload", "signature")
+
+    def __init__(self, found: Object) -> None:
+        self.payload, self.signature = split_signature(found.data)
+        self.commit = Commit(found, "a pushed commit")
+        self.event: Event = self.commit.event
+
+
+class LedgerPush:
+    """What a push does to the ledger, as far as it was found legal."""
+
+    def __init__(self, ctx: Context, pusher: Pusher, move: Move, beats: dict[str, Oid], landing: list[Oid]) -> None:
+        """`beats`: what the push leaves on session refs, by agent; `landing`: commits that it leaves on branches."""
+        self._ctx = ctx
+        self._pusher = pusher
+        self._move = move
+        self._beats = beats
+        self._landing = landing
+        self.pushed: list[Pushed] = []
+        self.wanted: dict[str, Oid | None] = {}  # claim refs that must be there, or gone, afterwards
+        self.demanded: dict[str, Beat] = {}  # heartbeats that must be replaced, by agent
+        self._state = State(complete=True)
+        self._snapshot: Snapshot | None = None
+        self._base = ""  # the event that is here on which the push builds
+
+    # --- reading
+
+    def read(self, limits: Limits) -> list[Event]:
+        """The events of the push, oldest first; asks nothing of the ledger that is there."""
+        move = self._move
+        if not move.new:
+            raise _refused("ledger", f"{LEDGER} may not be deleted", "look at it: git coord log")
+        found: list[Pushed] = []
+        oid = move.new
+        bases, most = self._bases(), limits.events
+        while oid not in bases:
+            if len(found) >= most:
+                raise _refused(
+                    "limit",
+                    f"the push brings more than {limits.events} events, or does not build on the ledger that is here",
+                    "fetch and try again",
+                    "the server's administrator may raise gitcoord.server.maxEvents",
+                )
+            found.append(self._read(oid, limits))
+            if len(found) == 1 and self._vouches(found[0]):
+                most = read_limits(self._ctx, beginning=True).events
+            parents = found[-1].commit.parents
+            if len(parents) > 1:
+                raise _refused("ledger", f"{oid[:12]} is a merge: the ledger has none")
+            if not parents:
+                if move.old:
+                    raise _refused(
+                        "ledger", "the push does not build on the ledger that is here", "fetch and try again"
+                    )
+                break
+            oid = parents[0]
+        self._base = oid if move.old else ""
+        self.pushed = found[::-1]
+        if self._base != move.old and not (self.pushed and self.pushed[-1].event.kind == "epoch"):
+            raise _refused("ledger", "the push does not build on the ledger that is here", "fetch and try again")
+        return [pushed.event for pushed in self.pushed]
+
+    def _bases(self) -> list[Oid]:
+        if not self._move.old:
+            return []
+        from gitcoord.server.receive_history import floors
+
+        return floors(self._ctx, self._move.old)
+
+    def _vouches(self, last: Pushed) -> bool:
+        return last.event.kind == "epoch" and self._pusher.actor(last.event.agent).person
+
+    @property
+    def brings_back(self) -> bool:
+        """Events that the server has lost, with an epoch on top; an epoch alone is an event like others."""
+        last = self.pushed[-1].event.kind if self.pushed else ""
+        return bool(self._move.old) and last == "epoch" and (len(self.pushed) > 1 or self._base != self._move.old)
+
+    def _read(self, oid: Oid, limits: Limits) -> Pushed:
+        limits.check_size(self._ctx, oid, "commit", f"the ledger commit {oid[:12]}")
+        try:
+            found = self._ctx.store.read([oid])[0]
+            assert found is not None
+            return Pushed(found)
+        except Malformed as error:
+            raise Refused(
+                Refusal("ledger", f"{oid[:12]} is no event of the ledger: {error.message}", hints=error.hints)
+            ) from None
+
+    # --- judging
+
+    def judge(self) -> None:
+        """Refused unless the push is a legal chain of events by whom this account may act for."""
+        for pushed in self.pushed:
+            self._require_canonical(pushed)
+        if not self._move.old:
+            self._begin()
+            return
+        if self.brings_back:
+            self._bring_back()
+            return
+        snapshot = read_snapshot(self._ctx, trusting=True)
+        if snapshot.head != self._move.old:
+            raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
+        if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+            raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
+        self._follow(snapshot)
+
+    def get(self, key: str) -> Record | None:
+        """A file of the ledger as it is after the push."""
+        if self._snapshot is None:
+            return self._state.get(key)
+        view = Hindsight(0, 0, "")
+        return self._settle(self._snapshot, view, lambda: self._state.get(key))
+
+    def _require_canonical(self, pushed: Pushed) -> None:
+        """One event has one commit: no other author, date, header or wording."""
+        event, parents = pushed.event, pushed.commit.parents
+        try:
+            check_word(event.nonce, "nonce")
+        except UsageError as error:
+            raise _refused("ledger", f"event {event.seq}: {error.message}") from None
+        if pushed.payload != commit_bytes(event, pushed.commit.tree, parents[0] if parents else None):
+            raise _refused("ledger", f"event {event.seq} is not written as gitcoord writes it")
+
+    def _require_author(self, pushed: Pushed) -> None:
+        event = pushed.event
+        self._pusher.require(event.agent, f"event {event.seq} is by '{event.agent}'")
+        if abs(event.at - self._ctx.host.wall()) > _DAY:
+            raise _refused(
+                "clock", f"event {event.seq} is dated more than a day off the server's clock", "set the clock"
+            )
+        if signing_on(self._ctx):
+            require_signature(self._ctx, pushed.payload, pushed.signature, event.agent, event.seq)
+
+    def _begin(self) -> None:
+        """The first push of a ledger may bring a whole history. Events of agents for whom this account may not act are brought by a
+        person only, who answers for them: the last command is its own.
+
+        Whoever sets up may have no agent's name yet: the first event grants nobody anything.
+        """
+        last = self.pushed[-1]
+        for pushed in self.pushed[-1 - last.event.part :]:
+            if pushed.event.kind != "init":
+                self._require_author(pushed)
+        if any(p.event.kind != "init" and not self._pusher.may(p.event.agent) for p in self.pushed):
+            from gitcoord.server.receive_history import require_person, require_signatures
+
+            require_person(self._pusher, last.event.agent)
+            require_signatures(self._ctx, [p for p in self.pushed if p.event.kind != "init"])
+        from gitcoord.ledger.fsck import Replay  # once in a ledger's life
+
+        self._take_history(Replay(), None)
+
+    def _bring_back(self) -> None:
+        """The server has lost events. Whoever brings them back answers for them with an epoch of its own on top."""
+        from gitcoord.server.receive_history import replay_below, require_above, require_person, require_signatures
+
+        last = self.pushed[-1]
+        self._require_author(last)
+        require_person(self._pusher, last.event.agent)
+        require_signatures(self._ctx, self.pushed[:-1])
+        if self._ctx.store.target(LEDGER) != self._move.old:
+            raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
+        require_above(self._ctx, self._move.old, last)
+        outcome = replay_below(self._ctx, self._base)
+        before = dict.fromkeys(outcome.grants)
+        self._take_history(outcome, Commit(self._ctx.store.read([self._base])[0], LEDGER).tree)
+        self.wanted = {**before, **self.wanted}
+
+    def _take_history(self, outcome: Replay, tree: Oid | None) -> None:
+        from gitcoord.server.receive_history import judge_history
+
+        editor = self._editor(Trees(self._ctx.store))
+        judge_history(outcome, tree, self.pushed, lambda *what: self._require_tree(editor, *what))
+        self._state = outcome.state
+        self.wanted = dict(outcome.grants)
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        """Each command on the state that the one before it leaves."""
+        events = [pushed.event for pushed in self.pushed]
+        groups = chains(events)
+        if isinstance(groups, Refusal):
+            raise Refused(groups)
+        view = Hindsight(self._ctx.host.wall(), self._ctx.host.mono(), self._ctx.host.boot)
+        editor, tree, state = self._editor(snapshot.trees), snapshot.commit.tree, snapshot.state
+        rows = iter(self.pushed)
+        for group in groups:
+            mine = [next(rows) for _ in group]
+            for pushed in mine:
+                self._require_author(pushed)
+            after = self._retrace(snapshot, state, group, view)
+            for pushed in mine:
+                changes = self._effects(snapshot, view, state, pushed.event)
+                for ref, present in kind_module(pushed.event.kind).refs(state, pushed.event).items():
+                    self.wanted[ref] = pushed.commit.oid if present else None
+                tree = self._require_tree(editor, tree, pushed, changes)
+                state = state.patched(changes)
+                state.seq = pushed.event.seq
+            assert state.seq == after.seq
+        self._state, self._snapshot = state, snapshot
+
+    def _retrace(self, snapshot: Snapshot, state: State, group: list[Event], view: Hindsight) -> State:
+        agent = group[0].agent
+        actor = self._pusher.actor(agent)
+        if group[0].kind in _PERSONAL and not actor.person:
+            raise _refused("person", f"only a person's account may push '{group[0].kind}' events")
+        self._require_commits(group)
+        answer = self._settle(snapshot, view, lambda: retrace(state, group, actor, view))
+        if isinstance(answer, Refusal):
+            raise Refused(answer)
+        after, beats = answer
+        for beat in beats:
+            if beat.judged or beat.killed:
+                self.demanded[beat.agent] = beat
+                view.beats[beat.agent] = beat._replace(oid=self._weigh("blob", encode_beat(beat)))
+        if any(event.kind == "start" for event in group) and agent in self._beats:
+            found = self._ctx.store.read([self._beats[agent]])[0]
+            if found is not None and found.kind == "blob" and len(found.data) < 4096:
+                try:
+                    view.beats[agent] = decode_beat(found.oid, found.data)
+                except Malformed:
+                    pass  # refused with the session refs
+        return after
+
+    def _effects(self, snapshot: Snapshot, view: Hindsight, state: State, event: Event) -> Changes:
+        return self._settle(snapshot, view, lambda: effects(state, event))
+
+    def _settle(self, snapshot: Snapshot, view: Hindsight, rule: Callable[[], T]) -> T:
+        """Run a pure rule, reading what it finds missing: from the ledger that is here, never from the push."""
+        asked: set[tuple[str, ...]] = set()
+        while True:
+            try:
+                return rule()
+            except NotLoaded as need:
+                if need.what in asked:
+                    raise AssertionError(f"asked twice for {need.what}") from need
+                asked.add(need.what)
+                if not self._read_fact(snapshot, view, need.what):
+                    load(self._ctx, snapshot, view, need.what)
+            except Illegal as error:
+                raise _refused("ledger", error.message) from None
+
+    # --- commits that events speak of
+
+    def _require_commits(self, group: list[Event]) -> None:
+        """What an event says of commits counts only if others can fetch them."""
+        named = {
+            entry["commit"] for e in group if e.kind == "release" for entry in e.body["released"] if entry["commit"]
+        }
+        named |= {event.body["commit"] for event in group if event.kind == "deploy"}
+        if not named:
+            return
+        reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *self._landing]
+        sound = all(is_oid(oid) for oid in named) and len(named) <= _MOST_COMMITS
+        argv = [*GIT, "rev-list", "--max-count=1", *sorted(named), *reached]
+        code, out, _ = run(argv, self._ctx.repo.env) if sound else (1, b"", "")
+        if code or out:
+            what = ", ".join(printable(oid[:12]) for oid in sorted(named))
+            raise _refused(
+                "push-first", f"the server does not have {what}, on which this relies", "push it first: git push"
+            )
+
+    def _read_fact(self, snapshot: Snapshot, view: Hindsight, what: tuple[str, ...]) -> bool:
+        if what[0] == "landed":
+            view.facts[what] = self._landed(snapshot, what[1], list(what[2:]))
+        elif what[0] == "changed" and what[1] and self._ctx.store.resolve([what[1]])[0] is None:
+            # The base was never pushed (it was rebased, say): what is told of files is checked against the commit alone.
+            view.facts[what] = {
+                path: [row for row in view.told(path) if lying_at(self._ctx, what[2], row[0]) == row[1:]]
+                for path in what[3:]
+            }
+        else:
+            return False
+        return True
+
+    def _landed(self, snapshot: Snapshot, work: str, commits: list[str]) -> list[str]:
+        sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
+        there = [commit for commit, oid in zip(commits, self._ctx.store.resolve(commits)) if oid is not None]
+        if not there or self._ctx.store.target(sync) is None:
+            return []
+        outside: set[str] = set()
+        for place in (sync, work):
+            code, out, complaint = run([*GIT, "rev-list", "--stdin"], self._ctx.repo.env, _lines([*there, f"^{place}"]))
+            if code:
+                raise CouldNotJudge(f"git cannot tell what {place} contains: {complaint}")
+            outside.update(out.decode().split())
+        return [commit for commit in there if commit not in outside]
+
+    # --- trees
+
+    def _editor(self, trees: Trees) -> TreeEditor:
+        scales: Store = Scales(self._ctx.store.oid_length)  # type: ignore[assignment]
+        return TreeEditor(scales, trees)
+
+    def _weigh(self, kind: str, data: bytes) -> Oid:
+        return Scales(self._ctx.store.oid_length).write(kind, data)
+
+    def _require_tree(self, editor: TreeEditor, tree: Oid | None, pushed: Pushed, changes: Changes) -> Oid:
+        blobs = {
+            key: None if record is None else self._weigh("blob", encode_file(key, record))
+            for key, record in changes.items()
+        }
+        new = editor.edit(tree, blobs) or self._weigh("tree", b"")
+        if new != pushed.commit.tree:
+            raise _refused(
+                "ledger", f"the tree of event {pushed.event.seq} is not what the event makes of the one before"
+            )
+        return new
+
+
+def _lines(words: list[str]) -> bytes:
+    return "".join(f"{word}\n" for word in words).encode()
+
+
+def _refused(code: str, message: str, *hints: str) -> Refused:
+    return Refused(Refusal(code, message, hints=hints))

@@ -1,0 +1,157 @@
+"""Claim refs and session refs of a push: they must be what the ledger says after it, and nobody beats for another."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import Malformed
+from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_ref
+from gitcoord.gates.history import GIT
+from gitcoord.git.loose_writer import Scales
+from gitcoord.git.process import run
+from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, decode_beat, encode_beat
+from gitcoord.ledger.snapshot import Commit
+from gitcoord.server.limits import BEAT_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.gates.gate import Move
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Beat
+    from gitcoord.server.accounts import Pusher
+    from gitcoord.server.limits import Limits
+
+    Lookup = Callable[[str], "Record | None"]
+
+
+# --- claims --------------------------------------------------------------------------------------------------------
+
+
+def judge_claims(
+    ctx: Context, limits: Limits, moves: list[Move], wanted: dict[str, Oid | None], head: Oid, claim: Lookup
+) -> None:
+    """`wanted` is what the push's own events demand, `claim` looks a claim up in the ledger at `head`, after the push."""
+    moved = {move.ref: move.new or None for move in moves}
+    for move in moves:
+        if move.ref in wanted:
+            if (move.new or None) != wanted[move.ref]:
+                raise _refused("claims", f"{_ref(move.ref)} is not left where the ledger says", "fetch and try again")
+        elif move.new:
+            _require_grant(ctx, limits, move, head, claim)
+        elif claim(move.ref.removeprefix("refs/")) is not None:
+            raise _refused(
+                "claims",
+                f"{_ref(move.ref)} stands for a claim that is held: only the ledger ends it",
+                "give it back: git claim release <path>",
+            )
+    lacking = [ref for ref in wanted if ref not in moved]
+    for ref, oid in zip(lacking, ctx.store.resolve(lacking)):
+        if oid != wanted[ref]:
+            raise _refused("claims", f"the push moves the ledger without {_ref(ref)}, which must follow it")
+
+
+def _require_grant(ctx: Context, limits: Limits, move: Move, head: Oid, claim: Lookup) -> None:
+    """A ref that is mended must name the very event that granted the claim."""
+    record = claim(move.ref.removeprefix("refs/"))
+    if record is None:
+        raise _refused("claims", f"{_ref(move.ref)} stands for no claim in the ledger", "ask for it: git claim <path>")
+    limits.check_size(ctx, move.new, "commit", _ref(move.ref))
+    try:
+        event = Commit(ctx.store.read([move.new])[0], move.ref).event
+    except CouldNotJudge:
+        event = None
+    argv = [*GIT, "merge-base", "--is-ancestor", move.new, head]
+    if event is None or event.seq != record["token"] or run(argv, ctx.repo.env)[0]:
+        raise _refused("claims", f"{_ref(move.ref)} does not name the event that granted this claim")
+
+
+def _ref(ref: str) -> str:
+    return printable(ref[:200])
+
+
+# --- sessions ------------------------------------------------------------------------------------------------------
+
+
+class Sessions:
+    """The heartbeats of a push. `agents` are those whom it names, so that they can be asked for before."""
+
+    def __init__(self, ctx: Context, limits: Limits, moves: list[Move]) -> None:
+        """Refused where something else than a small heartbeat of that name would be left there, or nothing."""
+        self._ctx = ctx
+        self.beats: dict[str, Beat] = {}
+        self.oids: dict[str, Oid] = {}
+        self._old: dict[str, Oid] = {}
+        for move in moves:
+            agent = _agent_of(move.ref)
+            if not move.new:
+                raise _refused("sessions", f"{_ref(move.ref)} may not be deleted: it tells that an agent is alive")
+            limits.check_size(ctx, move.new, "blob", _ref(move.ref), BEAT_BYTES)
+            self.beats[agent] = self._read(move.new, agent)
+            self.oids[agent], self._old[agent] = move.new, move.old
+
+    def _read(self, oid: Oid, agent: str) -> Beat:
+        found = self._ctx.store.read([oid])[0]
+        try:
+            assert found is not None
+            beat = decode_beat(oid, found.data)
+        except Malformed as error:
+            raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat: {error.message}") from None
+        if beat.agent != agent or encode_beat(beat) != found.data:
+            raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat of '{agent}'")
+        return beat
+
+    def begin(self, agent_of: Lookup) -> None:
+        """A whole history brings the heartbeats of all who took part in it, the living and the ended."""
+        for agent in self.beats:
+            if agent_of(f"agents/{agent}") is None:
+                raise _refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
+
+    def judge(self, pusher: Pusher, demanded: dict[str, Beat], agent_of: Lookup) -> None:
+        """Own heartbeats, and what the push's events demand of others' (`demanded`); nothing else, and all of that."""
+        for agent, due in demanded.items():
+            if agent not in self.beats:
+                raise _refused("sessions", f"the push must also replace {session_ref(agent)}, which it judged")
+            self._require_due(agent, due)
+        for agent, beat in self.beats.items():
+            if agent not in demanded:
+                pusher.require(agent, f"{session_ref(agent)} is the heartbeat of '{agent}'")
+                self._require_living(agent, beat, agent_of(f"agents/{agent}"))
+
+    def _require_due(self, agent: str, due: Beat) -> None:
+        beat = self.beats[agent]
+        if due.killed:
+            same = (beat.killed, beat.session, beat.judged) == (due.killed, due.session, 0)
+        else:
+            same = self.oids[agent] == Scales(self._ctx.store.oid_length).write("blob", encode_beat(due))
+        if not same:
+            raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
+
+    def _require_living(self, agent: str, beat: Beat, record: Record | None) -> None:
+        if record is None or record["state"] != OPEN or record["session"] != beat.session:
+            dead = record is not None and record["state"] == KILLED
+            why = "was killed: nothing of it gets through" if dead else f"has no open session {beat.session}"
+            raise _refused("sessions", f"'{agent}' {why}", "start anew: git coord start")
+        host = self._ctx.host
+        ahead = beat.boot == host.boot and beat.mono > host.mono() + SLOT_MS
+        if beat.judged or beat.killed or not 1 <= beat.slot <= SLOT_MS or ahead:
+            raise _refused("sessions", f"{session_ref(agent)} would hold a heartbeat that no client makes")
+        old = self._ctx.store.read([self._old[agent]])[0] if self._old[agent] else None
+        try:
+            before = decode_beat(old.oid, old.data) if old is not None and old.kind == "blob" else None
+        except Malformed:
+            before = None
+        if before is not None and before.killed and before.session >= beat.session:
+            raise _refused("killed", f"session {beat.session} of '{agent}' was killed")
+
+
+def _agent_of(ref: str) -> str:
+    try:
+        return check_agent(ref.removeprefix(SESSIONS))
+    except UsageError as error:
+        raise _refused("sessions", f"{_ref(ref)}: {error.message}") from None
+
+
+def _refused(code: str, message: str, *hints: str) -> Refused:
+    return Refused(Refusal(code, message, hints=hints))

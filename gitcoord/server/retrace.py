@@ -1,0 +1,216 @@
+"""Retracing: would the command behind a chain of events have made just these events here?
+
+The server does not believe an event, it makes it again: each kind's `recall` says which commands could stand behind a
+chain, `decide` runs on the state before it with the server's own clock, heartbeats, policy and commits, and the outcome
+must be the same. Ignored, because only the client can know it and nothing is decided by it: `at` (the client's clock; a
+server bounds it) and by which rule a client saw that a holder was silent (the server must see silence itself).
+Taken from the events, because it is about the client's own work tree and harms nobody else: where HEAD was, what was not
+committed, that an earlier process of the same agent is gone, what was refused since, and from which commit on released work
+is judged: the client's repository may have what the server's never had. What is said of commits is not among that: that the
+work contains that commit, which files changed since, and what has landed, is answered by the server.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import printable
+from gitcoord.claims.released import is_recorded, lineage_dir, lineage_file
+from gitcoord.ledger.event import Decision, apply
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.sessions import agent_record
+from gitcoord.ledger.state import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.sessions import Actor, Beat
+    from gitcoord.ledger.state import State
+
+_LEADING = ("kill", "takeover", "deploy")  # the command is told by its first event, elsewhere by its last
+_JUDGED = {"expire": "claims", "lapse": "tasks"}  # where an event says by which rule somebody was silent
+_MOST_HEADS = 8
+
+
+class Hindsight(View):
+    """The server's view, with the client's own part read off the events that are being retraced."""
+
+    __slots__ = ("_commits", "_entries", "_gone", "_kept", "_landed", "_own", "_state")
+
+    def __init__(self, wall: int, mono: int, boot: str) -> None:
+        super().__init__(wall, mono, boot)
+        self._own: dict[tuple[str, ...], object] = {}
+        self._kept: set[str] = set()
+        self._entries: dict[str, Record] = {}
+        self._commits: list[str] = []
+        self._landed: set[str] = set()
+        self._gone = ""
+        self._state: State | None = None
+
+    def turn_to(self, state: State, events: list[Event]) -> None:
+        """From now on the questions are about this chain."""
+        agent = events[0].agent
+        self._state = state
+        released = [entry for event in events if event.kind == "release" for entry in event.body["released"]]
+        stops = [event.body for event in events if event.kind == "stop" and event.body["target"] == agent]
+        self._kept = {path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]}
+        self._entries = {entry["path"]: entry for entry in released if entry["space"] == "path"}
+        self._commits = list(dict.fromkeys(entry["commit"] for entry in released if entry["commit"]))
+        landed = [lineage_file(state, path, seq) for entry in released for path, seq in entry["landed"]]
+        state.want(("file", file) for file in landed)
+        self._landed = {record["commit"] for file in landed if (record := state.get(file)) is not None}
+        record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
+        self._gone = record["instance"] if record is not None else ""
+
+    def told(self, path: str) -> list[list[str]]:
+        """The files that the chain's release names below a claimed path."""
+        return list(self._entries[path]["files"]) if path in self._entries else []
+
+    @property
+    def heads(self) -> int:
+        """In how many ways HEAD may have been one of the commits that are named."""
+        return min(max(1, len(self._commits)), _MOST_HEADS)
+
+    def turn_head(self) -> None:
+        self._commits = [*self._commits[1:], *self._commits[:1]]
+
+    def fact(self, *what: str) -> object:
+        kind, *rest = what
+        if kind == "head":
+            return self._commits[0] if self._commits else ""
+        if kind == "trees":
+            return [str(index) for index in range(1, len(self._commits))]
+        if kind == "head in":
+            return self._commits[int(rest[0])]
+        if kind == "dirty":
+            return [path for path in rest if path in self._kept]
+        if kind == "dirty in":
+            return []
+        if kind == "gone":
+            return self._gone
+        if kind == "runner":
+            return "gone"  # whether the process that ran an effect once lives is known on its own machine
+        if kind == "since":
+            return {path: self._since(rest[0], rest[1], path) for path in rest[2:]}
+        if kind == "changed":
+            return self._changed(*what)
+        if kind == "within":
+            return []  # what the client left out for it is left out by `_changed`
+        if kind == "unlanded":
+            return self._unlanded(rest[0], rest[1:])
+        if kind == "landed":
+            # A client may know of fewer than have landed, never of more.
+            found = super().fact(*what)
+            assert isinstance(found, list)
+            return [commit for commit in found if commit in self._landed]
+        return super().fact(*what)
+
+    def _since(self, base: str, work: str, path: str) -> str:
+        """From where the event judges the work: the claim's base, or a commit that the work contains.
+
+        What is not released with this work has no change in it, by the client's own word.
+        """
+        entry = self._entries.get(path)
+        if entry is None or entry["commit"] != work:
+            return work
+        told = str(entry["base"])
+        return told if told in ("", base) or super().fact("within", work, told) else work
+
+    def _changed(self, *what: str) -> dict[str, list[list[str]]]:
+        """What git says changed. A client may leave out what another release has on record already."""
+        found = super().fact(*what)
+        assert isinstance(found, dict) and self._state is not None
+        state = self._state
+        state.want(("leaves", lineage_dir(state, row[0])) for files in found.values() for row in files)
+        return {
+            path: [row for row in files if row in self.told(path) or not is_recorded(state, row)]
+            for path, files in found.items()
+        }
+
+    def _unlanded(self, work: str, paths: list[str]) -> dict[str, tuple[str, list[list[str]]]]:
+        """Work from before its claim, where the event names some: what git says changed since the commit that it names."""
+        starts: dict[str, list[str]] = {}
+        for path in paths:
+            starts.setdefault(self._since("", work, path), []).append(path)
+        found = {}
+        for since, some in starts.items():
+            changed = self._changed("changed", since, work, *some) if since not in ("", work) else {}
+            found.update({path: (since, files) for path, files in changed.items() if files})
+        return {path: found[path] for path in paths if path in found}
+
+
+def chains(events: list[Event]) -> list[list[Event]] | Refusal:
+    """The events by command."""
+    found: list[list[Event]] = []
+    for event in events:
+        last = found[-1] if found else []
+        if event.part == 0:
+            found.append([event])
+        elif event.part == len(last) and (event.nonce, event.agent) == (last[0].nonce, last[0].agent):
+            last.append(event)
+        else:
+            return Refusal("chain", f"event {event.seq} is part of a command whose beginning is not there")
+    return found
+
+
+def retrace(state: State, events: list[Event], actor: Actor, view: Hindsight) -> tuple[State, list[Beat]] | Refusal:
+    """The state after one command's events, and the heartbeats that must move with them; or why it may not be.
+
+    `actor` is who pushes, as far as the server knows: the name, and whether a person stands behind it.
+    """
+    view.turn_to(state, events)
+    no = Refusal("illegal-event", f"event {events[0].seq} cannot be pushed", hints=("upgrade gitcoord on the server",))
+    module = kind_module((events[0] if events[0].kind in _LEADING else events[-1]).kind)
+    recall = getattr(module, "recall", None)
+    for _ in range(view.heads):
+        for decide, command in recall(state, events, actor) if recall is not None else ():
+            answer = _decide(state, decide, command, view)
+            if isinstance(answer, Decision):
+                if [_essence(event) for event in answer.events] == [_essence(event) for event in events]:
+                    return _after(state, events), answer.beats
+                answer = _differs(events, answer.events)
+            no = _first(no, answer)
+        view.turn_head()
+    return no
+
+
+def _decide(state: State, decide: object, command: object, view: View) -> Decision | Refusal:
+    try:
+        answer = decide(state, command, view)  # type: ignore[operator]
+    except UsageError as error:
+        return Refusal("usage", error.message, hints=error.hints)
+    assert isinstance(answer, (Decision, Refusal))
+    return answer
+
+
+def _first(no: Refusal, answer: Refusal) -> Refusal:
+    """The likeliest command is tried first: what the rules say of it is worth most."""
+    return answer if no.code == "illegal-event" or (no.code == "differs" and answer.code != "differs") else no
+
+
+def _essence(event: Event) -> tuple[object, ...]:
+    body = event.body
+    judged = _JUDGED.get(event.kind)
+    if judged:
+        body = {**body, judged: [{**row, "rule": ""} for row in body[judged]]}
+    return (event.kind, event.seq, event.agent, event.nonce, event.part, body, event.keep, event.refused)
+
+
+def _differs(events: list[Event], made: list[Event]) -> Refusal:
+    for given, own in zip(events, made):
+        if _essence(given) != _essence(own):
+            wrong = [key for key in given.body if given.kind == own.kind and given.body[key] != own.body[key]]
+            where = f" (in {', '.join(wrong)})" if wrong else ""
+            return Refusal(
+                "differs",
+                f"event {given.seq}, '{printable(kind_module(given.kind).subject(given)[:100])}', is not what the rules make"
+                f" of it on the server{where}",
+                hints=("fetch and try again",),
+            )
+    return Refusal("differs", f"the rules make {len(made)} event(s) of this on the server, not {len(events)}")
+
+
+def _after(state: State, events: list[Event]) -> State:
+    for event in events:
+        state = apply(state, event)
+    return state

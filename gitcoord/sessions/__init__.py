@@ -1,0 +1,1 @@
+"""Sessions of agents: who acts, heartbeats, the kill switch."""

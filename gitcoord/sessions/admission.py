@@ -1,0 +1,81 @@
+"""Rules that every command shares: halt, sessions, what an event must find open."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import check
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import printable
+from gitcoord.claims.model import Item, all_claims, own_claim, want_around
+from gitcoord.ledger.event import Chain, Illegal
+from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.state import State, View
+
+_HALT = {"by": str, "reason": str, "seq": int, "at": int}
+
+
+def halt_record(state: State) -> Record | None:
+    record = state.get("halt")
+    return None if record is None else check(record, _HALT, "halt")
+
+
+def halted(state: State) -> Refusal | None:
+    record = halt_record(state)
+    if record is None:
+        return None
+    why = f": {printable(record['reason'])}" if record["reason"] else ""
+    return Refusal(
+        "halted",
+        f"everything was halted by {record['by']}{why}",
+        hints=("releases still work; go on with: git coord unhalt",),
+    )
+
+
+def open_session(chain: Chain, actor: Actor, view: View, admitted: Admission) -> None:
+    """Add the events that open the session, where it must be: the end of a silent one before it, its claims with it."""
+    if not admitted.opens:
+        return
+    record = agent_record(chain.state, actor.agent)
+    kept = record["kept"] if record is not None else []
+    if record is not None and record["state"] == OPEN:
+        # The claims go on with the name: nobody else asked for them, and the work may be uncommitted.
+        kept = [[c["space"], c["path"]] for c in all_claims(chain.state, actor.agent)]
+        body = {"target": actor.agent, "session": record["session"], "cause": "superseded", "freed": [], "kept": kept}
+        chain.add("stop", body)
+        from gitcoord.sessions.events.stop import end_children
+
+        end_children(chain, actor.agent)
+    body = {"session": admitted.session, "instance": actor.instance, "parent": actor.parent}
+    chain.add("start", body)
+    _resume(chain, view, actor.agent, admitted.session, kept)
+
+
+def _resume(chain: Chain, view: View, agent: str, session: int, kept: list[list[str]]) -> None:
+    """Claims that the last session left because of uncommitted work go on, each as a grant of the new session."""
+    want_around(chain.state, [Item(*pair) for pair in kept])
+    for pair in kept:
+        claim = own_claim(chain.state, Item(*pair), agent)
+        if claim is None:
+            continue
+        body = {key: claim[key] for key in ("mode", "ttl", "expected", "reason", "task", "units")}
+        capacity = {claim["path"]: view.resource(claim["path"]).capacity} if claim["space"] == "resource" else {}
+        grant = {"session": session, "items": [pair], "bases": [claim["base"]], "capacity": capacity}
+        chain.add("claim", {**body, **grant})
+
+
+def require_open(state: State, agent: str, session: int) -> None:
+    record = agent_record(state, agent)
+    if record is None or record["state"] != OPEN or record["session"] != session:
+        raise Illegal(f"session {session} of '{agent}' is not open")
+
+
+def as_started(events: list[Event], actor: Actor) -> Actor:
+    """The actor with what the chain's own `start` event says of it, where it has one."""
+    for event in events:
+        if event.kind == "start":
+            return actor._replace(instance=event.body["instance"], parent=event.body["parent"])
+    return actor

@@ -1,0 +1,163 @@
+"""`git coord start` and `git coord stop`: an agent's first and last words."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import printable
+from gitcoord.handoff.cli import lines as handoff_lines
+from gitcoord.terminal.screen import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+
+WHY = {
+    "expire": "you had been silent too long",
+    "lapse": "you had been silent too long, or your session was over",
+    "takeover": "a person took it over",
+    "accept": "your handoff was accepted",
+}
+
+
+def start(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.views.briefing import begin
+
+    result: Record = begin(call.ctx, call.actor()._replace(join=bool(values.get("join"))))
+    brief = bool(values.get("brief"))
+    call.screen.answer(_shortened(result) if brief else result)
+    call.screen.say(*told(call, result, brief=brief))
+    return 0
+
+
+def told(call: Call, result: Record, *, brief: bool) -> list[str]:
+    """What `begin` found, in lines."""
+    verb = "opened" if result["opened"] else "goes on"
+    lines = [f"session {result['session']} of {result['agent']} {verb}"]
+    for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others):
+        lines += part(call, result, brief)
+    return lines
+
+
+def headlines(text: str) -> list[str]:
+    """The lines of a document that tell its shape: headings, and numbered rules."""
+    lines = [line.strip() for line in text.split("\n")]
+    return [line for line in lines if line.startswith("#") or line.partition(".")[0].isdecimal()]
+
+
+def _shortened(result: Record) -> Record:
+    """The same for a small context: headlines in place of texts."""
+    rules = {**result["rules"], "text": "\n".join(headlines(result["rules"]["text"]))}
+    memory = [{**row, "text": ""} for row in result["memory"]]
+    return {**result, "rules": rules, "memory": memory}
+
+
+def _text(row: Record) -> list[str]:
+    said = [f"  {printable(line.expandtabs(4))}".rstrip() for line in row["text"].rstrip("\n").split("\n")]
+    return [*said, f"  ... (the rest is in {printable(row['name'])})"] if row["cut"] else said
+
+
+def _rules(call: Call, result: Record, brief: bool) -> list[str]:
+    rules = result["rules"]
+    if not rules["version"]:
+        return ["rules: none"]
+    short = [f"  {printable(line[:100])}" for line in headlines(rules["text"])]
+    head = call.screen.paint(f"rules: {rules['name']} ({rules['version'][:12]})", "bold")
+    return [head, *(short if brief else _text(rules))]
+
+
+def _memory(call: Call, result: Record, brief: bool) -> list[str]:
+    lines = []
+    for row in result["memory"]:
+        version = f"({row['version'][:12]})" if row["version"] else "(not there)"
+        count = f", {len(row['text'].splitlines())} lines" if brief and row["version"] else ""
+        lines.append(call.screen.paint(f"{row['kind']}: {printable(row['name'])} {version}{count}", "bold"))
+        lines += _text(row) if row["version"] and not brief else []
+    return lines
+
+
+def _copy(call: Call, result: Record, brief: bool) -> list[str]:
+    copy = result["copy"]
+    sync = printable(copy["sync"])
+    offline = [f"  as far as is known here: {printable(copy['offline'])}"] if copy["offline"] else []
+    if copy["behind"] is None:
+        return [f"copy: whether it is behind '{sync}' cannot be told", *offline]
+    if not copy["behind"]:
+        return [f"copy: up to date with '{sync}'", *offline]
+    words = f"copy: {copy['behind']} commit(s) behind '{sync}': git coord sync --pull"
+    return [call.screen.paint(words, "yellow"), *offline]
+
+
+def _held(call: Call, result: Record, brief: bool) -> list[str]:
+    claims = result["claims"]
+    lines = [f"you hold: {len(claims) or 'nothing'}"]
+    lines += ["  " + line for line in call.screen.claim_lines(claims)] if not brief else []
+    if result["again"]:
+        lines.append(f"  taken again after your silence: {printable(', '.join(result['again']))}")
+    for row in result["lost"]:
+        why = WHY.get(row["cause"], row["cause"])
+        lines.append(f"  you lost {printable(row['path'])} (token {row['token']}) to {row['by']}: {why}")
+    return lines
+
+
+def _waiting(call: Call, result: Record, brief: bool) -> list[str]:
+    rows = [f"  approval {row['approval']} of {printable(row['path'])}" for row in result["waiting"]]
+    return [f"you wait for: {len(rows) or 'nothing'}", *(rows if not brief else [])]
+
+
+def _interrupted(call: Call, result: Record, brief: bool) -> list[str]:
+    left = result["interrupted"]
+    lines = []
+    for task in left["tasks"]:
+        then = f"; next: {printable(task['next'])}" if task["next"] else ""
+        whose = f", {task['owner']}'s" if task["owner"] not in ("", result["agent"]) else ""
+        again = f"; take it again: git coord task take {task['id']}" if task["state"] == "open" else ""
+        lines.append(f"  {task['id']} {printable(task['title'])} ({task['state']}{whose}){then}{again}")
+    if brief and left["dirty"]:
+        lines.append(f"  {len(left['dirty'])} file(s) not committed")
+    elif left["dirty"]:
+        lines += [f"  not committed: {printable(path)}" for path in left["dirty"][:20]]
+        lines += [f"  and {len(left['dirty']) - 20} more"] if len(left["dirty"]) > 20 else []
+    lines += [f"  handed over: {line}" for line in handoff_lines(call, left["handoffs"])]
+    return ["you were doing:" if lines else "you were doing: nothing", *lines]
+
+
+def _handoffs(call: Call, result: Record, brief: bool) -> list[str]:
+    rows = result["handoffs"]
+    if brief and rows:
+        return [f"handoffs for you: {' '.join(row['id'] for row in rows)}"]
+    return [f"handoffs for you: {len(rows) or 'none'}", *("  " + line for line in handoff_lines(call, rows))]
+
+
+def _tasks(call: Call, result: Record, brief: bool) -> list[str]:
+    rows = result["tasks"]
+    lines = [f"  {row['id']} {printable(row['title'])} ({row['priority']})" for row in rows]
+    return ["next tasks:" if lines else "next tasks: none", *lines]
+
+
+def _others(call: Call, result: Record, brief: bool) -> list[str]:
+    rows = result["others"]
+    if brief:
+        return [f"others here: {len(rows) or 'nobody'}"]
+    lines = [
+        [row["agent"], f"since {ago(row['since'])}", f"of {row['parent']}" if row["parent"] else ""] for row in rows
+    ]
+    found = call.screen.table(lines, ["cyan", "dim", "dim"])
+    return [f"others here: {len(rows) or 'nobody'}", *("  " + line for line in found)]
+
+
+def stop(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.sessions import service as sessions
+
+    actor = call.actor()
+    for line in sessions.before_stop(call.ctx, actor):
+        call.screen.note(f"warning: {line}")
+    result: Record = sessions.stop(call.ctx, actor, keep=bool(values.get("keep")))
+    call.screen.answer(result)
+    call.screen.say(
+        f"session of {result['agent']} ended" if result["stopped"] else f"{result['agent']} has no open session"
+    )
+    for verb in ("released", "kept"):
+        call.screen.say(*(f"{verb} {printable(path)}" for path in result[verb]))
+    call.screen.say(*(f"{printable(path)} waits to be accepted" for path in result["handed_over"]))
+    return 0

@@ -1,0 +1,206 @@
+"""Watching over a child: its heartbeat kept, signals passed on, its end when the agent is killed or the time is up.
+
+The child stays in the terminal's foreground group, so Ctrl-C reaches it and not its supervisor's work. Orphans of the
+child come to the supervisor (a subreaper, on Linux), so that a kill finds them too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from gitcoord.base.errors import GitcoordError, Refused, UsageError
+from gitcoord.base.names import SESSIONS, printable, session_ref
+from gitcoord.claims.cli_wait import Bell
+from gitcoord.git.files import read_file
+from gitcoord.git.process import STARTED, process_state
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import read_beat
+from gitcoord.sessions import service as sessions
+from gitcoord.terminal.call import Call
+
+GRACE = 10.0
+_LONGEST = 10.0
+_STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_SIGNALS = (signal.SIGCHLD, signal.SIGUSR1, *_STOPPING)
+
+
+def spawn(command: list[str], env: dict[str, str], *, to_stderr: bool = False) -> int:
+    """Start the command with our terminal; `to_stderr` keeps its output out of our own."""
+    actions = [(os.POSIX_SPAWN_DUP2, 2, 1)] if to_stderr else []
+    try:
+        return os.posix_spawnp(
+            command[0], command, env, file_actions=actions, setsigmask=[], setsigdef=[signal.SIGPIPE, signal.SIGINT]
+        )
+    except OSError as error:
+        raise UsageError(f"cannot run '{printable(command[0])}': {error.strerror}") from None
+
+
+def exit_code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def block_signals() -> None:
+    """From here on a signal waits until `watch` looks, and what must be finished is finished."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+
+
+_typed: dict[int, float] = {}  # when the terminal last sent a signal
+
+
+def is_echo(came: int, sender: int) -> bool:
+    """Is this a Ctrl-C a second time? `git`, which started us, passes on what the whole group got from the terminal.
+
+    An agent that got it twice would take that for the wish to end it.
+    """
+    now = time.monotonic()
+    if not sender:
+        _typed[came] = now
+        return False
+    return sender == os.getppid() and now - _typed.get(came, -GRACE) < GRACE
+
+
+class Supervisor:
+    """Watches over one child after another, under one agent's name."""
+
+    def __init__(self, call: Call, actor: Actor) -> None:
+        self._call = call
+        self._ctx = call.ctx
+        self._actor = actor
+        self._pid = 0
+        self._killed_at = 0.0  # the agent was killed: all that runs below us ends
+        self._late_at = 0.0  # the child's time is up: it ends, and what it started
+        self._deadline = 0.0
+        self._warned = ""
+        self._asked: set[int] = set()
+        self.stopped_by = 0  # the last signal that told the child to stop
+
+    @property
+    def killed(self) -> bool:
+        return bool(self._killed_at)
+
+    @property
+    def late(self) -> bool:
+        return bool(self._late_at)
+
+    def start(self, command: list[str], env: dict[str, str], *, to_stderr: bool = False) -> int:
+        become_subreaper()
+        block_signals()
+        self._pid = spawn(command, env, to_stderr=to_stderr)
+        return self._pid
+
+    def watch(self, seconds: int = 0) -> int:
+        """Until the child ends, or is ended because `seconds` are over (0: never); gives its exit code."""
+        self._late_at, self._deadline = 0.0, time.monotonic() + seconds if seconds else 0.0
+        bell = Bell(f"{self._ctx.repo.common_dir}/{SESSIONS}")
+        while True:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            if pid:
+                self._outlive(bell)
+                bell.close()
+                # A signal that ended the child may not have been looked at yet.
+                self.stopped_by = self.stopped_by or next(iter(signal.sigpending() & {*_STOPPING}), 0)
+                return exit_code(status)
+            self._reap()
+            came, sender = bell.wait(self._pause(), *_SIGNALS)
+            if came in _STOPPING:
+                self.stopped_by = came
+            if is_echo(came, sender):
+                continue
+            if came in (signal.SIGTERM, signal.SIGHUP) or (came in (signal.SIGINT, signal.SIGQUIT) and sender):
+                os.kill(self._pid, came)  # from the terminal the child got it itself
+
+    def _pause(self) -> float:
+        """Do what is due; gives how long to sleep."""
+        if self._killed_at:
+            return self._terminate(self._killed_at, os.getpid())
+        pause = self._beat()
+        if self._killed_at or not self._deadline:
+            return pause
+        now = time.monotonic()
+        if now < self._deadline:
+            return min(pause, self._deadline - now)
+        self._late_at = self._late_at or now
+        return self._terminate(self._late_at, self._pid)
+
+    def _outlive(self, bell: Bell) -> None:
+        """After a kill: whatever the command left behind ends too."""
+        while self._killed_at and time.monotonic() - self._killed_at < GRACE + 2 and descendants(os.getpid()):
+            self._reap()
+            bell.wait(self._terminate(self._killed_at, os.getpid()), *_SIGNALS)
+
+    def _reap(self) -> None:
+        """Orphans that came to us and ended. gitcoord's own children are left to who started them."""
+        for pid in descendants(os.getpid()):
+            if pid != self._pid and process_state(pid) == "Z":
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    continue  # below a child of ours: not ours to collect
+
+    def _beat(self) -> float:
+        """A heartbeat if one is due; gives how long to sleep. A store that fails for a while is no reason to die."""
+        try:
+            if not sessions.beat(self._ctx, self._actor, patient=True):
+                self.warn("the session of this agent was ended by others")
+        except Refused:
+            self.warn(f"'{self._actor.agent}' was killed: ending it")
+            self._killed_at = time.monotonic()
+            return self._terminate(self._killed_at, os.getpid())
+        except (GitcoordError, OSError) as error:
+            self.warn(f"no heartbeat: {error}")
+        return min(_LONGEST, self._slot() / 3)
+
+    def _slot(self) -> float:
+        try:
+            (found,) = self._ctx.store.read([session_ref(self._actor.agent)])
+            return read_beat(found).slot / 1000 if found is not None else 3.0
+        except GitcoordError:
+            return 3.0
+
+    def _terminate(self, since: float, root: int) -> float:
+        """The child and all below `root`: TERM at once, KILL after the grace."""
+        late = time.monotonic() - since > GRACE
+        for pid in [self._pid, *descendants(root)]:
+            if not late and pid in self._asked:
+                continue
+            self._asked.add(pid)
+            try:
+                os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
+            except (ProcessLookupError, PermissionError):
+                pass
+        return 0.5
+
+    def warn(self, words: str) -> None:
+        if words != self._warned:
+            self._call.screen.note(f"gitcoord: {printable(words)}")
+            self._warned = words
+
+
+def become_subreaper() -> None:
+    """Orphans of the child become ours. Where the system has no such thing, they escape a kill; the gates do not."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    except (OSError, AttributeError):
+        pass
+
+
+def descendants(root: int) -> list[int]:
+    """Every process below this one that is not a child gitcoord itself uses."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if entry.isdecimal():
+            stat = read_file(f"/proc/{entry}/stat")
+            if stat:
+                children.setdefault(int(stat.rpartition(b") ")[2].split()[1]), []).append(int(entry))
+    found: list[int] = []
+    todo = [pid for pid in children.get(root, []) if pid not in STARTED]
+    while todo:
+        pid = todo.pop()
+        found.append(pid)
+        todo += children.get(pid, [])
+    return found

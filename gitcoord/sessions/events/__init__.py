@@ -1,0 +1,1 @@
+"""Events about sessions, the kill switch and the halt."""

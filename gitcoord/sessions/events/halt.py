@@ -1,0 +1,55 @@
+"""halt: nothing is granted to anybody until `unhalt`. Releases, kills and heartbeats go on; nobody expires."""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION
+from gitcoord.base.errors import Refusal
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.sessions.admission import halt_record
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"reason": str}
+
+
+class Halt(NamedTuple):
+    actor: Actor
+    reason: str = ""
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Halt, view: View) -> Decision | Refusal:
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    if halt_record(state) is not None:
+        return Decision([], [], {"halted": True, "changed": False})
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("halt", {"reason": command.reason})
+    return Decision(chain.events, [], {"halted": True, "changed": True})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"halt by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    if halt_record(state) is not None:
+        raise Illegal(f"event {event.seq} halts what is halted")
+    return {"halt": {"v": VERSION, "by": event.agent, "reason": event.body["reason"], "seq": event.seq, "at": event.at}}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,75 @@
+"""kill: an agent is stopped for good. Flag, tombstone, claims freed; only `revive` lets the name open a session again."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.claims.model import Item, all_claims, describe, file_of
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
+from gitcoord.sessions.events.stop import end_children, free
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
+
+
+class Kill(NamedTuple):
+    actor: Actor
+    target: str
+    reason: str = ""
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Kill, view: View) -> Decision | Refusal:
+    """Kill by anyone who was not killed, also while halted."""
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    record = agent_record(state, command.target)
+    if record is None:
+        return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
+    if record["state"] == KILLED:
+        return Decision([], [], {"agent": command.target, "killed": False, "freed": []})
+    claims = all_claims(state, command.target)
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    freed = [[c["space"], c["path"]] for c in claims]
+    body = {"target": command.target, "session": record["session"], "reason": command.reason, "freed": freed}
+    event = chain.add("kill", body)
+    end_children(chain, command.target)
+    tomb = Beat("", command.target, view.boot, record["session"], view.mono, view.wall, 1, killed=event.seq)
+    result = {"agent": command.target, "killed": True, "freed": [describe(c, None) for c in claims]}
+    return Decision(chain.events, [tomb], result)
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [(decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"kill {event.body['target']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    record = agent_record(state, body["target"])
+    if record is None or record["session"] != body["session"] or record["state"] == KILLED:
+        raise Illegal(f"event {event.seq} kills '{body['target']}', which is not there")
+    changes: Changes = {agent_file(body["target"]): {**record, "state": KILLED, "kept": []}}
+    free(state, body["target"], body["freed"], changes)
+    return changes
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {"refs/" + file_of(state, Item(*pair), event.body["target"]): False for pair in event.body["freed"]}
+
+
+def tombstone(event: Event) -> tuple[str, int]:
+    """Whose session ref must say that this session is dead."""
+    return event.body["target"], event.body["session"]

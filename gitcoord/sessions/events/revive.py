@@ -1,0 +1,62 @@
+"""revive: the name of a killed agent may open sessions again. The killed session stays dead."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
+from gitcoord.policy.roles import not_an_overseer
+from gitcoord.sessions.admission import halted
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"target": str}
+
+
+class Revive(NamedTuple):
+    actor: Actor
+    target: str
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Revive, view: View) -> Decision | Refusal:
+    refusal = halted(state) or dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    record = agent_record(state, command.target)
+    if record is None:
+        return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
+    if record["state"] != KILLED:
+        return Decision([], [], {"agent": command.target, "revived": False})
+    refusal = not_an_overseer(state, command.actor, view, "revive the killed")
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("revive", {"target": command.target})
+    return Decision(chain.events, [], {"agent": command.target, "revived": True})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"revive {event.body['target']} by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    record = agent_record(state, event.body["target"])
+    if record is None or record["state"] != KILLED:
+        raise Illegal(f"event {event.seq} revives '{event.body['target']}', which was not killed")
+    return {agent_file(event.body["target"]): {**record, "state": ENDED}}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

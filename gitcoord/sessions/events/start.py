@@ -1,0 +1,149 @@
+"""start: a session of an agent opens; whoever starts takes again what it lost by silence and what is still free."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import shown
+from gitcoord.claims.model import Item, all_claims, describe, in_the_way, own_claim, want_around, want_own
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import (
+    KILLED,
+    OPEN,
+    Actor,
+    admit,
+    agent_file,
+    agent_record,
+    alive,
+    new_agent,
+    next_beat,
+)
+from gitcoord.sessions.admission import as_started, halted, open_session
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"session": int, "instance": str, "parent": str}
+
+
+class Start(NamedTuple):
+    """The command. `fresh`: the caller must get a session of its own, not join one that lives.
+
+    `again`: grants that were lost by silence, as they were made (`item` and the keys of AGAIN).
+    """
+
+    actor: Actor
+    fresh: bool = False
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+    again: tuple[Record, ...] = ()
+
+
+AGAIN = ("mode", "ttl", "expected", "reason", "task", "base", "units")
+
+
+def decide(state: State, command: Start, view: View) -> Decision | Refusal:
+    """Open a session, or go on with the open one."""
+    agent = command.actor.agent
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    if command.actor.join and not command.actor.person:
+        return Refusal(
+            "person",
+            "only a person may join a session that is open",
+            hints=("take a name of your own: GITCOORD_AGENT",),
+        )
+    admitted = admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    if command.fresh and not admitted.opens and _is_somebody(state, view, agent):
+        return Refusal(
+            "instance",
+            f"'{agent}' is already at work (session {admitted.session})",
+            hints=("take a name of your own: git coord run --as <name> -- <command>",),
+        )
+    if command.fresh and not admitted.opens:
+        admitted = admitted._replace(opens=True, session=admitted.session + 1)
+    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    open_session(chain, command.actor, view, admitted)
+    want_around(chain.state, [Item(*row["item"]) for row in command.again])
+    taken = [row["item"] for row in command.again if _take_again(chain, command.actor, view, admitted.session, row)]
+    held = all_claims(chain.state, agent)
+    beat = next_beat(view.beat(agent), agent, admitted.session, view, min([c["ttl"] for c in held if taken], default=0))
+    result = {
+        "agent": agent,
+        "session": admitted.session,
+        "opened": admitted.opens,
+        "claims": [describe(c, c["ttl"]) for c in held],
+        "again": [shown(item[1], item[0]) for item in taken],
+    }
+    return Decision(chain.events, [beat] if beat else [], result)
+
+
+def _take_again(chain: Chain, actor: Actor, view: View, session: int, row: Record) -> bool:
+    """One claim that was lost, if nobody stands in its way now: each by itself, so that one that is gone blocks no other."""
+    from gitcoord.claims.take import access_to
+
+    item = Item(*row["item"])
+    if _is_for_another(chain.state, row["task"], actor.agent):
+        return False
+    if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row["mode"], row["units"], view):
+        return False
+    standing = in_the_way(chain.state, view, item, actor.agent, row["mode"], row["units"])
+    if standing.binding or standing.silent:
+        return False
+    capacity = {item.name: view.resource(item.name).capacity} if item.space == "resource" else {}
+    grant = {key: row[key] for key in AGAIN if key != "base"}
+    body = {**grant, "session": session, "items": [list(item)], "bases": [row["base"]], "capacity": capacity}
+    chain.add("claim", body)
+    return True
+
+
+def _is_for_another(state: State, id: str, agent: str) -> bool:
+    """Was it claimed for a task that went back into the queue? It comes with the task, to whoever takes that."""
+    from gitcoord.tasks.model import task_record
+
+    task = task_record(state, id) if id else None
+    return task is not None and task["owner"] != agent
+
+
+def _is_somebody(state: State, view: View, agent: str) -> bool:
+    """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
+    record = agent_record(state, agent)
+    return record is not None and bool(record["instance"]) and alive(state, view, record)
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    first, actor = events[0], as_started(events, actor)
+    want_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
+    again = tuple(
+        {"item": event.body["items"][0], "base": event.body["bases"][0], **_said(event)}
+        for event in events
+        if event.kind == "claim" and own_claim(state, Item(*event.body["items"][0]), actor.agent) is None
+    )
+    return [(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
+
+
+def _said(event: Event) -> Record:
+    return {key: event.body[key] for key in AGAIN if key != "base"}
+
+
+def subject(event: Event) -> str:
+    return f"start session {event.body['session']} of {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    record = agent_record(state, event.agent)
+    last = record["session"] if record is not None else 0
+    if event.body["session"] != last + 1 or (record is not None and record["state"] in (OPEN, KILLED)):
+        raise Illegal(f"event {event.seq} opens session {event.body['session']} of '{event.agent}', which may not open")
+    new = new_agent(event.agent, last + 1, event.body["instance"], event.body["parent"], event.at)
+    return {agent_file(event.agent): new}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,57 @@
+"""unhalt: after a halt, grants go on. A killed agent cannot lift a halt."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import Actor, dead
+from gitcoord.policy.roles import not_an_overseer
+from gitcoord.sessions.admission import halt_record
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS: dict[str, type] = {}
+
+
+class Unhalt(NamedTuple):
+    actor: Actor
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Unhalt, view: View) -> Decision | Refusal:
+    refusal = dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    if halt_record(state) is None:
+        return Decision([], [], {"halted": False, "changed": False})
+    refusal = not_an_overseer(state, command.actor, view, "lift a halt")
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain.add("unhalt", {})
+    return Decision(chain.events, [], {"halted": False, "changed": True})
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    event = events[0]
+    return [(decide, Unhalt(actor, nonce=event.nonce, refused=event.refused))]
+
+
+def subject(event: Event) -> str:
+    return f"unhalt by {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    if halt_record(state) is None:
+        raise Illegal(f"event {event.seq} lifts a halt that is not there")
+    return {"halt": None}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,244 @@
+"""Who acts: one function for the command line, git hooks and agent tools' hooks alike.
+
+GITCOORD_AGENT; else the name noted for an ancestor process; else the agent tool's own conversation; else the work tree's
+`gitcoord.agent`; else, only at a terminal and outside any known agent tool, the person of `user.email`. Four agents in
+one checkout never become one by accident.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import agent_from_email, check_agent, printable
+from gitcoord.git.files import read_file, remove_file, write_file
+from gitcoord.git.process import start_time
+from gitcoord.ledger.sessions import Actor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.process import Environ
+    from gitcoord.ledger.context import Context
+
+# An agent tool, what shows that it is there, and where it names its conversation.
+_TOOLS = (
+    ("claude", (b"CLAUDECODE", b"CLAUDE_CODE_ENTRYPOINT"), (b"CLAUDE_CODE_SESSION_ID",)),
+    ("codex", (b"CODEX_SANDBOX", b"CODEX_SANDBOX_NETWORK_DISABLED"), (b"CODEX_SESSION_ID", b"CODEX_THREAD_ID")),
+    ("gemini", (b"GEMINI_CLI",), (b"GEMINI_SESSION_ID",)),
+    ("cursor", (b"CURSOR_AGENT",), (b"CURSOR_CONVERSATION_ID", b"CURSOR_TRACE_ID")),
+    ("copilot", (b"COPILOT_CLI", b"COPILOT_AGENT"), (b"COPILOT_SESSION_ID",)),
+    ("opencode", (b"OPENCODE",), (b"OPENCODE_SESSION_ID",)),
+    ("windsurf", (b"WINDSURF_AGENT",), (b"WINDSURF_TRAJECTORY_ID",)),
+)
+_WORD = "abcdefghijklmnopqrstuvwxyz0123456789"
+_LONGEST = 64  # letters of a name
+_LEAST = 4  # letters of an id: fewer would make two subagents one too often
+# Tools of which one process may host several conversations at a time.
+_HOSTS = ("cursor", "windsurf", "opencode", "copilot")
+# What stands between an agent tool and its hook, and ends with it.
+_BETWEEN = ("git", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "timeout")
+_HINTS = (
+    "say who you are: GITCOORD_AGENT=<name> git claim ...",
+    "or launch the agent with: git coord run --as <name> -- <command>",
+    "or name this work tree's agent: git config --worktree gitcoord.agent <name>",
+)
+
+
+def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
+    """The actor, or a UsageError that says how to name oneself."""
+    actor = named(ctx, environ) or _conversation(environ)
+    if actor is not None:
+        return _in_shell(environ, actor)
+    tree = ctx.settings.get("gitcoord.agent")
+    if tree:
+        return Actor(check_agent(tree))
+    if in_tool(environ):
+        raise UsageError(
+            "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS
+        )
+    email = ctx.settings.get("user.email")
+    if not terminal:
+        raise UsageError("nobody is named here: not at a terminal, and no agent is set", hints=_HINTS)
+    if not email:
+        raise UsageError("user.email is not set", hints=("git config --global user.email you@example.com", *_HINTS[:1]))
+    return Actor(agent_from_email(email), person=True)
+
+
+def resolve_or_none(ctx: Context, environ: Environ, *, terminal: bool) -> Actor | None:
+    """For commands that only look: nobody in particular may look too."""
+    try:
+        return resolve(ctx, environ, terminal=terminal)
+    except UsageError:
+        return None
+
+
+def _text(environ: Environ, name: bytes) -> str:
+    return environ.get(name, b"").decode("utf-8", "surrogateescape")
+
+
+def named(ctx: Context, environ: Environ) -> Actor | None:
+    """Whoever the environment or an ancestor process names."""
+    name = _text(environ, b"GITCOORD_AGENT")
+    if name:
+        session = _text(environ, b"GITCOORD_SESSION")
+        if session and not (session.isascii() and session.isdecimal() and len(session) < 16):
+            raise UsageError("GITCOORD_SESSION is not a number")
+        ledger = _text(environ, b"GITCOORD_LEDGER")
+        if ledger and ledger != ctx.settings.get("gitcoord.ledger"):
+            return Actor(
+                check_agent(name)
+            )  # launched for another repository: the name goes along, the session does not
+        return Actor(check_agent(name), _text(environ, b"GITCOORD_INSTANCE")[:200], int(session or 0))
+    return _ancestor(ctx)
+
+
+def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Actor:
+    """Whoever speaks through an agent tool: as `resolve`, with the conversation that the tool itself tells.
+
+    Never a person. One process may host several conversations, so what was noted for it when one began counts less than what
+    the tool says now; a name that was given, or that `run` launched, counts more.
+    """
+    actor = named(ctx, environ)
+    if actor is not None and (actor.session or environ.get(b"GITCOORD_AGENT") or not conversation):
+        return actor
+    actor = _of(tool, conversation) if conversation else _conversation(environ)
+    if actor is not None:
+        return actor
+    tree = ctx.settings.get("gitcoord.agent")
+    if tree:
+        return Actor(check_agent(tree))
+    raise UsageError(
+        "this agent tool does not say which conversation this is, so gitcoord cannot tell who acts", hints=_HINTS
+    )
+
+
+def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
+    """The subagent's own name, below its parent's: the parent's whole name is its beginning, by which families are told.
+
+    So a long name leaves less for the id, and one that leaves next to nothing is the subagent's too: it acts as its parent.
+    """
+    word = "".join(c for c in subagent.lower() if c in _WORD)[-12:] or "x"
+    word = word if word != "lock" else "lock0"
+    room = _LONGEST - len(parent.agent) - 1
+    if room < _LEAST:
+        return parent
+    if len(word) > room:
+        from zlib import crc32
+
+        word = f"{crc32(f'{parent.agent}.{subagent}'.encode('utf-8', 'replace')):08x}"[:room]
+    instance = printable(f"{tool}:{conversation[:90]}:{subagent[:90]}")
+    return Actor(check_agent(f"{parent.agent}.{word}"), instance, parent=parent.agent)
+
+
+def in_tool(environ: Environ) -> bool:
+    return any(environ.get(marker) for _, markers, _ in _TOOLS for marker in markers)
+
+
+def _conversation(environ: Environ) -> Actor | None:
+    for tool, markers, ids in _TOOLS:
+        if not any(environ.get(marker) for marker in markers) and tool != "codex":
+            continue
+        for variable in ids:
+            conversation = _text(environ, variable)
+            if conversation:
+                return _of(tool, conversation)
+    return None
+
+
+def _in_shell(environ: Environ, actor: Actor) -> Actor:
+    """Whose shell this is, where the tool tells more than what was noted for its process when a conversation began."""
+    tool, _, conversation = actor.instance.partition(":")
+    if tool == "codex" and conversation == _text(environ, b"CODEX_SESSION_ID"):
+        thread = _text(environ, b"CODEX_THREAD_ID")
+        return below(actor, tool, conversation, thread) if thread not in ("", conversation) else actor
+    if tool == "cursor":
+        # One process hosts all its conversations, and of a subagent's no beginning is told.
+        told = _text(environ, b"CURSOR_CONVERSATION_ID")
+        return _of(tool, told) if told else actor
+    return actor
+
+
+def _of(tool: str, conversation: str) -> Actor:
+    return Actor(_conversation_name(tool, conversation), printable(f"{tool}:{conversation[:180]}"))
+
+
+def _conversation_name(tool: str, conversation: str) -> str:
+    """A short name for a conversation. The end of an id is its random part; two that still meet differ by instance."""
+    word = "".join(c for c in conversation.lower() if c in _WORD)
+    return check_agent(f"{tool}-{word[-12:] or 'x'}")
+
+
+# --- names noted for processes ------------------------------------------------------------------------------------
+
+
+def note_process(ctx: Context, pid: int, actor: Actor) -> str:
+    """Remember that this process and all below it are this agent; gives the note's file."""
+    path = ctx.scratch(f"procs/{pid}")
+    words = (start_time(pid), ctx.host.boot, actor.agent, str(actor.session), actor.instance)
+    write_file(path, "\n".join(words).encode("utf-8", "surrogateescape"))
+    return path
+
+
+def note_tool(ctx: Context, tool: str, actor: Actor) -> None:
+    """A conversation began: the tool's process and all below it are this agent, unless it is another's too.
+
+    Of a process that hosts two conversations nobody can tell whose shells are whose: the note then names nobody.
+    """
+    pid = tool_process()
+    if not pid:
+        return
+    old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot)
+    if old is not None and (old.session or old.agent == actor.agent):
+        return
+    shared = old is not None and tool in _HOSTS
+    note_process(ctx, pid, Actor("") if shared else actor._replace(session=0))
+
+
+def forget_tool(ctx: Context, actor: Actor) -> None:
+    """The conversation is over; the process may begin another one."""
+    pid = tool_process()
+    old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot) if pid else None
+    if old is not None and old.agent == actor.agent and not old.session:
+        remove_file(f"{ctx.repo.scratch}/procs/{pid}")
+
+
+def tool_process() -> int:
+    """The nearest ancestor that is no shell and not git; 0 where that cannot be told."""
+    pid = posix.getppid()
+    for _ in range(16):
+        name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
+        if pid <= 1 or not rest:
+            return 0
+        if name.decode("utf-8", "replace") not in _BETWEEN:
+            return pid
+        pid = int(rest.split()[1])
+    return 0
+
+
+def _noted(directory: str, pid: int, boot: str) -> Actor | None:
+    """Whom the note of a process that still runs names; '' for one that names nobody."""
+    words = read_file(f"{directory}/{pid}").decode("utf-8", "surrogateescape").split("\n")
+    if len(words) != 5 or words[0] != start_time(pid) or words[1] != boot:
+        return None
+    return Actor(check_agent(words[2]) if words[2] else "", words[4], int(words[3]))
+
+
+def _ancestor(ctx: Context) -> Actor | None:
+    directory = f"{ctx.repo.scratch}/procs"
+    try:
+        if not posix.listdir(directory):
+            return None
+    except OSError:
+        return None
+    pid = posix.getppid()
+    for _ in range(64):
+        if pid <= 1:
+            return None
+        noted = _noted(directory, pid, ctx.host.boot)
+        if noted is not None:
+            return noted if noted.agent else None
+        stat = read_file(f"/proc/{pid}/stat")
+        if not stat:
+            return None
+        pid = int(stat.rpartition(b") ")[2].split()[1])
+    return None

@@ -1,0 +1,186 @@
+"""The use cases of sessions: start, stop, the heartbeat; and of those who watch over them: kill, revive, halt, sweep."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
+from gitcoord.base.names import session_ref
+from gitcoord.git.store import SwapFailed, move
+from gitcoord.ledger.heartbeat_gc import retire
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
+from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.transaction import transact
+from gitcoord.sessions.worktree_notes import note_claims, note_tree
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.base.errors import Refusal
+    from gitcoord.base.names import Oid
+    from gitcoord.git.store import Operation
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Decision
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State, View
+    from gitcoord.sessions.events.start import Start
+
+
+def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, object]:
+    """Open the actor's session, or go on with the open one; `fresh` insists on one of its own.
+
+    What was lost by silence and is still free is taken again, as it was.
+    """
+    kind = kind_module("start")
+
+    def decide(state: State, command: Start, view: View) -> Decision | Refusal:
+        answer: Decision | Refusal = kind.decide(state, command._replace(again=_lost(state, view, actor.agent)), view)
+        return answer
+
+    ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"), ("below", "claims"))
+    result = transact(ctx, decide, kind.Start(actor, fresh), ahead=ahead)
+    if result["again"]:
+        note_tree(ctx, actor.agent)
+        note_claims(ctx, [claim for claim in result["claims"] if claim["path"] in result["again"]])  # type: ignore[attr-defined, operator]
+    return result
+
+
+def _lost(state: State, view: View, agent: str) -> tuple[Record, ...]:
+    """The grants that an agent lost by silence since its last event."""
+    record = agent_record(state, agent)
+    lost = [row for row in record["lost"] if row["cause"] == "expire"] if record is not None else []
+    if not lost:
+        return ()
+    found = view.fact("grants", *sorted({str(row["token"]) for row in lost}))
+    assert isinstance(found, list)
+    wanted = {(row["token"], row["space"], row["path"]) for row in lost}
+    return tuple(row for row in found if (row["token"], *row["item"]) in wanted)
+
+
+def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]:
+    """End the session and release what it holds; `keep` leaves claims with uncommitted work to their ttl.
+
+    With `keep` it ends in any case: where the work cannot be compared, or the authority does not agree about it, every claim
+    that may carry work is left to its ttl.
+    """
+    kind = kind_module("stop")
+    try:
+        return transact(ctx, kind.decide, kind.Stop(actor, keep))
+    except (StoreError, Refused) as error:
+        if (
+            not keep
+            or isinstance(error, (LockHeld, Unreachable))
+            or (isinstance(error, Refused) and error.code != "host")
+        ):
+            raise
+    return transact(ctx, kind.decide, kind.Stop(actor, keep, blind=True))
+
+
+def before_stop(ctx: Context, actor: Actor) -> list[str]:
+    """What the policy's validators warn of before a session ends at its agent's own word; Refused where one says no."""
+    from gitcoord.gates.validation import at_stop, project_source, require
+
+    source = project_source(ctx)
+    return require(ctx, actor, "stop", at_stop(ctx, source, actor)) if source.policy(()).validators else []
+
+
+def kill(ctx: Context, actor: Actor, target: str, reason: str) -> dict[str, object]:
+    kind = kind_module("kill")
+    return transact(ctx, kind.decide, kind.Kill(actor, target, reason))
+
+
+def revive(ctx: Context, actor: Actor, target: str) -> dict[str, object]:
+    kind = kind_module("revive")
+    return transact(ctx, kind.decide, kind.Revive(actor, target))
+
+
+def halt(ctx: Context, actor: Actor, reason: str) -> dict[str, object]:
+    kind = kind_module("halt")
+    return transact(ctx, kind.decide, kind.Halt(actor, reason))
+
+
+def unhalt(ctx: Context, actor: Actor) -> dict[str, object]:
+    kind = kind_module("unhalt")
+    return transact(ctx, kind.decide, kind.Unhalt(actor))
+
+
+def sweep(ctx: Context, actor: Actor) -> dict[str, object]:
+    """Expire every claim whose holder has been silent for longer than the claim survives."""
+    kind = kind_module("expire")
+    return transact(ctx, kind.decide, kind.Sweep(actor))
+
+
+def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
+    """A heartbeat, if one is due. True if the session is alive, False if there is none open; Refused if it was killed.
+
+    It does not queue: the swap on the agent's own ref is enough, and whoever moved that ref judged it or beat for us.
+    `patient`: the caller comes again soon, so at a remote authority it may ride with whatever goes there next.
+    """
+    if ctx.remote:
+        from gitcoord.ledger.remote.transaction import beat_remotely
+
+        session = beat_remotely(ctx, lambda: due_beat(ctx, actor), actor.agent, patient=patient)
+    else:
+        session = _beat_here(ctx, actor)
+    if session is None:
+        return True
+    # It counts only if the ledger, read after the swap, still shows what it keeps alive.
+    after = read_snapshot(ctx)
+    now = settle(ctx, after, ctx.view(), lambda state, view: agent_record(state, actor.agent))
+    return bool(session) and now is not None and now["state"] == OPEN and now["session"] == session
+
+
+class Due(NamedTuple):
+    """The open session (0: none), and the operation that makes its next beat (None: not due)."""
+
+    session: int
+    operation: Operation | None = None
+    old: Oid | None = None
+
+
+def due_beat(ctx: Context, actor: Actor) -> Due:
+    """What is to be done for the actor to be heard of. Its object is written; Refused if the actor was killed."""
+    snapshot = read_snapshot(ctx)
+    view = ctx.view()
+    refusal = settle(ctx, snapshot, view, lambda state, view: dead(state, view, actor.agent))
+    if refusal is not None:
+        raise Refused(refusal)
+    record = settle(ctx, snapshot, view, lambda state, view: agent_record(state, actor.agent))
+    stranger = settle(ctx, snapshot, view, lambda state, view: admit_or_none(state, actor, view))
+    if record is None or record["state"] != OPEN or stranger is not None:
+        return Due(0)
+    session = int(record["session"])
+    due = settle(ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, session, view))
+    if due is None:
+        return Due(session)
+    old = snapshot.session_oids[actor.agent]
+    oid = ctx.write_beat(encode_beat(due))
+    ctx.store.flush()
+    return Due(session, move(session_ref(actor.agent), old, oid), old)
+
+
+def _beat_here(ctx: Context, actor: Actor) -> int | None:
+    """The session that a beat was made for, 0 where none is open; None where nothing was to do."""
+    due = due_beat(ctx, actor)
+    if due.operation is None:
+        return None if due.session else 0
+    try:
+        ctx.store.swap([due.operation])
+    except SwapFailed:
+        pass
+    else:
+        retire(ctx, actor.agent, due.old)
+    return due.session
+
+
+def beat_quietly(ctx: Context, actor: Actor) -> None:
+    """The heartbeat that rides on a command which only looks: its failure is not that command's."""
+    if ctx.remote:
+        from gitcoord.ledger.remote.fetch import failed_ago
+
+        if failed_ago(ctx) is not None:
+            return  # nor does that command wait for a remote that has just been given up
+    try:
+        beat(ctx, actor)
+    except (GitcoordError, OSError):
+        pass

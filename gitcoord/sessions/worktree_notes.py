@@ -1,0 +1,47 @@
+"""In which work trees of this repository an agent claimed: its work is looked for there too when it gives back.
+
+Local notes, since work trees are local; where they are lost, only the current work tree is looked at.
+"""
+
+from __future__ import annotations
+
+from gitcoord.git.files import append_file, is_directory, read_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+
+CLAIMED = "gitcoord-claims"  # below a linked work tree's git directory
+
+
+def note_tree(ctx: Context, agent: str) -> None:
+    """This agent claimed from here. Costs nothing where there is only one work tree."""
+    repo = ctx.repo
+    if repo.worktree and (repo.git_dir != repo.common_dir or is_directory(repo.common_dir + "/worktrees")):
+        if repo.worktree not in _noted(ctx, agent):
+            append_file(ctx.scratch(f"trees/{agent}"), repo.worktree.encode("utf-8", "surrogateescape") + b"\0")
+
+
+def note_claims(ctx: Context, claims: list[dict[str, object]]) -> None:
+    """These were made in this linked work tree, and go with it. The main work tree stays, and needs no such note."""
+    if ctx.repo.git_dir != ctx.repo.common_dir:
+        lines = "".join(f"{claim['token']} {claim['agent']}\n" for claim in claims)
+        append_file(f"{ctx.repo.git_dir}/{CLAIMED}", lines.encode())
+
+
+def noted_claims(git_dir: str) -> set[tuple[int, str]]:
+    """Token and agent of each claim that was made in the work tree of this git directory."""
+    words = (
+        line.split(" ") for line in read_file(f"{git_dir}/{CLAIMED}", 1 << 24).decode("utf-8", "replace").split("\n")
+    )
+    return {(int(row[0]), row[1]) for row in words if len(row) == 2 and row[0].isdecimal()}
+
+
+def other_trees(ctx: Context, agent: str) -> list[str]:
+    """The other work trees in which the agent claimed, as far as they are still there."""
+    return [tree for tree in _noted(ctx, agent) if tree != ctx.repo.worktree and is_directory(tree)]
+
+
+def _noted(ctx: Context, agent: str) -> list[str]:
+    noted = read_file(f"{ctx.repo.scratch}/trees/{agent}").decode("utf-8", "surrogateescape")
+    return [tree for tree in noted.split("\0") if tree]

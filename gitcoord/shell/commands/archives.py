@@ -1,0 +1,231 @@
+"""Commands that pack, unpack and fetch: tar, zip, 7z, gzip and its kin, cpio, curl, wget."""
+
+from __future__ import annotations
+
+from gitcoord.shell.options import parse
+from gitcoord.shell.paths import base_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+    from gitcoord.shell.state import Arg
+
+_TAR = "-f -C -T -X -b -I -K -N -V -g --file --directory --files-from --exclude --exclude-from --transform --xform --owner --group --mode --strip-components --use-compress-program --newer --wildcards-match-slash"
+_CURL = (
+    "-o -A -b -c -C -d -D -e -E -F -H -K -m -P -Q -r -T -u -U -w -x -X -y -Y -z --output --output-dir --data --data-raw --data-binary "
+    "--data-urlencode --header --request --user --user-agent --url --form --cookie --cookie-jar --dump-header --upload-file --proxy "
+    "--max-time --connect-timeout --retry --write-out --cacert --cert --key --config --resolve --referer --range --trace --stderr "
+    "--json --trace-ascii --netrc-file --retry-delay --retry-max-time --limit-rate"
+)
+_WGET = (
+    "-O -P -o -a -i -U -t -T -w -Q -l -A -R -D -I -X -e --output-document --directory-prefix --output-file --append-output --input-file "
+    "--user-agent --tries --timeout --wait --header --user --password --post-data --post-file --level --accept --reject --body-data"
+)
+# What each makes of a name, and what it takes away: gzip a -> a.gz.
+_ENDINGS = {
+    "gzip": ".gz", "pigz": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "lzma": ".lzma", "gunzip": ".gz", "bunzip2": ".bz2",
+    "unxz": ".xz", "unzstd": ".zst",
+}  # fmt: skip
+
+
+def perform(run: Run, call: Call) -> None:
+    name = call.name
+    if name in _ENDINGS:
+        _squeeze(run, call)
+    elif name in ("tar", "bsdtar", "gtar"):
+        _tar(run, call)
+    elif name.startswith("7z"):
+        _seven(run, call)
+    else:
+        {"unzip": _unzip, "zip": _zip, "cpio": _cpio, "curl": _curl, "wget": _wget}[name](run, call)
+
+
+def _unpack(run: Run, call: Call, places: list[Arg]) -> None:
+    for place in places[-1:]:
+        for path in run.resolve(place) or place.below or ("",):
+            run.unknown(call.raw, f"{call.name} unpacks files there", path)
+    if not places:
+        run.here(call.raw, f"{call.name} unpacks files here")
+
+
+def _tar(run: Run, call: Call) -> None:
+    args = [*call.args]
+    if args and args[0].known and args[0].text[:1] not in ("-", ""):
+        args[0] = args[0]._replace(text="-" + args[0].text)  # the old form: `tar xzf`
+    args = _letters_first(args)
+    given = parse(args, _TAR)
+    archives = [arg for arg in given.values("-f", "--file") if arg.text != "-"]
+    if given.has("--to-command", "--checkpoint-action", "-F", "--info-script", "--new-volume-script"):
+        run.unknown(call.raw, "tar runs a command")
+    if given.has("-x", "--extract", "--get"):
+        for arg in archives:
+            run.read(arg, "tar reads it")
+        if not given.has("-O", "--to-stdout"):
+            _unpack(run, call, given.values("-C", "--directory"))
+    elif given.has("-t", "--list", "-d", "--diff", "--compare"):
+        for arg in archives:
+            run.read(arg, "tar reads it")
+    else:
+        for arg in archives:
+            run.write(arg, "tar writes it")
+        base = given.values("-C", "--directory")
+        for arg in given.operands:
+            whole = arg.known and base and base[-1].known and not arg.text.startswith("/")
+            run.read(arg._replace(text=f"{base[-1].text}/{arg.text}") if whole else arg, "tar reads it")
+            if given.has("--remove-files"):
+                run.delete(arg, "tar --remove-files deletes it")
+
+
+def _letters_first(args: list[Arg]) -> list[Arg]:
+    """In the old form the values follow the whole bundle: 'xfC a.tar dir' is '-x -f a.tar -C dir'."""
+    if not args or args[0].text[:2] in ("--", "-") or len(args[0].text) < 3:
+        return args
+    found, rest = [], [*args[1:]]
+    for letter in args[0].text[1:]:
+        found.append(args[0]._replace(text="-" + letter))
+        if "-" + letter in _TAR.split() and rest:
+            found.append(rest.pop(0))
+    return [*found, *rest]
+
+
+def _unzip(run: Run, call: Call) -> None:
+    given = parse(call.args, "-d -x -P")
+    for arg in given.operands[:1]:
+        run.read(arg, "unzip reads it")
+    if given.has("-l", "-t", "-p", "-Z", "-v", "-z", "-c"):
+        return
+    _unpack(run, call, given.values("-d"))
+
+
+def _zip(run: Run, call: Call) -> None:
+    given = parse(call.args, "-i -x -n -t -P -b")
+    for arg in given.operands[:1]:
+        if arg.text != "-":
+            run.write(arg, "zip writes it")
+    for arg in given.operands[1:]:
+        if arg.text == "-":
+            continue
+        run.read(arg, "zip reads it")
+        if given.has("-m", "--move"):
+            run.delete(arg, "zip -m deletes it")
+
+
+def _seven(run: Run, call: Call) -> None:
+    given = parse([arg for arg in call.args if not arg.text.startswith("-o")])
+    verb = given.operands[0].text if given.operands else ""
+    for arg in given.operands[1:2]:
+        if verb in ("a", "u", "d", "rn"):
+            run.write(arg, f"{call.name} writes it")
+        else:
+            run.read(arg, f"{call.name} reads it")
+    if verb in ("x", "e"):
+        _unpack(run, call, [arg._replace(text=arg.text[2:]) for arg in call.args if arg.text.startswith("-o")])
+    elif verb in ("a", "u"):
+        for arg in given.operands[2:]:
+            run.read(arg, f"{call.name} reads it")
+
+
+def _cpio(run: Run, call: Call) -> None:
+    given = parse(call.args, "-F -D -O -I -E -H --file --directory")
+    if given.has("-i", "-p", "--extract", "--pass-through") and not given.has("-t", "--list"):
+        _unpack(run, call, given.values("-D", "--directory") or given.operands[:1])
+    elif given.has("-o", "--create"):
+        for arg in given.values("-F", "-O", "--file"):
+            run.write(arg, "cpio writes it")
+
+
+def _squeeze(run: Run, call: Call) -> None:
+    ending = _ENDINGS[call.name]
+    given = parse(call.args, "-S -T -o --suffix --threads" if call.name in ("zstd", "unzstd") else "-S -T -b --suffix")
+    unpacks = (
+        call.name.startswith("un")
+        or call.name in ("gunzip", "bunzip2")
+        or given.has("-d", "--decompress", "--uncompress")
+    )
+    looks = given.has("-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list")
+    keeps = given.has("-k", "--keep") or call.name in ("zstd", "unzstd") and not given.has("--rm")
+    for arg in given.operands:
+        if arg.text == "-":
+            continue
+        run.read(arg, f"{call.name} reads it")
+        if looks:
+            continue
+        if not arg.known:
+            run.dark(arg, f"{call.name} changes it")
+            continue
+        made = given.values("-o")[-1:] or [
+            arg._replace(text=arg.text.removesuffix(ending) if unpacks else arg.text + ending)
+        ]
+        run.write(made[0], f"{call.name} writes it")
+        if not keeps:
+            run.delete(arg, f"{call.name} takes it away")
+
+
+def _remote_name(arg: Arg) -> Arg:
+    """The last part of an address."""
+    name = base_name(arg.text.partition("?")[0].partition("#")[0].partition("://")[2] or arg.text)
+    return arg._replace(text=name)
+
+
+def _curl(run: Run, call: Call) -> None:
+    given = parse(call.args, _CURL)
+    place = given.values("--output-dir")
+    for arg in given.values(
+        "-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header", "--trace", "--trace-ascii", "--stderr"
+    ):
+        if arg.text != "-":
+            run.write(_within(place, arg), "curl writes it")
+    urls = [*given.operands, *given.values("--url")]
+    if given.has("-O", "--remote-name", "--remote-name-all", "-J"):
+        for arg in urls:
+            run.write(_within(place, _remote_name(arg)), "curl -O writes it")
+    for arg in given.values("-T", "--upload-file", "-K", "--config", "--netrc-file"):
+        if arg.text != "-":
+            run.read(arg, "curl reads it")
+    for name, value in given.options:
+        sent = _sent(name, value.text) if value is not None else ""
+        if value is not None and sent and sent != "-":
+            run.read(value._replace(text=sent), "curl sends it")
+    for arg in urls:
+        if arg.text.startswith("file://"):
+            run.read(arg._replace(text=arg.text[7:]), "curl reads it")
+
+
+def _sent(option: str, text: str) -> str:
+    """The file whose content an option sends; '' for none."""
+    if option in ("-d", "--data", "--data-binary", "--data-ascii", "--json"):
+        return text[1:] if text.startswith("@") else ""
+    if option in ("-F", "--form"):
+        _, _, held = text.partition("=")
+        return held[1:].partition(";")[0] if held[:1] in ("@", "<") else ""
+    return text.partition("@")[2] if option == "--data-urlencode" and "=" not in text else ""
+
+
+def _within(place: list[Arg], arg: Arg) -> Arg:
+    if not place or not arg.known or arg.text.startswith("/"):
+        return arg
+    return arg._replace(text=f"{place[-1].text}/{arg.text}", known=place[-1].known)
+
+
+def _wget(run: Run, call: Call) -> None:
+    given = parse(call.args, _WGET)
+    for arg in given.values("-o", "-a", "--output-file", "--append-output"):
+        run.write(arg, "wget writes its log")
+    for arg in given.values("-i", "--input-file", "--post-file"):
+        if arg.text != "-":
+            run.read(arg, "wget reads it")
+    if given.has("--spider"):
+        return
+    outputs = given.values("-O", "--output-document")
+    for arg in outputs:
+        if arg.text != "-":
+            run.write(arg, "wget -O writes it")
+    if outputs:
+        return
+    places = given.values("-P", "--directory-prefix")
+    if given.has("-r", "-m", "-p", "-i", "--recursive", "--mirror", "--page-requisites", "--input-file"):
+        _unpack(run, call, places)
+        return
+    for arg in given.operands:
+        name = _remote_name(arg)
+        run.write(_within(places, name if name.text else name._replace(text="index.html")), "wget writes it")

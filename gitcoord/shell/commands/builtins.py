@@ -1,0 +1,216 @@
+"""What the shell does itself: cd, variables, echo; and small programs whose output can be foretold."""
+
+from __future__ import annotations
+
+from gitcoord.shell import bypass
+from gitcoord.shell.options import parse
+from gitcoord.shell.paths import base_name, dir_name, join
+from gitcoord.shell.state import NOT_KNOWN, Value, value_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+    from gitcoord.shell.state import Arg
+
+
+def perform(run: Run, call: Call) -> None:
+    name = call.name
+    if name in ("cd", "pushd", "popd"):
+        {"cd": _cd, "pushd": _pushd, "popd": _popd}[name](run, call)
+    elif name in ("export", "declare", "typeset", "local", "readonly"):
+        _declare(run, call)
+    elif name in ("kill", "pkill", "killall"):
+        _kill(run, call)
+    elif name in _OUTPUT:
+        _output(run, call)
+    else:
+        handlers = {"unset": _unset, "alias": _alias, "unalias": _unalias, "set": _set, "shift": _shift}
+        handlers.get(name, _reads_variable)(run, call)
+
+
+# --- where the shell stands -------------------------------------------------------------------------------------------
+
+
+def _cd(run: Run, call: Call) -> None:
+    operands = parse(call.args).operands
+    state = run.state
+    if not operands and any(arg.text == "-" for arg in call.args):
+        operands = [arg for arg in call.args if arg.text == "-"]
+    if operands and operands[0].known and operands[0].text == "-":
+        state.cwds, state.old = state.old, state.cwds
+        return
+    goes(run, operands[0] if operands else None)
+    if operands and operands[0].text[:1] not in ("/", ".") and _searches(run, call):
+        state.cwds, state.variables["PWD"] = (), NOT_KNOWN
+
+
+def _searches(run: Run, call: Call) -> bool:
+    """Is a directory looked for elsewhere, too?"""
+    if any(
+        one.name == "CDPATH" and one.value is not None and one.value.raw not in ("''", '""') for one in call.assigns
+    ):
+        return True
+    return run.state.variables.get("CDPATH", value_of("")) != value_of("")
+
+
+def goes(run: Run, arg: Arg | None) -> None:
+    """The shell stands elsewhere from here on. A directory that is not there now may not be there then either."""
+    state = run.state
+    found = run.resolve(arg) if arg is not None else (run.home,) if run.home else ()
+    if not all(map(run.is_dir, found)):
+        state.maybe = tuple(dict.fromkeys((*state.maybe, *state.cwds)))
+    state.old, state.cwds = state.cwds, found
+    state.variables["PWD"] = value_of(*found) if found else NOT_KNOWN
+
+
+def _pushd(run: Run, call: Call) -> None:
+    state = run.state
+    state.stack.append(state.cwds)
+    operands = parse(call.args).operands
+    sure = len(state.maybe)
+    if any(arg.text[:1] in ("+", "-") for arg in call.args):  # the stack itself is changed
+        state.cwds, state.stack = (), [() for _ in state.stack]
+    elif operands:
+        goes(run, operands[0])
+    else:
+        state.cwds = ()
+    if len(state.maybe) > sure:
+        state.stack = [() for _ in state.stack]  # it may not have been put there at all
+
+
+def _popd(run: Run, call: Call) -> None:
+    run.state.cwds = run.state.stack.pop() if run.state.stack and not call.args else ()
+
+
+# --- variables -------------------------------------------------------------------------------------------------------
+
+
+def _declare(run: Run, call: Call) -> None:
+    """`export X=1`: assignments came as such; words that only the expansion shows are taken apart here."""
+    if call.name == "export" and any(arg.text == "-n" for arg in call.args):
+        for arg in call.args:
+            bypass.variable(run, arg.text, "")
+    if any(arg.text.startswith("-f") for arg in call.args):
+        return
+    run.assign(call.assigns, keep=True)
+    if call.name not in ("export", "readonly") and any(
+        arg.text[:1] == "-" and not {*"nuli"}.isdisjoint(arg.text) for arg in call.args
+    ):
+        for one in call.assigns:  # another variable's name, or a text that is changed
+            run.state.variables[one.name] = NOT_KNOWN
+    for arg in call.args:
+        name, equals, text = arg.text.partition("=")
+        if equals:
+            bypass.variable(run, name, text)
+            run.state.variables[name] = value_of(text) if arg.known else NOT_KNOWN
+
+
+def _unset(run: Run, call: Call) -> None:
+    for arg in call.args:
+        if arg.text.startswith("-"):
+            continue
+        bypass.variable(run, arg.text, "")
+        run.state.variables.pop(arg.text, None)
+        run.state.functions.pop(arg.text, None)
+
+
+def _alias(run: Run, call: Call) -> None:
+    for arg in call.args:
+        name, equals, text = arg.text.partition("=")
+        if equals and arg.known:
+            run.state.aliases[name] = text
+        elif equals:
+            run.unknown(arg.raw, "an alias for a command that cannot be told")
+
+
+def _unalias(run: Run, call: Call) -> None:
+    for arg in call.args:
+        run.state.aliases.pop(arg.text, None)
+
+
+def _set(run: Run, call: Call) -> None:
+    for index, arg in enumerate(call.args):
+        if arg.text == "--":
+            run.positional(call.args[index + 1 :])
+            return
+        if arg.text[:1] in ("-", "+") and "e" in arg.text and arg.text[1:2] != "o":
+            run.state.strict = arg.text[0] == "-"
+        elif arg.text == "errexit":
+            run.state.strict = call.args[index - 1].text == "-o"
+
+
+def _shift(run: Run, call: Call) -> None:
+    for name in [name for name in run.state.variables if name == "@" or name.isdigit()]:
+        run.state.variables[name] = NOT_KNOWN
+
+
+def _reads_variable(run: Run, call: Call) -> None:
+    """read, mapfile, getopts, let: variables that get what cannot be told, or names that came through a pipe."""
+    if call.name in ("which", "type", "hash", "shopt", "enable"):
+        return
+    given = parse(call.args, "-a -d -i -n -N -p -t -u -O -s -c -C")
+    names = [arg.text for arg in [*given.values("-a"), *given.operands]] or ["REPLY", "MAPFILE"]
+    held = run.feed if call.name in ("read", "mapfile", "readarray") else NOT_KNOWN
+    for name in names:
+        bypass.variable(run, name.partition("=")[0], "")
+        run.state.variables[name.partition("=")[0]] = (
+            Value((), held.below) if len(names) == 1 or call.name != "read" else NOT_KNOWN
+        )
+
+
+# --- output ----------------------------------------------------------------------------------------------------------
+
+_OUTPUT = ("printf", "echo", "pwd", "dirname", "basename", "realpath", "readlink", "which", "type")
+
+
+def _output(run: Run, call: Call) -> None:
+    """What it prints, for `$(...)`."""
+    args = call.args
+    if call.name == "pwd":
+        run.output = value_of(*run.state.cwds) if run.state.cwds else NOT_KNOWN
+        return
+    if call.name == "printf":
+        _printf(run, args)
+        return
+    if not all(arg.known for arg in args):
+        return
+    if call.name == "echo":
+        words = [arg.text for arg in args]
+        if not words or words[0] not in ("-e", "-E", "-ne", "-en"):
+            run.output = value_of(" ".join(words[1:] if words[:1] == ["-n"] else words))
+        return
+    operands = [arg.text for arg in parse(args, "-s --suffix").operands]
+    if call.name == "which" or call.name == "type":
+        run.output = value_of(operands[-1]) if operands else NOT_KNOWN
+    elif call.name == "dirname" and len(operands) == 1:
+        run.output = value_of(dir_name(operands[0]))
+    elif call.name == "basename" and operands:
+        name = base_name(operands[0])
+        run.output = value_of(name.removesuffix(operands[1]) if len(operands) == 2 and name != operands[1] else name)
+    elif len(operands) == 1 and run.state.cwds and (call.name == "realpath" or len(args) > 1):
+        run.output = value_of(*(join(cwd, operands[0]) for cwd in run.state.cwds))
+
+
+def _printf(run: Run, args: list[Arg]) -> None:
+    if args[:1] and args[0].text == "-v" and len(args) > 1:
+        bypass.variable(run, args[1].text, "")
+        run.state.variables[args[1].text] = NOT_KNOWN
+        return
+    words = [arg.text for arg in args]
+    if not all(arg.known for arg in args) or not words:
+        return
+    if words[0] in ("%s", "%s\\n") and len(words) == 2:
+        run.output = value_of(words[1])
+    elif "%" not in words[0] and "\\" not in words[0] and len(words) == 1:
+        run.output = value_of(words[0])
+
+
+# --- processes -------------------------------------------------------------------------------------------------------
+
+
+def _kill(run: Run, call: Call) -> None:
+    for arg in call.args:
+        if bypass.is_gitcoord(arg.text) or bypass.is_gitcoord(arg.raw):
+            run.bypass(arg.raw, f"{call.name} ends gitcoord")
+        elif not arg.known and bypass.is_gitcoord(run.pipeline):
+            run.bypass(run.pipeline, f"{call.name} ends gitcoord")

@@ -1,0 +1,88 @@
+"""Which file here knows a command. Each has `perform(run, call)`; they are loaded when a command of theirs is met."""
+
+from __future__ import annotations
+
+from gitcoord.shell.commands.known import BUILDERS, HARMLESS
+from gitcoord.shell.commands.table import TABLE
+from gitcoord.shell.commands.table import perform as by_table
+from gitcoord.shell.paths import base_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+
+_FAMILIES = {
+    "files": "cp mv ln install dd split csplit mktemp rsync scp gcc g++ cc c++ clang clang++ uniq convert magick ffmpeg mkdir "
+    "sqlite3 docker podman",
+    "text": "sed gsed awk gawk mawk nawk perl ruby patch grep egrep fgrep rg ag ack jq yq tee cat",
+    "archives": "tar bsdtar gtar unzip zip 7z 7za 7zr gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma cpio curl wget pigz",
+    "git": "git git-claim git-coord git-handoff gh",
+    "wrappers": "sudo doas env nice timeout gtimeout nohup time command builtin exec stdbuf setsid ionice chrt taskset unbuffer "
+    "flock xargs parallel watch script su runuser npx bunx pnpx uvx pipx coproc strace ltrace chronic entr caffeinate "
+    "busybox toybox fakeroot proxychains rtk",
+    "shells": "bash sh dash zsh ksh ash fish eval source . trap python python2 python3 pypy pypy3 node nodejs deno php lua Rscript "
+    "julia osascript pwsh powershell tclsh expect gdb at batch crontab tmux screen",
+    "builtins": "cd pushd popd export declare typeset local readonly unset alias unalias set shift read mapfile readarray "
+    "getopts printf echo pwd dirname basename realpath readlink which type let hash kill pkill killall shopt enable",
+    "find": "find fd fdfind ls",
+    "tools": "make gmake npm yarn pnpm bun pip pip3 pipenv poetry uv cargo go ruff black isort autoflake autopep8 yapf prettier eslint "
+    "stylelint biome gofmt goimports rustfmt clang-format dos2unix unix2dos shfmt terraform tofu mix rubocop php-cs-fixer standard "
+    "dart swiftformat ktlint sqlfluff pyupgrade bundle composer pre-commit husky lefthook hatch tox nox rye pdm dprint "
+    "buf mvn gradle gradlew mvnw dotnet cmake bazel openssl",
+}  # fmt: skip
+FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+
+# Directories whose programs are the well-known ones of that name.
+_BIN = ("/bin", "/sbin", "/.bin")
+_OWN_NAMES = ("gradlew", "mvnw", "configure", "manage.py")
+
+
+def program(name: str) -> str:
+    """The well-known name of a program that is called by its path; '' for a script of somebody's own."""
+    if "/" not in name:
+        return name
+    place, _, last = name.rpartition("/")
+    if place in ("bin", "sbin") or place.endswith(_BIN) or last in _OWN_NAMES:
+        return last
+    return ""
+
+
+def perform(run: Run, call: Call) -> None:
+    name = program(call.name)
+    if name in run.state.aliases and name == call.name:
+        _alias(run, call)
+        return
+    family = FAMILY.get(name)
+    if family is not None:
+        module = __import__(f"gitcoord.shell.commands.{family}", fromlist=("perform",))
+        module.perform(run, call._replace(name=name))
+    elif name in TABLE:
+        by_table(run, call._replace(name=name), TABLE[name])
+    elif (
+        name in HARMLESS
+        or name in BUILDERS
+        or name
+        and len(call.args) == 1
+        and call.args[0].text in ("--version", "--help", "-V", "-h", "version", "help")
+    ):
+        return
+    elif name:
+        run.unknown(call.name, f"what '{base_name(call.name)}' does is not known")
+    else:
+        run.unknown(call.name, f"runs '{base_name(call.name)}', which may do anything")
+
+
+def _alias(run: Run, call: Call) -> None:
+    """An alias is text put before the arguments; only one that is a plain command is followed."""
+    text = run.state.aliases.pop(call.name)
+    node = run.parse(text)
+    plain = node.nodes[0] if len(node.nodes) == 1 else node
+    if plain.kind == "command" and plain.words and not plain.redirects:
+        from gitcoord.shell.expand import expand_all
+
+        for words in expand_all(run, plain.words):
+            if words:
+                run.call(call._replace(name=words[0].text, args=[*words[1:], *call.args]), words[0])
+    else:
+        run.unknown(call.name, f"an alias runs '{text}'")
+    run.state.aliases[call.name] = text

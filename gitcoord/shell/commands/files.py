@@ -1,0 +1,258 @@
+"""Commands that copy, move and make files: cp, mv, ln, install, dd, rsync, compilers and the like."""
+
+from __future__ import annotations
+
+from gitcoord.shell.options import Given, parse
+from gitcoord.shell.paths import base_name, dir_name, join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+    from gitcoord.shell.state import Arg
+
+_COPY = "-t -S -g -m -o --target-directory --suffix --group --mode --owner"
+_RSYNC = (
+    "-e -f -T --rsh --exclude --include --filter --exclude-from --include-from --files-from --backup-dir --chmod --chown "
+    "--log-file --out-format --max-size --min-size --bwlimit --timeout --password-file --link-dest --temp-dir --rsync-path --port"
+)
+_CC = "-o -I -L -l -D -U -include -isystem -x -std -MF -MT -MQ -Xlinker -Xpreprocessor -T -u -arch -framework -target"
+
+
+def perform(run: Run, call: Call) -> None:
+    {
+        "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "csplit": _split, "mktemp": _mktemp,
+        "rsync": _rsync, "scp": _rsync, "uniq": _uniq, "convert": _last, "magick": _last, "ffmpeg": _last, "mkdir": _mkdir,
+        "sqlite3": _sqlite, "docker": _docker, "podman": _docker,
+    }.get(call.name, _compiler)(run, call)  # fmt: skip
+
+
+def _targets(run: Run, given: Given, sources: list[Arg], last: Arg | None) -> list[tuple[Arg, Arg]]:
+    """(source, the file that it becomes): a directory as the target takes the names of the sources."""
+    into = given.values("-t", "--target-directory")
+    target = into[-1] if into else last
+    if target is None:
+        return []
+    fills = bool(into) or len(sources) > 1 or _is_dir(run, target)
+    if given.has("-T", "--no-target-directory"):
+        fills = False
+    if given.has("--parents"):
+        return [(source, _beneath(target, source)) for source in sources]
+    return [(source, below(target, source) if fills else target) for source in sources]
+
+
+def _beneath(target: Arg, source: Arg) -> Arg:
+    """`cp --parents`: the whole path of the source, in the directory."""
+    if not target.known or not source.known:
+        return below(target, source)
+    return target._replace(text=f"{target.text.rstrip('/')}/{source.text.lstrip('/')}")
+
+
+def below(target: Arg, source: Arg) -> Arg:
+    """The file in a directory that has the source's name."""
+    if not target.known:
+        return target
+    if not source.known:
+        return target._replace(known=False, below=(target.text,) if target.text.startswith("/") else ())
+    return target._replace(text=f"{target.text.rstrip('/')}/{base_name(source.text)}")
+
+
+def _is_dir(run: Run, target: Arg) -> bool:
+    """One that is there, or that the command makes. One that is not becomes the copy itself, also with a slash behind it."""
+    return target.known and any(map(run.is_dir, run.resolve(target)))
+
+
+def _copy(run: Run, call: Call) -> None:
+    given = parse(call.args, _COPY)
+    if call.name == "install" and given.has("-d", "--directory"):
+        for arg in given.operands:
+            _makes_directory(run, arg, "install makes the directory")
+        return
+    into = given.has("-t", "--target-directory")
+    sources = given.operands if into else given.operands[:-1]
+    last = given.operands[-1] if given.operands and not into else None
+    for source, target in _targets(run, given, sources, last):
+        if call.name == "mv":
+            run.delete(source, "mv takes it away")
+        else:
+            run.read(source, f"{call.name} reads it")
+        if not target.known and not target.below:
+            resolved = run.resolve(last) if last is not None else ()
+            target = target._replace(below=resolved)
+        run.write(target, f"{call.name} writes it")
+        if given.has("-b", "--backup", "-S", "--suffix") and target.known:
+            suffix = next((arg.text for arg in given.values("-S", "--suffix")), "~")
+            run.write(target._replace(text=target.text + suffix), f"{call.name} keeps a copy there")
+        if call.name == "cp" and given.has("-l", "--link", "-s", "--symbolic-link"):
+            for path in run.resolve(target):
+                run.links.update((path, end) for end in run.resolve(source))
+
+
+def _link(run: Run, call: Call) -> None:
+    given = parse(call.args, "-t -S --target-directory --suffix")
+    if len(given.operands) == 1 and not given.has("-t", "--target-directory"):
+        source = given.operands[0]
+        _linked(run, source, source._replace(text=base_name(source.text)), given)
+        return
+    into = given.has("-t", "--target-directory")
+    sources = given.operands if into else given.operands[:-1]
+    last = given.operands[-1] if given.operands and not into else None
+    for source, target in _targets(run, given, sources, last):
+        _linked(run, source, target, given)
+
+
+def _linked(run: Run, source: Arg, target: Arg, given: Given) -> None:
+    """What is written to the link from here on goes where it leads."""
+    run.write(target, "ln makes the link")
+    soft = given.has("-s", "--symbolic")
+    for path in run.resolve(target):
+        for end in run.resolve(source):
+            run.links[path] = join(dir_name(path), source.text) if soft else end
+
+
+def _dd(run: Run, call: Call) -> None:
+    for arg in call.args:
+        key, _, name = arg.text.partition("=")
+        if key == "of":
+            run.write(arg._replace(text=name), "dd writes it")
+        elif key == "if":
+            run.read(arg._replace(text=name), "dd reads it")
+
+
+def _split(run: Run, call: Call) -> None:
+    """Many files that begin alike: all that can be said is their directory."""
+    valued = "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter -f --prefix"
+    given = parse(call.args, valued)
+    for arg in given.operands[:1]:
+        if arg.text != "-":
+            run.read(arg, f"{call.name} reads it")
+    prefix = given.operands[1:2] if call.name == "split" else given.values("-f", "--prefix")
+    if given.has("--filter"):
+        run.unknown(call.raw, "split --filter runs a command on each part")
+        return
+    for arg in prefix or []:
+        place = arg._replace(text=dir_name(arg.text)) if arg.known else arg
+        for path in run.resolve(place) or place.below or ("",):
+            run.unknown(arg.raw, f"{call.name} writes files that begin so", path)
+    if not prefix:
+        run.here(call.name, f"{call.name} writes its parts here")
+
+
+def _mktemp(run: Run, call: Call) -> None:
+    """A new file or directory with a name that nobody has: no write of anything that is there."""
+    from gitcoord.shell.state import Value
+
+    given = parse(call.args, "-p --tmpdir --suffix")
+    places = given.values("-p", "--tmpdir")
+    if given.operands and not given.has("-t", "-p", "--tmpdir"):
+        places = [arg._replace(text=dir_name(arg.text)) for arg in given.operands if arg.known]
+    found = tuple(path for place in places for path in run.resolve(place))
+    run.output = Value((), found or ("/tmp",))
+
+
+def _rsync(run: Run, call: Call) -> None:
+    given = parse(call.args, _RSYNC if call.name == "rsync" else "-i -F -P -S -c -l -o -J")
+    if given.has("-n", "--dry-run", "--list-only") or len(given.operands) < 2:
+        return
+    for arg in given.operands[:-1]:
+        if not _is_far(arg):
+            run.read(arg, f"{call.name} reads it")
+            if given.has("--remove-source-files"):
+                run.delete(arg, "rsync --remove-source-files deletes it")
+    target = given.operands[-1]
+    if _is_far(target):
+        return
+    sources = given.operands[:-1]
+    if call.name == "scp" or not any(source.text.endswith("/") for source in sources):
+        for _, path in _targets(run, given, sources, target):
+            run.write(path, f"{call.name} writes it")
+    else:
+        run.write(target, f"{call.name} writes it and what is below")
+
+
+def _is_far(arg: Arg) -> bool:
+    """On another machine: 'host:path', but './a:b' is a file here."""
+    head, colon, _ = arg.text.partition(":")
+    return bool(colon) and "/" not in head
+
+
+def _uniq(run: Run, call: Call) -> None:
+    given = parse(call.args, "-f -s -w --skip-fields --skip-chars --check-chars")
+    for arg in given.operands[:1]:
+        if arg.text != "-":
+            run.read(arg, "uniq reads it")
+    for arg in given.operands[1:2]:
+        run.write(arg, "uniq writes it")
+    if not given.operands:
+        run.output = run.feed
+
+
+def _last(run: Run, call: Call) -> None:
+    """Converters that write their last word."""
+    if len(call.args) > 1 and not call.args[-1].text.startswith("-"):
+        run.write(call.args[-1], f"{call.name} writes it")
+        for before, arg in zip(call.args, call.args[1:-1]):
+            if before.text == "-i":
+                run.read(arg, f"{call.name} reads it")
+
+
+def _mkdir(run: Run, call: Call) -> None:
+    for arg in parse(call.args, "-m --mode -Z --context").operands:
+        _makes_directory(run, arg, "mkdir makes the directory")
+
+
+def _makes_directory(run: Run, arg: Arg, detail: str) -> None:
+    """One that is there already is left as it is, and nobody's files in it are touched."""
+    paths = run.resolve(arg)
+    if not paths or not all(map(run.is_dir, paths)):
+        run.write(arg, detail)
+        run.made.update(paths)
+
+
+def _sqlite(run: Run, call: Call) -> None:
+    given = parse(call.args, "-cmd -init -separator -nullvalue")
+    operands = given.operands
+    sql = operands[1].text.lstrip().lower() if len(operands) > 1 and operands[1].known else ""
+    reads = sql.startswith(("select", ".schema", ".tables", "explain", ".dump")) or "-readonly" in [
+        a.text for a in call.args
+    ]
+    for arg in operands[:1]:
+        if reads:
+            run.read(arg, "sqlite3 reads it")
+        else:
+            run.write(arg, "sqlite3 may write it")
+
+
+def _docker(run: Run, call: Call) -> None:
+    """A container touches files here only where it is given some."""
+    words = [arg.text for arg in call.args]
+    if words[:1] == ["cp"] and len(words) >= 3:
+        operands = parse(call.args[1:]).operands
+        for arg in operands[:1]:
+            if not _is_far(arg) and arg.text != "-":
+                run.read(arg, f"{call.name} cp reads it")
+        if operands and not _is_far(operands[-1]) and operands[-1].text != "-":
+            run.write(operands[-1], f"{call.name} cp writes it")
+        return
+    mounts = ("-v", "--volume", "--mount")
+    if words[:1] in (["run"], ["create"]) and any(
+        word in mounts or word.startswith(("-v", "--volume=", "--mount=")) for word in words
+    ):
+        run.unknown(call.raw, f"{call.name} {words[0]} hands files of this machine to a container")
+
+
+def _compiler(run: Run, call: Call) -> None:
+    given = parse(call.args, _CC)
+    outputs = given.values("-o")
+    for arg in outputs:
+        run.write(arg, f"{call.name} -o writes it")
+    sources = [
+        arg for arg in given.operands if arg.text.endswith((".c", ".cc", ".cpp", ".cxx", ".C", ".s", ".S", ".m"))
+    ]
+    if outputs or not sources or given.has("-E", "-M"):
+        return
+    if given.has("-c", "-S"):
+        for arg in sources:
+            stem = base_name(arg.text).rpartition(".")[0]
+            run.write(arg._replace(text=f"{stem}.{'o' if given.has('-c') else 's'}"), f"{call.name} writes it")
+    else:
+        run.write(sources[0]._replace(text="a.out"), f"{call.name} writes it")

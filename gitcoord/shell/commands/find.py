@@ -1,0 +1,99 @@
+"""find, fd and ls: what they run on the files they find, and which names they print."""
+
+from __future__ import annotations
+
+from gitcoord.shell.options import parse
+from gitcoord.shell.state import Arg, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+
+_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+_FILES = {"-fprint": 1, "-fprint0": 1, "-fprintf": 1, "-fls": 1}
+
+
+def perform(run: Run, call: Call) -> None:
+    if call.name == "ls":
+        # Of a directory it prints bare names, which whoever gets them looks for where the shell stands.
+        named = parse(call.args, "-I -w -T --ignore --color --hide").operands
+        run.output = Value((), tuple(dict.fromkeys((*run.state.cwds, *_roots(run, named)))))
+    elif call.name == "find":
+        _find(run, call)
+    else:
+        _fd(run, call)
+
+
+def _roots(run: Run, args: list[Arg]) -> tuple[str, ...]:
+    found: list[str] = []
+    for arg in args:
+        paths = run.resolve(arg) or arg.below
+        if not paths:
+            return ()
+        found += paths
+    return tuple(dict.fromkeys(found))
+
+
+def _find(run: Run, call: Call) -> None:
+    args = call.args
+    at = 0
+    while at < len(args) and args[at].text in ("-H", "-L", "-P"):
+        at += 1
+    start = at
+    while at < len(args) and not args[at].text.startswith(("-", "(", "!")):
+        at += 1
+    roots = _roots(run, args[start:at]) if at > start else run.state.cwds
+    run.output = Value((), roots)
+    follow_words(run, call, args[at:], roots)
+
+
+def follow_words(run: Run, call: Call, args: list[Arg], roots: tuple[str, ...]) -> None:
+    names = run.output
+    at = 0
+    while at < len(args):
+        word = args[at].text
+        at += 1
+        if word == "-delete":
+            for root in roots or ("",):
+                run.unknown("-delete", "find deletes what it finds there", root)
+        elif word in _FILES and at < len(args):
+            run.write(args[at], f"find {word} writes it")
+        elif word in _RUNS:
+            end = at
+            while end < len(args) and args[end].text not in (";", "+"):
+                end += 1
+            on_each(run, call, args[at:end], roots)
+            at = end + 1
+    run.output = names
+
+
+def on_each(run: Run, call: Call, words: list[Arg], roots: tuple[str, ...]) -> None:
+    """A command that is run with '{}' in the place of a file below the roots."""
+    if words:
+        filled = [_filled(word, roots) for word in words]
+        run.call(call._replace(name=filled[0].text, args=filled[1:], stdin="", text=None), filled[0])
+
+
+def _filled(word: Arg, roots: tuple[str, ...]) -> Arg:
+    if "{}" not in word.text:
+        return word
+    before, _, after = word.text.partition("{}")
+    if word.text == "{}":
+        return Arg("", "{}", known=False, below=roots)
+    near = not before and ".." not in after
+    return Arg(before, word.raw, known=False, below=roots if near else ())
+
+
+def _fd(run: Run, call: Call) -> None:
+    args = call.args
+    at = next((i for i, arg in enumerate(args) if arg.text in ("-x", "-X", "--exec", "--exec-batch")), len(args))
+    given = parse(
+        args[:at], "-e -t -d -E -S -c -j --extension --type --max-depth --exclude --size --changed-within --color"
+    )
+    roots = _roots(run, given.operands[1:]) if len(given.operands) > 1 else run.state.cwds
+    run.output = Value((), roots)
+    words = args[at + 1 :]
+    if words and not any("{" in word.text for word in words):
+        words = [*words, Arg("{}", "{}")]
+    on_each(run, call, words, roots)
+    run.output = Value((), roots)

@@ -1,0 +1,155 @@
+"""What git's commands do to the files of a work tree; ways around its hooks; gitcoord's own commands."""
+
+from __future__ import annotations
+
+from gitcoord.shell import bypass
+from gitcoord.shell.commands.worktree import whole
+from gitcoord.shell.options import Given, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+    from gitcoord.shell.state import Arg
+
+# Global options with a value.
+_GLOBAL = "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env --attr-source"
+
+# They change whichever files of the work tree differ.
+_WHOLE = {
+    "merge": "", "rebase": "", "pull": "", "am": "", "cherry-pick": "", "revert": "", "bisect": "", "subtree": "",
+    "sparse-checkout": "list", "filter-branch": "", "filter-repo": "", "submodule": "status summary", "lfs": "ls-files "
+    "status env track untrack locks lock unlock install version", "quiltimport": "", "checkout-index": "", "merge-file": "",
+    "fast-import": "", "p4": "", "svn": "log info",
+}  # fmt: skip
+_HOOKED = ("commit", "merge", "push", "am", "rebase", "pull")
+_VALUED = {
+    "commit": "-m -F -C -c -t --message --file --author --date --reuse-message --reedit-message --template --fixup --squash --trailer "
+    "--cleanup --pathspec-from-file",
+    "push": "-o --push-option --repo --receive-pack --exec --recurse-submodules",
+    "checkout": "-b -B --orphan --conflict --pathspec-from-file",
+    "switch": "-c -C --create --force-create --orphan --conflict",
+    "restore": "-s --source --conflict --pathspec-from-file",
+    "branch": "-u --set-upstream-to --sort --format --contains --no-contains --merged --no-merged --points-at --color --column",
+    "reset": "--pathspec-from-file", "clean": "-e --exclude", "stash": "-m --message --pathspec-from-file",
+    "clone": "-b -o -j -u -c --branch --origin --depth --config --reference --template --jobs --filter --upload-pack "
+    "--separate-git-dir --shallow-since",
+    "archive": "-o --output --format --prefix --remote", "format-patch": "-o --output-directory -v --subject-prefix --to --cc --base",
+    "apply": "-p -C --directory --exclude --include --build-fake-ancestor --whitespace", "worktree": "-b -B --reason --expire",
+    "config": "-f --file --blob --default --type", "merge": "-m -F -s -X --strategy --strategy-option --message --file",
+    "init": "-b --initial-branch --object-format --ref-format",
+    "mv": "", "rm": "--pathspec-from-file", "show": "--format --pretty -n --output", "diff": "-S -G -O --output -U --stat",
+    "log": "-n -S -G -L --format --pretty --since --until --author --grep --output", "bundle": "", "update-ref": "-m",
+    "fetch": "-o -j --depth --upload-pack --refmap --filter --jobs", "symbolic-ref": "-m", "add": "--chmod --pathspec-from-file",
+    "grep": "-e -f -A -B -C -m -O --max-depth --threads --open-files-in-pager", "blame": "-L -S --contents --date --since",
+    "annotate": "-L -S --contents --date --since",
+}  # fmt: skip
+
+
+def perform(run: Run, call: Call) -> None:
+    name = call.name
+    if name == "gh":
+        if [arg.text for arg in call.args[:2]] == ["pr", "checkout"]:
+            whole(run, call.raw, "gh pr checkout changes the work tree")
+        return
+    args = call.args
+    if name in ("git-claim", "git-coord", "git-handoff"):
+        _own(run, name[4:], args)
+        return
+    before = run.state
+    run.state = before.copy()
+    args = _globals(run, args)
+    if args:
+        _verb(run, call, args[0], args[1:])
+    run.state = before
+
+
+def _globals(run: Run, args: list[Arg]) -> list[Arg]:
+    """Options before the command; answers the rest."""
+    from gitcoord.shell.commands.builtins import goes
+
+    while args and args[0].text.startswith("-"):
+        name, equals, text = args[0].text.partition("=")
+        value = args[0]._replace(text=text) if equals else args[1] if len(args) > 1 else None
+        if name == "-C" and value is not None:
+            goes(run, value)
+        elif name in ("-c", "--config-env") and value is not None:
+            bypass.setting(run, value.text, f"{name} {value.raw}" if not equals else args[0].raw)
+            if value.text.lower().startswith("alias."):
+                bypass.alias(run, value.text, value.raw)
+                run.unknown(value.raw, "an alias of git runs a command")
+        elif name in ("--git-dir", "--work-tree", "--namespace", "--exec-path") and value is not None:
+            if name != "--exec-path" or equals:
+                run.bypass(args[0].raw, "sends git to other settings or files than the hooks watch")
+        valued = name in _GLOBAL.split() and not equals and name != "--exec-path"
+        args = args[2:] if valued else args[1:]
+    return args
+
+
+def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
+    name = verb.text
+    if not verb.known:
+        run.unknown(verb.raw, "runs a command of git that cannot be told")
+        return
+    given = parse(args, _VALUED.get(name, ""))
+    _unhooked(run, name, given)
+    if name in ("claim", "coord", "handoff"):
+        _own(run, name, args)
+    elif name in _WHOLE:
+        verbs = _WHOLE[name].split()
+        if not (given.operands and given.operands[0].text in verbs) and not given.has("--help", "-h"):
+            whole(run, call.raw, f"git {name} changes files of the work tree")
+    elif name in _REFS:
+        from gitcoord.shell.commands import gitrefs
+
+        gitrefs.perform(run, call, name, given)
+    elif name in _PATHS:
+        from gitcoord.shell.commands import gitpaths
+
+        gitpaths.perform(run, call, name, given)
+    elif name not in _QUIET:
+        run.unknown(f"git {name}", f"what 'git {name}' does is not known")
+
+
+def _unhooked(run: Run, name: str, given: Given) -> None:
+    for option, value in given.options:
+        short = option == "-n" and name == "commit"
+        long = value is None and option.startswith("--no-ver") and "--no-verify".startswith(option)
+        if name in _HOOKED and (short or long):
+            run.bypass(f"git {name} {option}", "skips the hooks")
+
+
+def _own(run: Run, program: str, args: list[Arg]) -> None:
+    verbs = [arg.text for arg in args if not arg.text.startswith("-")]
+    shown = f"git {program} {' '.join(verbs[:2])}".strip()
+    if program == "claim" and verbs[:1] == ["takeover"]:
+        run.bypass(shown, "takes a claim away from whoever holds it")
+    elif program == "coord" and (
+        verbs[:1] in (["uninstall-hooks"], ["teardown"]) or verbs[:2] == ["server", "uninstall"]
+    ):
+        run.bypass(shown, "takes gitcoord's gates away")
+    elif program == "coord" and verbs[:1] == ["run"]:
+        rest = args[next((i for i, arg in enumerate(args) if arg.text == "--"), len(args) - 1) + 1 :]
+        if rest:
+            from gitcoord.shell.interpreter import Call
+
+            run.call(Call(rest[0].text, rest[1:], shown), rest[0])
+
+
+_PATHS = (
+    "checkout", "switch", "restore", "reset", "stash", "clean", "rm", "mv", "apply", "archive", "bundle", "format-patch", "clone", "worktree", "show", "cat-file", "rev-parse", "ls-files", "diff", "log",
+    "grep", "blame", "annotate",
+)  # fmt: skip
+_REFS = ("update-ref", "symbolic-ref", "branch", "push", "fetch", "config", "replace", "read-tree", "for-each-ref", "tag", "pack-refs",
+         "send-pack", "init")  # fmt: skip
+# They change no file of the work tree; what they commit is judged by the hooks.
+_QUIET = frozenset(
+    """
+add commit status rev-list describe ls-tree ls-remote remote reflog shortlog name-rev merge-base
+whatchanged help version var check-attr check-ignore check-mailmap count-objects fsck show-ref show-branch diff-tree diff-index
+diff-files range-diff cherry notes gc maintenance repack prune prune-packed hash-object commit-tree mktree write-tree mktag
+verify-commit verify-tag verify-pack interpret-trailers patch-id stripspace column credential merge-tree update-index rerere
+difftool mergetool instaweb request-pull send-email bugreport diagnose hook daemon upload-pack receive-pack update-server-info
+index-pack unpack-objects pack-objects fetch-pack multi-pack-index commit-graph get-tar-commit-id sh-i18n citool gui gitk
+for-each-repo show-index sh-setup backfill last-modified --version --help
+""".split()  # noqa: SIM905
+)

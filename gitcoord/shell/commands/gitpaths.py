@@ -1,0 +1,265 @@
+"""git's commands that change files of the work tree, or print what is in them: which files."""
+
+from __future__ import annotations
+
+from gitcoord.shell import bypass, glob
+from gitcoord.shell.commands.worktree import whole
+from gitcoord.shell.options import Given
+from gitcoord.shell.paths import base_name
+from gitcoord.shell.state import Value, value_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.shell.interpreter import Call, Run
+    from gitcoord.shell.state import Arg
+
+
+def perform(run: Run, call: Call, name: str, given: Given) -> None:
+    _PATHS[name](run, call, given)
+
+
+def _write_all(run: Run, args: list[Arg], detail: str) -> None:
+    _each(run, args, detail, run.write)
+
+
+def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None]) -> None:
+    """What pathspecs mean. Their patterns are git's own: quoted ones too, and a '*' goes on below directories."""
+    only_left_out = bool(args)
+    for arg in args:
+        magic, path = _magic(arg.text) if arg.known else ((), arg.text)
+        if "exclude" in magic:
+            continue
+        only_left_out = False
+        if "top" in magic:
+            path = f"{next((run.look.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
+        spelled = arg._replace(text=path or ".")
+        vague = "icase" in magic or any(word.startswith("attr") for word in magic)
+        if not arg.known or not vague and (not glob.is_pattern(path) or "literal" in magic):
+            tell(spelled, detail)
+            continue
+        for one in dict.fromkeys((path, path.replace("**/", ""))) if not vague else ():
+            for cwd in run.state.cwds:
+                for name in (one, *(glob.find(one, cwd, run.listing) or ())):
+                    if any(map(run.look.exists, run.resolve(spelled._replace(text=name)))):
+                        tell(spelled._replace(text=name), detail)
+        run.dark(spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail)
+    if only_left_out:
+        whole(run, args[0].raw, f"{detail}: all but what is left out")
+
+
+def _magic(text: str) -> tuple[tuple[str, ...], str]:
+    """':(top,icase)a' and the short ':/a', ':!a': the words, and the path or pattern."""
+    if not text.startswith(":"):
+        return (), text
+    if text.startswith(":("):
+        words, _, path = text[2:].partition(")")
+        return tuple(words.split(",")), path
+    rest = text[1:].lstrip("/!^")
+    marks = text[1 : len(text) - len(rest)]
+    found = ("top",) * ("/" in marks or not rest) + ("exclude",) * ("!" in marks or "^" in marks)
+    return found, rest.removeprefix(":")
+
+
+def _checkout(run: Run, call: Call, given: Given) -> None:
+    words = [arg.text for arg in call.args]
+    if "--" in words:
+        after = call.args[words.index("--") + 1 :]
+        if after:
+            _write_all(run, after, "git checkout writes it")
+            return
+    operands = given.operands
+    made = given.has("-b", "--orphan", "-B")
+    for arg in given.values("-B"):
+        if bypass.is_own_ref(arg.text):
+            run.bypass(call.raw, "moves the ledger by hand")
+    if made and not operands or given.has("-h", "--help"):
+        return
+    if len(operands) == 1 and not made and _is_file(run, operands[0]):
+        _write_all(run, operands, "git checkout writes it")
+    elif len(operands) > 1 and not made:
+        _write_all(run, operands[1:], "git checkout writes it")
+    elif given.has("-p", "--patch") or operands or given.has("-f", "--force"):
+        whole(run, call.raw, "git checkout changes files of the work tree")
+
+
+def _is_file(run: Run, arg: Arg) -> bool:
+    return arg.text in (".", "..") or any(map(run.look.exists, run.resolve(arg)))
+
+
+def _switch(run: Run, call: Call, given: Given) -> None:
+    made = given.values("-c", "-C", "--create", "--force-create", "--orphan")
+    if given.has("-C", "--force-create") and any(bypass.is_own_ref(arg.text) for arg in made):
+        run.bypass(call.raw, "moves the ledger by hand")
+    if not made or given.operands:
+        whole(run, call.raw, "git switch changes files of the work tree")
+
+
+def _restore(run: Run, call: Call, given: Given) -> None:
+    if given.has("-S", "--staged") and not given.has("-W", "--worktree"):
+        return
+    _write_all(run, given.operands, "git restore writes it")
+    if given.has("--pathspec-from-file", "-p", "--patch") and not given.operands:
+        whole(run, call.raw, "git restore changes files of the work tree")
+
+
+def _reset(run: Run, call: Call, given: Given) -> None:
+    if given.has("--hard", "--merge", "--keep"):
+        whole(run, call.raw, "git reset changes files of the work tree")
+
+
+def _stash(run: Run, call: Call, given: Given) -> None:
+    verb = given.operands[0].text if given.operands else "push"
+    if verb in ("list", "show", "drop", "clear", "create", "store"):
+        return
+    paths = given.operands[1:] if verb == "push" else []
+    if verb not in ("push", "save", "apply", "pop", "branch"):
+        paths = _behind(call)  # `git stash -- file`
+    _write_all(run, paths, "git stash takes its changes away")
+    if not paths:
+        whole(run, call.raw, f"git stash {verb} changes files of the work tree")
+
+
+def _clean(run: Run, call: Call, given: Given) -> None:
+    if given.has("-n", "--dry-run"):
+        return
+
+    def tell(arg: Arg, detail: str) -> None:
+        for path in run.resolve(arg) or arg.below or ("",):
+            run.unknown(call.raw, detail, path)
+
+    _each(run, given.operands, "git clean deletes files there that are not tracked", tell)
+    if not given.operands:
+        run.here(call.raw, "git clean deletes files that are not tracked")
+
+
+def _remove(run: Run, call: Call, given: Given) -> None:
+    if given.has("--cached", "-n", "--dry-run"):
+        return
+    _each(run, given.operands, "git rm deletes it", run.delete)
+    if given.has("--pathspec-from-file"):
+        whole(run, call.raw, "git rm deletes files of the work tree")
+
+
+def _move(run: Run, call: Call, given: Given) -> None:
+    from gitcoord.shell.commands.files import perform as files
+
+    if not given.has("-n", "--dry-run"):
+        files(run, call._replace(name="mv", args=given.operands))
+
+
+def _apply(run: Run, call: Call, given: Given) -> None:
+    for arg in given.operands:
+        if arg.text != "-":
+            run.read(arg, "git apply reads it")
+    looks = given.has("--check", "--stat", "--numstat", "--summary", "--cached")
+    if not looks or given.has("--apply"):
+        whole(run, call.raw, "git apply changes the files that the patch names")
+
+
+def _archive(run: Run, call: Call, given: Given) -> None:
+    for arg in given.values("-o", "--output", "--output-directory"):
+        run.write(arg, "git writes it")
+    if given.operands and "bundle" in call.raw and given.operands[0].text == "create":
+        _write_all(run, given.operands[1:2], "git bundle writes it")
+    elif "archive" in call.raw:
+        for arg in given.operands[1:]:
+            run.read(arg, "git archive packs its content")
+
+
+def _format_patch(run: Run, call: Call, given: Given) -> None:
+    places = given.values("-o", "--output-directory")
+    for arg in places:
+        run.write(arg, "git format-patch writes files there")
+    if not places and not given.has("--stdout"):
+        run.here(call.raw, "git format-patch writes files here")
+
+
+def _clone(run: Run, call: Call, given: Given) -> None:
+    for arg in given.values("-c", "--config"):
+        bypass.setting(run, arg.text, f"-c {arg.raw}")
+    if len(given.operands) == 1:
+        arg = given.operands[0]
+        name = base_name(arg.text.rstrip("/").removesuffix(".git").rstrip("/").replace(":", "/"))
+        run.write(arg._replace(text=name) if arg.known else arg, "git clone makes the directory")
+        run.made.update(run.resolve(arg._replace(text=name)))
+    else:
+        _write_all(run, given.operands[1:2], "git clone makes the directory")
+        run.made.update(path for arg in given.operands[1:2] for path in run.resolve(arg))
+
+
+def _worktree(run: Run, call: Call, given: Given) -> None:
+    verb = given.operands[0].text if given.operands else ""
+    if verb == "add":
+        if any(bypass.is_own_ref(arg.text) for arg in given.values("-B")):
+            run.bypass(call.raw, "moves the ledger by hand")
+        _write_all(run, given.operands[1:2], "git worktree add makes the directory")
+        run.made.update(path for arg in given.operands[1:2] for path in run.resolve(arg))
+    elif verb in ("remove", "move"):
+        for arg in given.operands[1:2]:
+            run.delete(arg, f"git worktree {verb} takes it away")
+        _write_all(run, given.operands[2:3] if verb == "move" else [], "git worktree move makes it")
+
+
+def _show(run: Run, call: Call, given: Given) -> None:
+    """`git show HEAD:path` prints a file's content."""
+    for arg in given.values("--output"):
+        run.write(arg, "git writes it")
+    for arg in given.operands:
+        revision, colon, path = arg.text.partition(":")
+        if colon and revision and path and arg.known:
+            top = next((run.look.top(cwd) for cwd in run.state.cwds), "")
+            whole_path = path if path.startswith("./") or not top else f"{top}/{path}"
+            run.read(arg._replace(text=whole_path), "git prints its content")
+
+
+def _grep(run: Run, call: Call, given: Given) -> None:
+    for arg in given.values("-f"):
+        run.read(arg, "git grep reads it")
+    operands = given.operands if given.has("-e", "-f") else given.operands[1:]
+    named = _behind(call) if "--" in [arg.text for arg in call.args] else [a for a in operands if _is_file(run, a)]
+    _each(run, named, "git grep reads it", run.read)
+    if not named and (given.operands or given.has("-e", "-f")):
+        for cwd in run.state.cwds:
+            run.tell("read", cwd, call.raw, "git grep reads all below")
+
+
+def _blame(run: Run, call: Call, given: Given) -> None:
+    """The file comes last, behind a revision if there is one."""
+    for arg in _behind(call) or given.operands[-1:]:
+        run.read(arg, "git prints its content")
+
+
+def _behind(call: Call) -> list[Arg]:
+    """The words behind '--'."""
+    words = [arg.text for arg in call.args]
+    return call.args[words.index("--") + 1 :] if "--" in words else []
+
+
+def _rev_parse(run: Run, call: Call, given: Given) -> None:
+    tops = tuple(filter(None, map(run.look.top, run.state.cwds)))
+    if given.has("--show-toplevel") and tops:
+        run.output = value_of(*dict.fromkeys(tops))
+    elif given.has("--git-path") and tops and given.operands and given.operands[0].known:
+        run.output = value_of(*(f"{top}/.git/{given.operands[0].text}" for top in dict.fromkeys(tops)))
+    elif given.has("--git-dir", "--git-common-dir", "--absolute-git-dir") and tops:
+        run.output = value_of(*(f"{top}/.git" for top in dict.fromkeys(tops)))
+
+
+def _ls_files(run: Run, call: Call, given: Given) -> None:
+    # Names of tracked files, from where it runs or, of diff, from the top.
+    tops = tuple(filter(None, (run.look.top(cwd) or cwd for cwd in run.state.cwds)))
+    run.output = Value((), run.state.cwds if call.raw.find("ls-files") >= 0 else tops)
+    for arg in given.values("--output"):
+        run.write(arg, "git writes it")
+    for arg in given.operands if given.has("--no-index") else ():
+        run.read(arg, "git diff reads it")
+
+
+_PATHS = {
+    "checkout": _checkout, "switch": _switch, "restore": _restore, "reset": _reset, "stash": _stash, "clean": _clean, "rm": _remove,
+    "mv": _move, "apply": _apply, "archive": _archive, "bundle": _archive, "format-patch": _format_patch, "clone": _clone,
+    "worktree": _worktree, "show": _show, "cat-file": _show, "rev-parse": _rev_parse, "ls-files": _ls_files, "diff": _ls_files,
+    "log": _show, "grep": _grep, "blame": _blame, "annotate": _blame,
+}  # fmt: skip

@@ -1,0 +1,174 @@
+"""Build tools, package managers and formatters: what of theirs rewrites files that people edit."""
+
+from __future__ import annotations
+
+from gitcoord.shell import glob
+from gitcoord.shell.options import parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+    from gitcoord.shell.state import Arg
+
+# Formatters: the words with which they rewrite their operands ('' always), and those with which they only look.
+_FORMATTERS = {
+    "black": ("", "--check --diff"), "isort": ("", "--check --check-only -c --diff"), "autoflake": ("-i --in-place", ""),
+    "autopep8": ("-i --in-place", ""), "yapf": ("-i --in-place", ""), "pyupgrade": ("", ""), "prettier": ("--write -w", "--check"),
+    "eslint": ("--fix", "--fix-dry-run"), "stylelint": ("--fix", ""), "biome": ("--write --apply --fix", ""), "gofmt": ("-w", ""),
+    "goimports": ("-w", ""), "rustfmt": ("", "--check"), "clang-format": ("-i", "--dry-run -n"), "dos2unix": ("", ""), "unix2dos": ("", ""),
+    "shfmt": ("-w --write", ""), "rubocop": ("-a -A --autocorrect --autocorrect-all --auto-correct -x", ""), "standard": ("--fix", ""),
+    "swiftformat": ("", "--lint --dryrun"), "ktlint": ("-F --format", ""), "sqlfluff": ("fix format", ""), "php-cs-fixer": ("fix", "--dry-run"),
+    "dprint": ("fmt", ""), "buf": ("-w", ""), "dart": ("format fix", "--output=none"), "terraform": ("fmt", "-check"),
+    "tofu": ("fmt", "-check"), "mix": ("format", "--check-formatted"), "ruff": ("format --fix --fix-only", "--check --diff"),
+    "dotnet": ("format", "--verify-no-changes"),
+}  # fmt: skip
+_VALUED = (
+    "-c --config --config-file -l --line-length --line-width -s --settings -p --profile --parser --plugin --ext --ignore-path -t -e "
+    "--target-version --select --ignore --extend-select --extend-ignore --exclude --style -rules --rules --rule -r --edition "
+    "--max-warnings --format --output-format --include --cache-dir --log-level --only --dialect -d"
+)
+_VERBS = ("format", "check", "fmt", "fix", "lint", "ci")
+
+# Package managers: the verbs that rewrite these files where they run.
+_PACKAGES = {
+    "npm": ("install i add uninstall remove rm r un update up upgrade dedupe version init pkg", "package.json package-lock.json"),
+    "yarn": ("add remove upgrade up install version init", "package.json yarn.lock"),
+    "pnpm": ("add install i remove rm update up init", "package.json pnpm-lock.yaml"),
+    "bun": ("add install remove update", "package.json bun.lockb"),
+    "poetry": ("add remove update lock init version", "pyproject.toml poetry.lock"),
+    "uv": ("add remove lock sync init", "pyproject.toml uv.lock"), "pdm": ("add remove update lock init", "pyproject.toml pdm.lock"),
+    "rye": ("add remove lock sync init", "pyproject.toml requirements.lock"),
+    "pipenv": ("install uninstall update lock", "Pipfile Pipfile.lock"), "cargo": ("add remove rm update init", "Cargo.toml Cargo.lock"),
+    "bundle": ("add remove update lock init", "Gemfile Gemfile.lock"), "composer": ("require remove update init", "composer.json composer.lock"),
+    "go": ("get", "go.mod go.sum"),
+}  # fmt: skip
+_RUNS = {"poetry": ("run",), "uv": ("run",), "pipenv": ("run",), "bundle": ("exec",), "pnpm": ("exec", "dlx"), "yarn": ("dlx", "exec", "run"),
+         "npm": ("exec", "x"), "pdm": ("run",), "rye": ("run",), "hatch": (), "composer": ("exec",)}  # fmt: skip
+
+
+def perform(run: Run, call: Call) -> None:
+    name = call.name
+    if name in _FORMATTERS:
+        _formatter(run, call)
+    elif name in _PACKAGES:
+        _packages(run, call)
+    elif name in ("pre-commit", "husky", "lefthook"):
+        if any(arg.text == "uninstall" for arg in call.args):
+            run.bypass(call.raw, "takes hooks away")
+        elif name == "pre-commit" and any(arg.text in ("run", "autoupdate") for arg in call.args):
+            run.here(call.raw, "pre-commit's hooks may rewrite files")
+    elif name == "openssl":
+        for before, arg in zip(call.args[:-1], call.args[1:]):
+            if before.text in ("-out", "-keyout"):
+                run.write(arg, f"openssl {before.text} writes it")
+            elif before.text in ("-in", "-inkey"):
+                run.read(arg, f"openssl {before.text} reads it")
+    # make, cmake, pip, gradle and the rest build: see known.py.
+
+
+def _formatter(run: Run, call: Call) -> None:
+    writes, looks = _FORMATTERS[call.name]
+    words = [arg.text for arg in call.args]
+    if any(word in looks.split() for word in words) or words[:1] in (["--version"], ["--help"]):
+        return
+    valued = " ".join(option for option in _VALUED.split() if option not in writes.split())
+    given = parse(call.args, "" if call.name in ("gofmt", "goimports", "shfmt") else valued)
+    named = {*words, *(option for option, _ in given.options)}
+    operands = [arg for arg in given.operands if arg.text != "-"]
+    if operands and operands[0].text in _VERBS:
+        operands = operands[1:]
+    if writes and not named.intersection(writes.split()):
+        verbs = call.name != "ruff" and not all(word.startswith("-") for word in writes.split())
+        for arg in operands if not verbs else ():
+            run.read(arg, f"{call.name} reads it")
+        return
+    for arg in operands:
+        run.write(_pattern(run, arg), f"{call.name} rewrites it")
+    if not operands and "-" not in words:
+        run.here(call.raw, f"{call.name} rewrites files")
+
+
+def _pattern(run: Run, arg: Arg) -> Arg:
+    """A pattern that the tool itself resolves: what it means lies below its fixed part."""
+    if not arg.known or not glob.is_pattern(arg.text):
+        return arg
+    place = arg._replace(text=glob.fixed_part(arg.text) or ".")
+    return arg._replace(known=False, below=run.resolve(place))
+
+
+def _packages(run: Run, call: Call) -> None:
+    from gitcoord.shell.commands.builtins import goes
+
+    before = run.state
+    run.state = before.copy()
+    given = parse(
+        call.args,
+        "-C --prefix --cwd --directory --manifest-path -p --package --features --project --filter -w --workspace",
+        mixed=False,
+    )
+    for arg in given.values("-C", "--prefix", "--cwd", "--directory", "--project"):
+        goes(run, arg)
+    operands = given.operands
+    verb = operands[0].text if operands else "install" if call.name == "yarn" else ""
+    if verb in _RUNS.get(call.name, ()):
+        _inner(run, call, operands[1:])
+    elif call.name in ("go", "cargo") and verb in ("fmt", "fix", "generate", "clippy"):
+        if verb != "clippy" or any(arg.text == "--fix" for arg in call.args):
+            run.here(call.raw, f"{call.name} {verb} rewrites files")
+    elif call.name == "go":
+        _go(run, call, verb, operands)
+    elif verb in _FORMATTERS:
+        _inner(run, call, operands)
+    elif call.name == "bun" and (verb.endswith((".ts", ".js", ".tsx")) or given.has("-e", "--eval")):
+        run.unknown(call.raw, "bun runs a program, which may do anything")
+    elif verb in _PACKAGES[call.name][0].split():
+        _rewrites(run, call, verb)
+    run.state = before
+
+
+def _inner(run: Run, call: Call, words: list[Arg]) -> None:
+    """`uv run <command>`. A script of the project's own settings (`yarn run build`) is a builder."""
+    while words and words[0].text.startswith("-"):
+        words = words[2:] if words[0].text in ("--with", "-p", "--python", "-c", "--package") else words[1:]
+    if not words:
+        return
+    from gitcoord.shell.commands.dispatch import FAMILY
+    from gitcoord.shell.commands.table import TABLE
+
+    name = words[0].text
+    if (
+        name in FAMILY
+        or name in TABLE
+        or words[0].text.endswith(".py")
+        or call.name not in ("yarn", "pdm", "rye", "npm", "pnpm")
+    ):
+        run.call(call._replace(name="python" if name.endswith(".py") else name, args=words[1:]), words[0])
+
+
+def _rewrites(run: Run, call: Call, verb: str) -> None:
+    for arg in call.args:
+        if arg.text == verb:
+            for file in _PACKAGES[call.name][1].split():
+                if not any(
+                    word.text in ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")
+                    for word in call.args
+                ):
+                    run.write(arg._replace(text=file), f"{call.name} {verb} writes it")
+            return
+
+
+def _go(run: Run, call: Call, verb: str, operands: list[Arg]) -> None:
+    words = [arg.text for arg in operands]
+    if verb == "get" or words[:2] in (
+        ["mod", "tidy"],
+        ["mod", "edit"],
+        ["mod", "init"],
+        ["mod", "vendor"],
+        ["work", "use"],
+    ):
+        for file in ("go.mod", "go.sum"):
+            run.write(operands[0]._replace(text=file), f"go {verb} writes it")
+    elif verb == "build" or verb == "test":
+        profiles = "-o -coverprofile -cpuprofile -memprofile"
+        for arg in parse(operands[1:], f"{profiles} -run -tags -ldflags -count -timeout").values(*profiles.split()):
+            run.write(arg, f"go {verb} writes it")

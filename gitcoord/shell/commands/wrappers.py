@@ -1,0 +1,178 @@
+"""Commands that run another one: sudo, env, timeout, xargs, npx and the like."""
+
+from __future__ import annotations
+
+from gitcoord.shell import bypass
+from gitcoord.shell.options import parse
+from gitcoord.shell.state import Arg, value_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Call, Run
+
+# Options with a value, and how many words stand between the options and the command.
+_PLAIN = {
+    "sudo": ("-u -g -h -p -C -T -r -t -U -D -R --user --group --chdir --host", 0), "doas": ("-u -C", 0), "nice": ("-n --adjustment", 0),
+    "timeout": ("-s -k --signal --kill-after", 1), "gtimeout": ("-s -k --signal --kill-after", 1), "nohup": ("", 0),
+    "time": ("-f -o --format --output", 0), "command": ("", 0), "builtin": ("", 0), "exec": ("-a", 0),
+    "stdbuf": ("-i -o -e --input --output --error", 0), "setsid": ("", 0), "ionice": ("-c -n -p --class --classdata", 0),
+    "chrt": ("-T -P -D", 1), "taskset": ("", 1), "unbuffer": ("", 0), "watch": ("-n -d --interval", 0), "chronic": ("", 0),
+    "entr": ("", 0), "caffeinate": ("-t -w", 0), "npx": ("-p -c --package --call", 0), "bunx": ("", 0), "pnpx": ("", 0),
+    "uvx": ("--from --with -p --python", 0), "pipx": ("--spec", 0), "coproc": ("", 0), "strace": ("-o -e -p -s -u -E -O -S -a", 0),
+    "ltrace": ("-o -e -p -s -n", 0), "busybox": ("", 0), "toybox": ("", 0), "fakeroot": ("", 0), "proxychains": ("-f", 0), "rtk": ("", 0),
+}  # fmt: skip
+_WRITES = {"time": ("-o", "--output"), "strace": ("-o",), "ltrace": ("-o",)}
+
+
+def perform(run: Run, call: Call) -> None:
+    name = call.name
+    if name in _PLAIN:
+        _plain(run, call)
+    elif name == "env":
+        _env(run, call)
+    elif name in ("xargs", "parallel"):
+        _xargs(run, call)
+    elif name == "flock":
+        _flock(run, call)
+    else:
+        _as_text(run, call, "-c --command")
+
+
+def _plain(run: Run, call: Call) -> None:
+    valued, skipped = _PLAIN[call.name]
+    given = parse(call.args, valued, mixed=False)
+    if call.name == "command" and given.has("-v", "-V"):
+        run.output = value_of(given.operands[0].text) if given.operands and given.operands[0].known else run.output
+        return
+    for arg in given.values(*_WRITES.get(call.name, ())):
+        run.write(arg, f"{call.name} writes it")
+    if call.name == "sudo" and given.has("-e", "--edit"):
+        for arg in given.operands:
+            run.write(arg, "sudo -e edits it")
+        return
+    for arg in given.values("-c", "--call") if call.name == "npx" else ():
+        _text(run, call, arg)
+    words = given.operands[skipped:]
+    if call.name in ("sudo", "doas"):
+        words = _variables(run, words)
+    if call.name == "pipx":
+        words = words[1:] if words[:1] and words[0].text == "run" else []
+    if call.name in ("npx", "uvx", "bunx", "pnpx") and words:
+        words = [words[0]._replace(text=words[0].text.rpartition("@")[0] or words[0].text), *words[1:]]
+    if call.name == "watch" and len(words) == 1 or call.name == "watch" and not given.has("-x", "--exec"):
+        _text(run, call, *words)
+        return
+    _wrapped(run, call, words)
+
+
+def _wrapped(run: Run, call: Call, words: list[Arg]) -> None:
+    if call.name == "coproc" and len(words) > 1 and words[1].text == "{":
+        words = words[1:]
+    while words and words[0].text in ("{", "!"):  # `time { a; b; }`: the grammar takes them for words
+        words = words[1:]
+    if words:
+        run.call(call._replace(name=words[0].text, args=words[1:]), words[0])
+
+
+def _text(run: Run, call: Call, *words: Arg) -> None:
+    """Words that are joined and given to a shell."""
+    if not words:
+        return
+    if all(word.known for word in words):
+        run.script(" ".join(word.text for word in words), words[0].raw)
+    else:
+        run.unknown(words[0].raw, f"{call.name} runs a command that cannot be told")
+
+
+def _variables(run: Run, words: list[Arg]) -> list[Arg]:
+    """`NAME=value` words before the command."""
+    while words and "=" in words[0].text and words[0].text.partition("=")[0].replace("_", "a").isalnum():
+        name, _, held = words[0].text.partition("=")
+        bypass.variable(run, name, held)
+        words = words[1:]
+    return words
+
+
+def _env(run: Run, call: Call) -> None:
+    given = parse(call.args, "-u -C -S --unset --chdir --split-string", mixed=False)
+    for arg in given.values("-u", "--unset"):
+        bypass.variable(run, arg.text, "")
+    words = _variables(run, given.operands)
+    bare = given.has("-i", "--ignore-environment") or words[:1] and words[0].text == "-"
+    if words[:1] and words[0].text == "-":
+        words = _variables(run, words[1:])
+    if bare and words and words[0].text.rpartition("/")[2].startswith("git"):
+        run.bypass(call.raw, "hides from git and gitcoord who acts")
+    before = run.state
+    run.state = before.copy()
+    for arg in given.values("-C", "--chdir"):
+        from gitcoord.shell.commands.builtins import goes
+
+        goes(run, arg)
+    for arg in given.values("-S", "--split-string"):
+        _text(run, call, arg, *words)
+        words = []
+    _wrapped(run, call, words)
+    run.state = before
+
+
+_XARGS = "-a -d -E -I -L -n -P -s -J -R --arg-file --delimiter --eof --replace --max-lines --max-args --max-procs --max-chars"
+_PARALLEL = "-j -N -n -L -a -S -C --jobs --arg-file --colsep --results --joblog --delay --timeout --retries --sshlogin"
+
+
+def _xargs(run: Run, call: Call) -> None:
+    """The command gets words that came through the pipe: where they lie may be known, which they are never."""
+    given = parse(call.args, _XARGS if call.name == "xargs" else _PARALLEL, mixed=False)
+    for arg in given.values("-a", "--arg-file"):
+        run.read(arg, f"{call.name} reads it")
+    places = [arg.text for arg in given.values("-I", "-J", "--replace")] or ["{}"] * (call.name == "parallel")
+    words = given.operands
+    listed = next((i for i, arg in enumerate(words) if arg.text in (":::", "::::", ":::+")), len(words))
+    below = run.feed.below if not given.has("-a", "--arg-file") and listed == len(words) else ()
+    words = words[:listed]
+    if not words and call.name == "parallel":
+        run.unknown(call.raw, "parallel runs commands that cannot be told")
+    dark = Arg("", call.name, known=False, below=below)
+    if places and any(place in word.text for word in words for place in places):
+        words = [_placed(word, places, dark) for word in words]
+    elif words:
+        words = [*words, dark._replace(raw=f"{call.name} {words[0].raw}")]
+    if call.name == "parallel" and words and words[0].known and " " in words[0].text:
+        run.unknown(call.raw, "parallel runs commands that cannot be told")
+        return
+    _wrapped(run, call._replace(stdin="", text=None), words)
+
+
+def _placed(word: Arg, places: list[str], dark: Arg) -> Arg:
+    for place in places:
+        if place and place in word.text:
+            before, _, after = word.text.partition(place)
+            near = not before and ".." not in after.split("/")
+            return dark._replace(text=before, raw=word.raw, below=dark.below if near else ())
+    return word
+
+
+def _flock(run: Run, call: Call) -> None:
+    given = parse(call.args, "-w -E -c --timeout --command --conflict-exit-code", mixed=False)
+    words = given.operands
+    if words and not words[0].text.isdigit():
+        run.write(words[0], "flock makes its lock file")
+    rest = parse(words[1:], "-c --command", mixed=False)
+    for arg in [*given.values("-c", "--command"), *rest.values("-c", "--command")]:
+        _text(run, call, arg)
+    _wrapped(run, call, rest.operands)
+
+
+def _as_text(run: Run, call: Call, valued: str) -> None:
+    """su, runuser, script: a command in an option."""
+    given = parse(call.args, f"{valued} -s -g -G -t --shell -T")
+    commands = given.values(*valued.split())
+    for arg in commands:
+        _text(run, call, arg)
+    if call.name == "script":
+        for arg in given.operands[:1]:
+            run.write(arg, "script writes what it sees")
+        if not given.operands:
+            run.write(Arg("typescript", call.name), "script writes what it sees")
+    if not commands:
+        run.unknown(call.raw, f"{call.name} starts a shell")

@@ -1,0 +1,214 @@
+"""The ways that a command may take: lists, pipes, branches, loops, shells inside shells. `run.py` does what stands on them."""
+
+from __future__ import annotations
+
+from gitcoord.shell.state import NOT_KNOWN, State
+from gitcoord.shell.syntax import (
+    AND_OR,
+    CASE,
+    COMMAND,
+    FOR,
+    FUNCTION,
+    GROUP,
+    IF,
+    LIST,
+    PIPE,
+    SUBSHELL,
+    TEST,
+    WHILE,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.interpreter import Run
+    from gitcoord.shell.syntax import Node
+
+MAX_LOOP = 64
+
+
+def follow(run: Run, node: Node) -> None:
+    run.depth += 1  # `call` stops what goes too deep
+    if node.kind != COMMAND:
+        run.output = NOT_KNOWN
+    if node.redirects and node.kind != COMMAND:
+        outer, run.stdin = run.stdin, run.redirect(node.redirects)
+        _by_kind(run, node)
+        run.stdin = outer
+    else:
+        _by_kind(run, node)
+    if node.kind != COMMAND and not _one_speaks(node):
+        run.output = NOT_KNOWN  # it has only what the last one printed
+    run.depth -= 1
+
+
+def _by_kind(run: Run, node: Node) -> None:
+    kind = node.kind
+    if kind == COMMAND:
+        run.command(node)
+    elif kind == AND_OR:
+        _and_or(run, node)
+    elif kind == PIPE:
+        _pipe(run, node)
+    elif kind == SUBSHELL:
+        apart(run, node.nodes)
+    elif kind == IF:
+        _branches(run, node)
+    elif kind == CASE:
+        run.words(node)
+        _either(run, [(body,) for body in node.nodes], may_skip=True)
+    elif kind == FOR:
+        run.loop_over(node)
+    elif kind == WHILE:
+        loop(run, node.nodes)
+    elif kind == FUNCTION:
+        run.state.functions[node.name] = node.nodes[0]
+    elif kind == TEST:
+        run.words(node)
+    else:  # LIST, GROUP, BROKEN
+        for one in node.nodes:
+            _settled(run, one)
+
+
+def apart(run: Run, nodes: tuple[Node, ...]) -> State:
+    """In a shell of its own: what it changes in itself ends with it."""
+    outer, run.state = run.state, run.state.copy()
+    for one in nodes:
+        follow(run, one)
+    inner, run.state = run.state, outer
+    return inner
+
+
+def _settled(run: Run, node: Node) -> None:
+    """One statement. After it, a cd that may have failed and what was joined to it by && are over."""
+    before = run.state.maybe
+    run.state.maybe = ()
+    follow(run, node)
+    run.state.stay()
+    run.state.maybe = before
+
+
+def _and_or(run: Run, node: Node) -> None:
+    """What stands behind && is not run if what stands before it fails."""
+    skipped: list[State] = []
+    sure = _never_fails(node.nodes[0])
+    follow(run, node.nodes[0])
+    for op, one in zip(node.ops, node.nodes[1:]):
+        if op == "||" and _leaves(one):
+            run.state.maybe = ()
+            skipped = []
+        elif op == "||":
+            _either(run, [(one,)], may_skip=True)
+        else:
+            before = run.state.copy()
+            follow(run, one)
+            if not sure and not run.state.same(before):
+                skipped.append(before)
+        sure = sure and _never_fails(one)
+    if skipped:
+        run.state.become([run.state, *skipped])
+
+
+def _pipe(run: Run, node: Node) -> None:
+    feed, piped, pipeline = run.feed, run.piped, run.pipeline
+    run.pipeline = node.raw
+    for index, one in enumerate(node.nodes):
+        run.piped = index > 0 or piped
+        run.feed = run.output if index else feed
+        run.said = run.output if index and _says(node.nodes[index - 1]) else NOT_KNOWN
+        apart(run, (one,))
+    run.feed, run.piped, run.said, run.pipeline = feed, piped, NOT_KNOWN, pipeline
+
+
+def _either(run: Run, ways: list[tuple[Node, ...]], *, may_skip: bool) -> None:
+    ends = [apart(run, way) for way in ways]
+    run.state.become([*ends, run.state] if may_skip else ends)
+
+
+def _branches(run: Run, node: Node) -> None:
+    ends = []
+    pairs = [*zip(node.nodes[::2], node.nodes[1::2])]
+    for condition, body in pairs:
+        follow(run, condition)
+        ends.append(apart(run, (body,)))
+    if len(node.nodes) % 2:
+        follow(run, node.nodes[-1])
+    run.state.become([*ends, run.state])
+
+
+def loop(run: Run, nodes: tuple[Node, ...]) -> None:
+    """Until nothing new is learned; what still changes after that is not known."""
+    for _ in range(2):
+        before = run.state.copy()
+        _either(run, [nodes], may_skip=True)
+        if run.state.same(before):
+            return
+    run.state.forget(before)
+    _either(run, [nodes], may_skip=True)
+
+
+def _one_speaks(node: Node) -> bool:
+    """Whether all that it prints comes from the last of its commands."""
+    if node.kind == PIPE:
+        return True
+    return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_silent, node.nodes[:-1]))
+
+
+def _says(node: Node) -> bool:
+    """It prints its words, or its here-document, as they are. What others print is only near enough to tell names of files."""
+    words = [word.raw for word in node.words]
+    if words == ["cat"]:
+        return any(one.op in ("<<", "<<<") for one in node.redirects)
+    return node.kind == COMMAND and words[:1] in (["echo"], ["printf"])
+
+
+def _silent(node: Node) -> bool:
+    names = (
+        "cd",
+        "mkdir",
+        "true",
+        ":",
+        "export",
+        "set",
+        "unset",
+        "test",
+        "[",
+        "touch",
+        "shopt",
+        "umask",
+        "rm",
+        "cp",
+        "mv",
+        "ln",
+        "rmdir",
+        "chmod",
+        "sleep",
+    )
+    return node.kind in (TEST, FUNCTION) or node.kind == COMMAND and (not node.words or node.words[0].raw in names)
+
+
+def _never_fails(node: Node) -> bool:
+    """Nothing that is ever expected to fail. A cd that may fail says so itself."""
+    names = (
+        "cd",
+        "pushd",
+        "popd",
+        "mkdir",
+        "echo",
+        "printf",
+        "true",
+        ":",
+        "export",
+        "set",
+        "source",
+        ".",
+        "touch",
+        "unset",
+    )
+    return node.kind == COMMAND and (not node.words or node.words[0].raw in names)
+
+
+def _leaves(node: Node) -> bool:
+    """Whether this ends the shell: `|| exit`, `|| { echo no; return 1; }`."""
+    if node.kind == GROUP or node.kind == LIST:
+        return bool(node.nodes) and _leaves(node.nodes[-1])
+    return node.kind == COMMAND and bool(node.words) and node.words[0].raw in ("exit", "return", "continue", "break")

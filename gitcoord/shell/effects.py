@@ -1,0 +1,17 @@
+"""What a shell command would do to a file, as far as its text shows."""
+
+from __future__ import annotations
+
+from gitcoord.startup.namedtuple import NamedTuple
+
+WRITE, DELETE, READ, BYPASS, UNKNOWN = "write", "delete", "read", "bypass", "unknown"
+KINDS = (WRITE, DELETE, READ, BYPASS, UNKNOWN)
+
+
+class Effect(NamedTuple):
+    kind: str
+    # Absolute, without '.' and '..'; symbolic links are not followed. With UNKNOWN: what is touched lies at or below it.
+    # '' where there is none, or where nothing can be said about it.
+    path: str
+    word: str  # the part of the command that shows it, as it was written
+    detail: str  # for a person

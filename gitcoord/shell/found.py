@@ -1,0 +1,100 @@
+"""What was found while a command was followed: paths resolved, effects collected, devices left out."""
+
+from __future__ import annotations
+
+from gitcoord.shell.effects import BYPASS, DELETE, READ, UNKNOWN, WRITE, Effect
+from gitcoord.shell.paths import in_git_dir, is_below_descriptor, is_device, join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.shell.state import Arg, State
+
+MAX_EFFECTS, MAX_WORD, MAX_LINKED = 1000, 200, 20
+_HERE = "/proc/self/cwd/"  # where the shell stands, by another name
+
+
+class TooMuch(Exception):
+    """More than is followed."""
+
+
+class Found:
+    """Effects in the order in which they were met, each once."""
+
+    state: State
+
+    def __init__(self) -> None:
+        self.effects: dict[Effect, None] = {}
+        self.gone: set[str] = set()  # what the command deletes
+        self.links: dict[str, str] = {}  # links that the command makes, and where they lead
+
+    def tell(self, kind: str, path: str, word: str, detail: str) -> None:
+        if len(self.effects) >= MAX_EFFECTS:
+            raise TooMuch("it does too much to be followed")
+        self.effects.setdefault(Effect(kind, path, word if len(word) <= MAX_WORD else word[:MAX_WORD] + "...", detail))
+
+    def write(self, arg: Arg, detail: str, kind: str = WRITE) -> None:
+        if arg.known and not arg.text:
+            return
+        for path in self.through_links(self.resolve(arg), itself=kind == DELETE):
+            if is_device(path):
+                continue
+            if kind == DELETE:
+                self.gone.add(path)
+            if in_git_dir(path):
+                self.tell(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
+            else:
+                self.tell(kind, path, arg.raw, detail)
+        if not self.resolve(arg):
+            self.dark(arg, detail)
+
+    def delete(self, arg: Arg, detail: str) -> None:
+        self.write(arg, detail, DELETE)
+
+    def read(self, arg: Arg, detail: str) -> None:
+        if arg.known and not arg.text:
+            return
+        found = self.through_links(self.resolve(arg), itself=False) or arg.below or ("",)
+        for path in found:
+            if not is_device(path):
+                self.tell(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
+
+    def dark(self, arg: Arg, detail: str) -> None:
+        """A change to a file that cannot be told."""
+        for path in arg.below or ("",):
+            self.unknown(arg.raw, f"{detail}: which file cannot be told", path)
+
+    def unknown(self, word: str, detail: str, path: str = "") -> None:
+        if path and in_git_dir(path):
+            self.tell(BYPASS, path, word, f"{detail}: git's own files are changed by hand")
+        else:
+            self.tell(UNKNOWN, path, word, detail)
+
+    def bypass(self, word: str, detail: str) -> None:
+        self.tell(BYPASS, "", word, detail)
+
+    def resolve(self, arg: Arg) -> tuple[str, ...]:
+        """The absolute paths that an argument may mean; none: cannot be told."""
+        if not arg.known or not arg.text:
+            return ()
+        if arg.text.startswith(_HERE):
+            arg = arg._replace(text="./" + arg.text[len(_HERE) :])
+        if arg.text.startswith("/"):
+            return (join("/", arg.text),) if not is_below_descriptor(arg.text) else ()
+        return tuple(dict.fromkeys(join(cwd, arg.text) for cwd in self.state.cwds))
+
+    def through_links(self, paths: tuple[str, ...], *, itself: bool) -> tuple[str, ...]:
+        """These, and what they lead to by links that the command made before; what is done to a link `itself` stops there."""
+        if not self.links:
+            return paths
+        more = list(paths)
+        for path in more:
+            for link, end in self.links.items():
+                at = path == link and not itself or path.startswith(link + "/")
+                if at and len(more) < MAX_LINKED and end + path[len(link) :] not in more:
+                    more.append(end + path[len(link) :])
+        return tuple(more)
+
+    def here(self, word: str, detail: str) -> None:
+        """Something at or below where the shell stands is changed."""
+        for path in self.state.cwds or ("",):
+            self.unknown(word, detail, path)

@@ -1,0 +1,220 @@
+"""A command followed without being run: what it would do to files, along every path that it may take."""
+
+from __future__ import annotations
+
+from gitcoord.shell import bypass
+from gitcoord.shell.control_flow import MAX_LOOP, apart, follow, loop
+from gitcoord.shell.expand import expand, expand_all, text_of, value
+from gitcoord.shell.found import Found, TooMuch
+from gitcoord.shell.paths import join
+from gitcoord.shell.state import NOT_KNOWN, Arg, State, Value, value_of
+from gitcoord.shell.syntax import BROKEN, Sub
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from gitcoord.shell.syntax import Assign, Node, Redirect
+
+    class Look(Protocol):
+        """What the file system says. Bounded: None and False where it would take long."""
+
+        def listing(self, path: str) -> tuple[str, ...] | None: ...
+        def is_dir(self, path: str) -> bool: ...
+        def exists(self, path: str) -> bool: ...
+        def top(self, path: str) -> str:
+            """The top of the work tree that a directory lies in; '' where it lies in none."""
+
+
+MAX_STEPS, MAX_DEPTH = 4000, 40
+
+
+class Call(NamedTuple):
+    """One simple command, after expansions."""
+
+    name: str
+    args: list[Arg]
+    raw: str
+    assigns: tuple[Assign, ...] = ()
+    stdin: str = ""  # '' its own, 'pipe', 'file', 'text'
+    text: str | None = None  # of stdin, where it can be told
+
+
+class Run(Found):
+    """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as that is known."""
+
+    def __init__(self, parse: Callable[[str], Node], look: Look, home: str) -> None:
+        super().__init__()
+        self.output = NOT_KNOWN
+        self.feed = NOT_KNOWN  # what the command before in a pipe prints
+        self.said = NOT_KNOWN  # the same, where it is so to the letter
+        self.piped = False
+        self.pipeline = ""  # the whole of it, as it was written
+        self.stdin: tuple[str, str | None] = ("", None)  # of the group around
+        self.depth = 0
+        self.parse, self.look, self.home = parse, look, home
+        self.state = State((), {})
+        self.made: set[str] = set()  # directories that it makes
+        self.last: list[tuple[str, str]] = []  # what traps run at the end, and the words that say so
+        self.steps = 0
+
+    def words(self, node: Node) -> None:
+        """For what runs inside words that are no arguments."""
+        for word in node.words:
+            if any(isinstance(piece, Sub) for piece in word.pieces):
+                expand(self, word)
+
+    def loop_over(self, node: Node) -> None:
+        bypass.variable(self, node.name, "")
+        for choice in expand_all(self, node.words):
+            if len(choice) > MAX_LOOP or not all(arg.known for arg in choice):
+                below = tuple(one for arg in choice if not arg.known for one in arg.below)
+                told = all(arg.below for arg in choice if not arg.known) and not any(arg.known for arg in choice)
+                self.state.variables[node.name] = Value((), below) if told else NOT_KNOWN
+                loop(self, node.nodes)
+                continue
+            for arg in choice:
+                self.state.variables[node.name] = value_of(arg.text)
+                for body in node.nodes:
+                    follow(self, body)
+
+    def is_dir(self, path: str) -> bool:
+        """Whether it will be there, as far as this command goes."""
+        if any(path == one or path.startswith(one + "/") for one in self.gone):
+            return False
+        return path in self.made or self.look.is_dir(path)
+
+    def listing(self, path: str) -> tuple[str, ...] | None:
+        """What lies in a directory, with what this command put there."""
+        names = self.look.listing(path)
+        base = join("/", path) + "/"
+        made = [effect.path[len(base) :].partition("/")[0] for effect in self.effects if effect.path.startswith(base)]
+        return tuple({*(names or ()), *made}) if names is not None or made else None
+
+    # --- one command -------------------------------------------------------------------------------------------------
+
+    def command(self, node: Node) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooMuch("it has too many steps to be followed")
+        self.output = NOT_KNOWN
+        stdin = self.redirect(node.redirects)
+        self.assign(node.assigns, keep=not node.words)
+        if not node.words:
+            return
+        before = self.state
+        ends = []
+        choices = expand_all(self, node.words)
+        for args in choices:
+            self.state = before.copy() if len(choices) > 1 else before
+            if args:
+                self.call(Call(args[0].text, args[1:], node.raw, node.assigns, *stdin), args[0])
+            ends.append(self.state)
+        self.state = before
+        if len(ends) > 1:
+            self.state.become(ends)
+
+    def call(self, call: Call, first: Arg | None = None) -> None:
+        """A command whose words are known; wrappers call this for what they wrap."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise TooMuch("it is nested too deeply")
+        if first is not None and not first.known:
+            self.unknown(first.raw, "runs a command that cannot be told")
+        elif call.name in self.state.functions:
+            self.function(call)
+        else:
+            from gitcoord.shell.commands.dispatch import perform
+
+            perform(self, call)
+        self.depth -= 1
+
+    def function(self, call: Call) -> None:
+        """A function's body with its arguments; one that calls itself is followed no further."""
+        body = self.state.functions.pop(call.name)
+        held = {name: value for name, value in self.state.variables.items() if name == "@" or name.isdigit()}
+        self.positional(call.args)
+        follow(self, body)
+        self.state.variables = {k: v for k, v in self.state.variables.items() if k != "@" and not k.isdigit()} | held
+        self.state.functions[call.name] = body
+
+    def positional(self, args: list[Arg]) -> None:
+        known = all(arg.known for arg in args)
+        self.state.variables["@"] = Value((tuple(arg.text for arg in args),)) if known else NOT_KNOWN
+        for number, arg in enumerate(args, 1):
+            self.state.variables[str(number)] = value_of(arg.text) if arg.known else Value((), arg.below)
+
+    def script(self, text: str, word: str) -> None:
+        """A command given as text, run where this one runs."""
+        node = self.parse(text)
+        if node.kind == BROKEN:
+            self.unknown(word, f"a command inside it: {node.name}")
+        follow(self, node)
+
+    def script_apart(self, text: str) -> None:
+        outer, self.state = self.state, self.state.copy()
+        self.script(text, text)
+        self.state = outer
+
+    def finish(self) -> None:
+        """What was left for the end runs where the shell stands then."""
+        for text, word in self.last[:MAX_LOOP]:
+            self.script(text, word)
+
+    def assign(self, assigns: tuple[Assign, ...], *, keep: bool) -> None:
+        for one in assigns:
+            bypass.variable(self, one.name, one.value.raw if one.value else "")
+            if one.items is not None:
+                choices = expand_all(self, one.items)
+                known = all(arg.known for choice in choices for arg in choice)
+                found = Value(tuple(tuple(a.text for a in choice) for choice in choices)) if known else NOT_KNOWN
+            else:
+                found = value(self, one.value)
+            if one.appends:
+                found = _appended(self.state.variables.get(one.name, NOT_KNOWN), found, array=one.items is not None)
+            if keep:
+                self.state.variables[one.name] = NOT_KNOWN if one.indexed else found
+
+    def substitute(self, sub: Sub) -> Value:
+        """The output of a command inside a word, as far as it can be told."""
+        outer, self.piped = (self.feed, self.piped), False
+        self.feed = NOT_KNOWN
+        apart(self, (sub.body,))
+        found, self.output = self.output, NOT_KNOWN
+        self.feed, self.piped = outer
+        return found
+
+    def redirect(self, redirects: tuple[Redirect, ...]) -> tuple[str, str | None]:
+        """The files of redirections; answers where standard input comes from, and its text where that is known."""
+        stdin: tuple[str, str | None] = ("pipe", None) if self.piped else self.stdin
+        for one in redirects:
+            if one.target is None:
+                continue
+            if one.op in ("<<", "<<<"):
+                if one.op == "<<":
+                    text = one.target.raw if one.literal else text_of(self, one.target)
+                else:
+                    choices = expand(self, one.target)
+                    text = choices[0][0].text if len(choices) == 1 and choices[0] and choices[0][0].known else None
+                stdin = "text", text
+                continue
+            for arg in [arg for choice in expand(self, one.target) for arg in choice]:
+                named = arg._replace(raw=one.raw)
+                if one.op in (">&", "<&") and arg.known and (arg.text.rstrip("-").isdigit() or arg.text == "-"):
+                    continue
+                if one.op in ("<", "<>", "<&"):
+                    self.read(named, "a redirection reads it")
+                    stdin = "file", None
+                if one.op not in ("<", "<&"):
+                    self.write(named, "a redirection writes it")
+        return stdin
+
+
+def _appended(held: Value, more: Value, *, array: bool) -> Value:
+    if len(held.choices) != 1 or len(more.choices) != 1:
+        return NOT_KNOWN
+    if array:
+        return Value((held.choices[0] + more.choices[0],))
+    return Value(((*held.choices[0][:-1], (held.choices[0] or ("",))[-1] + more.choices[0][0]),))

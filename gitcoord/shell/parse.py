@@ -1,0 +1,125 @@
+"""What a shell command would do to files: its text is parsed by tree-sitter, `core/shell` knows what commands mean.
+
+A command of plain words needs no parser. `parse` answers with the plain syntax tree of `shell/syntax.py`, so nothing
+else knows tree-sitter.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.errors import TimedOut
+from gitcoord.shell.control_flow import follow
+from gitcoord.shell.effects import UNKNOWN, Effect
+from gitcoord.shell.found import MAX_WORD, TooMuch
+from gitcoord.shell.interpreter import Run
+from gitcoord.shell.state import State, value_of
+from gitcoord.shell.syntax import BROKEN, COMMAND, LIST, Node, plain_word
+
+MAX_BYTES = 1 << 20
+MAX_LISTED = 5000
+
+# Letters of plain words: nothing among them means anything to a shell.
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,+@%^ ")
+# Words that begin something else than a command, or whose words are assignments.
+_RESERVED = frozenset((
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "in", "time", "coproc",
+    "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv",
+))  # fmt: skip
+
+
+def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
+    """What the command writes, deletes, reads and gets around, in the order it is met; nothing for a harmless one.
+
+    What cannot be parsed or followed is an effect of the kind 'unknown', beside whatever was found. Raises nothing but the
+    TimedOut of whoever set a deadline: that the time is up says nothing about the command.
+    """
+    run = Run(parse, Look(), home)
+    run.state = State((cwd,) if cwd.startswith("/") else (), {"HOME": value_of(home)} if home else {})
+    if run.state.cwds:
+        run.state.variables["PWD"] = value_of(cwd)
+    try:
+        node = parse(command)
+        if node.kind == BROKEN:
+            run.unknown(command, node.name)
+        follow(run, node)
+        run.finish()
+    except TooMuch as error:
+        return (*run.effects, Effect(UNKNOWN, "", command[:MAX_WORD], str(error)))
+    except TimedOut:
+        raise
+    except Exception as error:
+        # A defect of ours must not let a command through unseen.
+        return (
+            *run.effects,
+            Effect(UNKNOWN, "", command[:MAX_WORD], f"it could not be followed ({type(error).__name__})"),
+        )
+    return tuple(run.effects)
+
+
+def parse(command: str) -> Node:
+    """The syntax tree; one of the kind BROKEN, named by the reason, where the text could not be parsed as a whole."""
+    if _PLAIN.issuperset(command):
+        node = plain(command)
+        if node is not None:
+            return node
+    data = command.encode("utf-8", "surrogatepass")
+    if len(data) > MAX_BYTES:
+        return Node(BROKEN, name="it is too long to be looked into")
+    if "\0" in command:
+        return Node(BROKEN, name="it holds a NUL byte")
+    from gitcoord.shell.parse_tree import Deep, NoParser, tree
+
+    try:
+        return tree(data)
+    except Deep:
+        return Node(BROKEN, name="it is nested too deeply")
+    except NoParser as error:
+        return Node(BROKEN, name=str(error))
+
+
+def plain(command: str) -> Node | None:
+    """A command of plain words, taken apart at the blanks; None where a word means something to the shell."""
+    words = [word for word in command.split(" ") if word]
+    if not words:
+        return Node(LIST)
+    if words[0] in _RESERVED:
+        return None
+    made = Node(COMMAND, " ".join(words), tuple(plain_word(word) for word in words))
+    return Node(LIST, nodes=(made,))
+
+
+class Look:
+    """The file system, for patterns and directories. Bounded, and never an error."""
+
+    def listing(self, path: str) -> tuple[str, ...] | None:
+        found: list[str] = []
+        try:
+            with posix.scandir(path or ".") as entries:
+                for entry in entries:
+                    found.append(entry.name)
+                    if len(found) > MAX_LISTED:
+                        return None
+        except (OSError, ValueError):
+            return None
+        return tuple(found)
+
+    def is_dir(self, path: str) -> bool:
+        try:
+            return posix.stat(path).st_mode & 0o170000 == 0o040000
+        except (OSError, ValueError):
+            return False
+
+    def exists(self, path: str) -> bool:
+        try:
+            posix.lstat(path)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def top(self, path: str) -> str:
+        while path and not self.exists(f"{path.rstrip('/')}/.git"):
+            if path == "/":
+                return ""
+            path = path.rpartition("/")[0] or "/"
+        return path

@@ -1,0 +1,108 @@
+"""What a shell knows while its command is followed: where it stands, variables, functions. Several answers may be possible.
+
+A command is followed along every path that it may take. Where paths meet again, what differs becomes several possible
+values; too many of them become one that is not known.
+"""
+
+from __future__ import annotations
+
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.shell.syntax import Node
+
+MAX_CHOICES = 16
+
+
+class Value(NamedTuple):
+    """What a variable may hold; each choice is a tuple of elements, of which all but arrays have one."""
+
+    choices: tuple[tuple[str, ...], ...] = ()  # none: not known
+    below: tuple[str, ...] = ()  # where not known: names of files at or below these directories; none: anything at all
+
+
+NOT_KNOWN = Value()
+
+
+def value_of(*texts: str) -> Value:
+    """A variable with one element, which is one of these."""
+    return Value(tuple((text,) for text in texts))
+
+
+class Arg(NamedTuple):
+    """One word of a command after all expansions."""
+
+    text: str  # where not known: the part before what is not known
+    raw: str
+    known: bool = True
+    below: tuple[str, ...] = ()  # where not known: it names a file at or below these directories; none: anything
+
+
+class State:
+    __slots__ = ("aliases", "cwds", "functions", "maybe", "old", "stack", "strict", "variables")
+
+    def __init__(self, cwds: tuple[str, ...], variables: dict[str, Value]) -> None:
+        self.cwds = cwds  # none: not known
+        self.variables = variables
+        self.functions: dict[str, Node] = {}
+        self.aliases: dict[str, str] = {}
+        self.old: tuple[str, ...] = ()  # where it stood before (`cd -`)
+        self.stack: list[tuple[str, ...]] = []
+        self.strict = False  # set -e
+        self.maybe: tuple[str, ...] = ()  # where it still stands if a cd of this statement failed
+
+    def copy(self) -> State:
+        made = State(self.cwds, dict(self.variables))
+        made.functions, made.aliases = dict(self.functions), dict(self.aliases)
+        made.old, made.stack, made.strict, made.maybe = self.old, [*self.stack], self.strict, self.maybe
+        return made
+
+    def become(self, others: Iterable[State]) -> None:
+        """Where several paths meet."""
+        states = [*others]
+        self.cwds = _all_of([state.cwds for state in states])
+        names = {name for state in states for name in state.variables}
+        self.variables = {name: _either([state.variables.get(name, NOT_KNOWN) for state in states]) for name in names}
+        for state in states:
+            self.functions.update(state.functions)
+            self.aliases.update(state.aliases)
+        self.old = _all_of([state.old for state in states])
+        self.stack = states[0].stack
+        self.strict = all(state.strict for state in states)
+        self.maybe = tuple(dict.fromkeys(place for state in states for place in state.maybe))
+
+    def stay(self) -> None:
+        """A cd that may have failed: the shell may stand where it stood. With `set -e` it would have ended."""
+        if self.maybe and self.cwds and not self.strict:
+            self.cwds = tuple(dict.fromkeys((*self.cwds, *self.maybe)))
+
+    def same(self, other: State) -> bool:
+        return self.cwds == other.cwds and self.variables == other.variables
+
+    def forget(self, other: State) -> None:
+        """What another state has otherwise is not known."""
+        if self.cwds != other.cwds:
+            self.cwds = ()
+        for name in {*self.variables, *other.variables}:
+            if self.variables.get(name) != other.variables.get(name):
+                self.variables[name] = NOT_KNOWN
+
+
+def _all_of(several: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """None at all where one of them is not known, or where there are too many."""
+    found = tuple(dict.fromkeys(one for some in several for one in some))
+    return found if all(several) and len(found) <= MAX_CHOICES else ()
+
+
+def _either(values: list[Value]) -> Value:
+    if all(value == values[0] for value in values):
+        return values[0]
+    found = tuple(dict.fromkeys(choice for value in values for choice in value.choices))
+    if all(value.choices for value in values) and len(found) <= MAX_CHOICES:
+        return Value(found)
+    if all(value.below and not value.choices for value in values):
+        return Value((), tuple(dict.fromkeys(one for value in values for one in value.below)))
+    return NOT_KNOWN

@@ -1,1 +1,0 @@
-"""Git as storage: objects, refs, trees, locks. Nothing here knows what a claim is."""

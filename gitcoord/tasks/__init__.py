@@ -1,0 +1,1 @@
+"""The shared work queue: tasks, workers and the dispatcher."""

@@ -1,0 +1,251 @@
+"""The verbs of `git coord task` that take, move, hand in and look: values in, one app function called, words out."""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import Refused, UsageError
+from gitcoord.base.names import check_word, printable, quote
+from gitcoord.tasks import service as tasks
+from gitcoord.tasks.model import ABANDONED, BLOCKED, DONE, FAILED, NEEDS_HUMAN, OPEN, STATES
+from gitcoord.terminal.call import duration, text, texts
+from gitcoord.terminal.input import json_from
+from gitcoord.terminal.screen import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.tasks.events.assign import Assign
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+    from gitcoord.terminal.screen import Row
+
+
+# --- taking -----------------------------------------------------------------------------------------------------------
+
+
+def take(call: Call, values: Values, words: list[str]) -> int:
+    return _assign(call, values, words[0])
+
+
+def next_(call: Call, values: Values, words: list[str]) -> int:
+    return _assign(call, values, "")
+
+
+def _assign(call: Call, values: Values, id: str) -> int:
+    from gitcoord.tasks.events.assign import Assign
+
+    nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
+    command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
+    seconds = duration(values, "wait")
+    result = _in_line(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
+    call.screen.answer(result, ok=result["task"] is not None)
+    if result["task"] is None:
+        _nothing(call, result)
+        return 1
+    _assigned(call, result)
+    return 0
+
+
+def _in_line(call: Call, command: Assign, seconds: int) -> Row:
+    from gitcoord.claims.cli_wait import in_time, later
+    from gitcoord.tasks.cli_waiting_line import Line
+
+    line = Line(call.ctx, "tasks")
+
+    def ask() -> Row:
+        try:
+            result = tasks.assign(call.ctx, command, turn=line.ahead)
+        except Refused as refused:
+            if refused.code != "later":
+                line.told_not_now()
+            raise
+        if result["task"] is None:
+            line.told_not_now()
+            raise later("nothing can be done now")
+        return result
+
+    try:
+        return in_time(call, ask, seconds)
+    finally:
+        line.leave()
+
+
+def _nothing(call: Call, result: Row) -> None:
+    held_up: list[Row] = result["held_up"]  # type: ignore[assignment]
+    call.screen.say("nothing can be done now")
+    call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
+    if len(held_up) > 5:
+        call.screen.note(f"  and {len(held_up) - 5} more")
+    call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list")
+
+
+def _assigned(call: Call, result: Row) -> None:
+    task: Row = result["task"]  # type: ignore[assignment]
+    call.screen.say(f"{call.screen.paint(str(task['id']), 'bold')} is yours: {printable(str(task['title']))}")
+    call.screen.say(*_details(task)[1:])
+    claims: list[Row] = result["assignment"]["claims"]  # type: ignore[index]
+    call.screen.say(*(f"  claimed {printable(str(claim['path']))}, token {claim['token']}" for claim in claims))
+    call.screen.hint(
+        f"hand in the result: git coord task complete {task['id']} -m '...' --not-done none",
+        f"or hand it over: git handoff new --task {task['id']}",
+    )
+
+
+# --- moving -----------------------------------------------------------------------------------------------------------
+
+
+def block(call: Call, values: Values, words: list[str]) -> int:
+    return revise(call, values, words[0], BLOCKED, "blocked")
+
+
+def unblock(call: Call, values: Values, words: list[str]) -> int:
+    return revise(call, values, words[0], "unblock", "unblocked")
+
+
+def needs_human(call: Call, values: Values, words: list[str]) -> int:
+    return revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
+
+
+def release(call: Call, values: Values, words: list[str]) -> int:
+    return revise(call, values, words[0], OPEN, "gave back")
+
+
+def abandon(call: Call, values: Values, words: list[str]) -> int:
+    return revise(call, values, words[0], ABANDONED, "abandoned")
+
+
+def reopen(call: Call, values: Values, words: list[str]) -> int:
+    return revise(call, values, words[0], OPEN, "reopened")
+
+
+def review(call: Call, values: Values, words: list[str]) -> int:
+    if bool(values.get("accept")) == bool(values.get("return")):
+        raise UsageError("say --accept or --return")
+    accepted = bool(values.get("accept"))
+    return revise(call, values, words[0], DONE if accepted else OPEN, "accepted" if accepted else "sent back")
+
+
+def revise(
+    call: Call, values: Values, id: str, move: str, verb: str, *, content: Record | None = None, owner: str = ""
+) -> int:
+    from gitcoord.tasks.events.revise import Revise
+
+    command = Revise(
+        call.actor(), id, content or {}, move, owner, text(values, "reason"), bool(values.get("dirty"))
+    )  # fmt: skip
+    return _told(call, tasks.revise(call.ctx, command), verb)
+
+
+def _told(call: Call, result: Row, verb: str) -> int:
+    call.screen.answer(result)
+    call.warn(result)
+    task: Row = result["task"]  # type: ignore[assignment]
+    call.screen.say(f"{verb} {call.screen.paint(str(task['id']), 'bold')}: it is {task['state']}")
+    call.screen.say(*(f"  released {printable(str(row['path']))}" for row in result["released"]))  # type: ignore[attr-defined]
+    return 0
+
+
+# --- handing in -------------------------------------------------------------------------------------------------------
+
+
+def complete(call: Call, values: Values, words: list[str]) -> int:
+    left = texts(values, "not-done")
+    if "result" in values:
+        if "message" in values or left:
+            raise UsageError("--result goes without -m and --not-done")
+        record = json_from(str(values["result"]))
+    elif "message" in values and left:
+        record = {"summary": str(values["message"]), "not_done": [] if left == ["none"] else left}
+    else:
+        raise UsageError(
+            "a result says what was done and what was not",
+            hints=("-m 'what was done' --not-done 'what was not' (or: --not-done none)", "or: --result result.json"),
+        )
+    return _finish(call, values, words[0], DONE, record)
+
+
+def fail(call: Call, values: Values, words: list[str]) -> int:
+    if ("result" in values) == ("reason" in values):
+        raise UsageError("say --reason, or --result with a file")
+    record = json_from(str(values["result"])) if "result" in values else {"reason": text(values, "reason")}
+    return _finish(call, values, words[0], FAILED, record)
+
+
+def _finish(call: Call, values: Values, id: str, outcome: str, record: object) -> int:
+    from gitcoord.tasks.events.finish import Finish
+
+    nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
+    command = Finish(
+        call.actor(), id, outcome, record, bool(values.get("dirty")), nonce, bool(nonce)  # type: ignore[arg-type]
+    )  # fmt: skip
+    return _told(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+def list_(call: Call, values: Values, words: list[str]) -> int:
+    states = tuple(texts(values, "state")) or (STATES if values.get("all") else ())
+    wrong = [state for state in states if state not in STATES]
+    if wrong:
+        raise UsageError(f"{quote(wrong[0][:40])} is not a state of a task", hints=(", ".join(STATES),))
+    owner = call.actor().agent if values.get("mine") else str(values.get("owner", ""))
+    age = call.recent()
+    result = {**tasks.listing(call.ctx, states=states, owner=owner), **age}
+    call.screen.answer(result)
+    if not result["initialised"]:
+        call.screen.note("note: gitcoord is not set up in this repository")
+        return 0
+    rows: list[Row] = result["tasks"]  # type: ignore[assignment]
+    call.screen.say(*task_lines(call, rows))
+    if not rows:
+        call.screen.note("no tasks")
+    return 0
+
+
+def task_lines(call: Call, rows: list[Row]) -> list[str]:
+    names = ("id", "state", "priority", "owner", "title")
+    table = [[*(str(row[name]) for name in names), _aside(row)] for row in rows]
+    return call.screen.table(table, ["bold", "yellow", "dim", "cyan", "", "dim"])
+
+
+def _aside(row: Row) -> str:
+    """Why it is not moving, in a few words."""
+    if row["reason"]:
+        return f"({row['reason']})"
+    if row["state"] == "open" and row["waits"]:
+        return f"(waits for {', '.join(row['waits'])})"  # type: ignore[arg-type]
+    return f"(handed over: {row['handoff']})" if row["handoff"] else ""
+
+
+def show(call: Call, values: Values, words: list[str]) -> int:
+    age = call.recent()
+    (task,) = tasks.several(call.ctx, [words[0]])
+    call.screen.answer({"task": task, **age})
+    call.screen.say(*_details(task))
+    return 0
+
+
+def _details(task: Row) -> list[str]:
+    rows = [
+        f"{task['id']} {printable(str(task['title']))}",
+        f"  {task['state']}, {task['priority']}, since {ago(task['since'])}",
+    ]
+    names = ("owner", "next", "reason", "line", "role", "branch", "handoff", "by")
+    rows += [f"  {name}: {printable(str(task[name]))}" for name in names if task[name]]
+    if task.get("waits"):
+        rows.append(f"  waits for: {', '.join(task['waits'])}")  # type: ignore[arg-type]
+    if task["paths"]:
+        rows.append(f"  paths: {printable(', '.join(task['paths']))}")  # type: ignore[arg-type]
+    if task["expected"]:
+        rows.append(f"  expected: {format_duration(int(str(task['expected'])))}")
+    if not task["safe"]:
+        rows.append("  another one may not safely go on with it")
+    if task["attempts"]:
+        rows.append(f"  lost so far: {task['attempts']} of {task['limit']}")
+    rows += [f"    {printable(line)}" for line in str(task["body"]).split("\n") if task["body"]]
+    result: Record = task["result"]  # type: ignore[assignment]
+    if result:
+        rows.append(f"  result by {result['agent']}: {printable(str(result.get('summary') or result.get('reason')))}")
+        rows += [f"    not done: {printable(row)}" for row in result.get("not_done", ())]
+    return rows

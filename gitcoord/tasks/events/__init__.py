@@ -1,0 +1,1 @@
+"""Events that move a task."""

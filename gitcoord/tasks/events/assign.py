@@ -1,0 +1,294 @@
+"""assign: a task goes to one agent, with the claims that it needs; the next one in the queue, or one by name.
+
+The claims come first in the chain, all or none; the assignment is its last event, and its Seq is the task's token.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.base.names import printable, shown
+from gitcoord.claims.model import Item, all_claims, describe, overlaps, own_claim
+from gitcoord.claims.take import Take
+from gitcoord.claims.take import decide as decide_take
+from gitcoord.handoff.model import open_handoffs
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.nonces import remembered
+from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
+from gitcoord.sessions.admission import as_started, halted, open_session, require_open
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks import workers
+from gitcoord.tasks.events.lapse import collect, lost
+from gitcoord.tasks.model import (
+    ACTIVE,
+    ASSIGNED,
+    OPEN,
+    changed,
+    described,
+    held_by,
+    number_of,
+    ready,
+    task_file,
+    task_record,
+    tasks_of,
+    the_task,
+    unmet,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"id": str, "session": int, "ttl": int}
+
+
+class Assign(NamedTuple):
+    """The command. No id: the next task that can be done now."""
+
+    actor: Actor
+    id: str = ""
+    ttl: int = 0
+    base: str = ""
+    nonce: str = ""
+    keep: bool = False
+    refused: tuple[Record, ...] = ()
+    only: tuple[tuple[str, str, str], ...] | None = None  # silent claims to expire; None: all in the way
+    lapsed: tuple[str, ...] | None = None  # tasks whose owners may be found lost; None: all
+    asked: str | None = None  # the id that was asked for, where another is looked back at
+
+
+def decide(state: State, command: Assign, view: View) -> Decision | Refusal:
+    """One task for one asker, or a refusal; from `next`, none where nothing can be done now."""
+    refusal = halted(state)
+    if refusal is not None:
+        return refusal
+    admitted = admit(state, command.actor, view)
+    if isinstance(admitted, Refusal):
+        return admitted
+    if command.id:
+        number_of(command.id)
+    early = _repeat(state, command) if command.keep else None
+    if early is not None:
+        return early
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    beats = _collect(chain, command, view)
+    if command.id:
+        task = the_task(chain.state, command.id)
+        if isinstance(task, Refusal):
+            return task
+        return _own(chain, view, task, command) or _give(chain, command, view, task, admitted, beats)
+    return _next(chain, command, view, admitted, beats)
+
+
+def _collect(chain: Chain, command: Assign, view: View) -> list[Beat]:
+    """Whoever asks for work finds out whose work was left behind."""
+    if command.lapsed == ():
+        return []
+    # A place under a cap may be taken from any silent worker, whose task must not stay behind with it.
+    named = bool(command.id) and not workers.settings(view).caps
+    only = command.lapsed or ((command.id,) if named else ())
+    return collect(chain, view, lost(chain.state, view, command.actor.agent, only), command.only)
+
+
+def _next(chain: Chain, command: Assign, view: View, admitted: Admission, beats: list[Beat]) -> Decision | Refusal:
+    agent = command.actor.agent
+    mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
+    held_up: list[dict[str, object]] = []
+    for index, id in enumerate(queue := [*mine, *ready(chain.state)]):
+        _read_on(chain, view, queue, index)
+        task = task_record(chain.state, id)
+        if task is None:
+            continue
+        answer = _give(chain, command, view, task, admitted, beats)
+        if isinstance(answer, Decision):
+            return answer
+        if answer.code in ("cap", "capacity"):
+            return answer
+        held_up.append({"id": id, "code": answer.code, "message": answer.message})
+    return Decision(chain.events, beats, {"task": None, "held_up": held_up[:_NAMED]})
+
+
+_NAMED = 200  # of those that nobody could do now so many are named
+_FIRST = 8  # so many are tried one by one; then whole parts of the queue are read at a time, and all claims
+
+
+def _read_on(chain: Chain, view: View, queue: list[str], index: int) -> None:
+    """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
+    if index >= _FIRST and not index & (index - 1):
+        chain.state.want(("file", task_file(id)) for id in queue[index : 2 * index])
+        view.want_beats([claim["agent"] for claim in all_claims(chain.state)])
+
+
+def _own(chain: Chain, view: View, task: Record, command: Assign) -> Decision | None:
+    """Taking again what one has is harmless."""
+    held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task["id"])
+    if held is None or held.state != ACTIVE:
+        return None
+    beat = next_beat(view.beat(held.agent), held.agent, held.session, view, held.ttl)
+    return Decision([], [beat] if beat else [], assignment(chain.state, task))
+
+
+def _give(
+    chain: Chain, command: Assign, view: View, task: Record, admitted: Admission, beats: list[Beat]
+) -> Decision | Refusal:
+    refusal = _not_to_be_had(chain.state, view, task, command.actor) or _offered(chain.state, task, chain.agent)
+    if refusal is not None:
+        return refusal
+    own = Chain(chain.state, chain.agent, chain.at, chain.nonce, chain.refused)
+    own.events = list(chain.events)
+    caps = workers.caps_for(chain.state, view, command.actor)
+    items = (*items_of(task), *caps)
+    ttl = command.ttl or workers.silence_of(view, command.actor)
+    if items:
+        taken = _claims(own, command, view, items, task, ttl)
+        if isinstance(taken, Refusal):
+            return _capped(taken, caps)
+        # Task and claims of one owner may be lost together, but its heartbeat is judged once.
+        judged = {beat.agent for beat in taken.beats}
+        beats = [*(beat for beat in beats if beat.agent not in judged), *taken.beats]
+    else:
+        open_session(own, command.actor, view, admitted)
+        beat = next_beat(view.beat(chain.agent), chain.agent, admitted.session, view, ttl)
+        beats = [*beats, beat] if beat is not None else beats
+    memo = _memo(command) if command.keep else None
+    own.add("assign", {"id": task["id"], "session": admitted.session, "ttl": ttl}, memo)
+    after = task_record(own.state, task["id"])
+    assert after is not None
+    return Decision(own.events, beats, assignment(own.state, after))
+
+
+def _claims(
+    chain: Chain, command: Assign, view: View, items: tuple[Item, ...], task: Record, ttl: int
+) -> Decision | Refusal:
+    """All that the task needs, in one request; its events become part of the chain."""
+    take = Take(
+        command.actor, items, ttl=ttl, expected=task["expected"], reason=task["title"], task=task["id"],
+        base=command.base, nonce=command.nonce, only=command.only or (),
+    )  # fmt: skip
+    granted = decide_take(chain.state, take, view)
+    if isinstance(granted, Refusal):
+        return granted
+    for event in granted.events:
+        chain.add(event.kind, event.body)
+    return granted
+
+
+def _capped(refusal: Refusal, caps: tuple[Item, ...]) -> Refusal:
+    """Held by too many workers is another thing than held by somebody."""
+    names = {f"@{item.name}" for item in caps}
+    full = sorted({str(row["path"]) for row in refusal.held if row["path"] in names})
+    if not full:
+        return refusal
+    return Refusal(
+        "cap",
+        f"as many are at work as may be ({', '.join(full)})",
+        refusal.held,
+        ("wait in line: git coord task next --wait 10m",),
+    )
+
+
+def items_of(task: Record) -> tuple[Item, ...]:
+    """What is claimed for a task: its paths, and its line of work, which has one mover at a time."""
+    line = [Item("resource", f"line/{task['line']}")] if task["line"] else []
+    return (*(Item(*pair) for pair in task["paths"]), *line)
+
+
+def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
+    """What the other tasks that an agent has taken need, each with such a task: it is not given away with this one."""
+    others = [task for task in tasks_of(state, agent) if task["id"] != id and task["session"]]
+    return {item: str(task["id"]) for task in others for item in items_of(task)}
+
+
+def _not_to_be_had(state: State, view: View, task: Record, actor: Actor) -> Refusal | None:
+    id, hint = task["id"], f"look at it: git coord task show {task['id']}"
+    if task["state"] not in (OPEN, ASSIGNED) or (task["state"] == ASSIGNED and task["owner"] != actor.agent):
+        whose = f", {task['owner']}'s" if task["owner"] else ""
+        return Refusal("not-open", f"{id} is {task['state']}{whose}", hints=(hint,))
+    waits = unmet(state, task)
+    if waits:
+        return Refusal("not-ready", f"{id} waits for {', '.join(waits)}", hints=(hint,))
+    if task["role"] and workers.role(state, view, actor) != task["role"]:
+        return Refusal("role", f"{id} is for the role '{task['role']}'", hints=(hint,))
+    return None
+
+
+def _offered(state: State, task: Record, agent: str) -> Refusal | None:
+    """What the asker itself waits to hand over it cannot have for another task: it may be gone any moment."""
+    items = items_of(task)
+    for row in open_handoffs(state) if items else ():
+        for given in (Item(*pair) for pair in row["claims"] if row["from"] == agent):
+            if any(given.space == item.space and overlaps(state, given, item) for item in items):
+                what = printable(shown(given.name, given.space))
+                return Refusal(
+                    "handed-over",
+                    f"{task['id']} needs {what}, which is part of {row['id']} and waits to be accepted",
+                    hints=(f"take that one back first: git handoff withdraw {row['id']}",),
+                )
+    return None
+
+
+def assignment(state: State, task: Record) -> dict[str, object]:
+    """What an asker gets: the record that `task take --json` prints."""
+    claims = [claim for item in items_of(task) if (claim := own_claim(state, item, task["owner"])) is not None]
+    return {
+        "task": described(task),
+        "assignment": {
+            "type": "assignment", "v": 1, "id": task["id"], "agent": task["owner"], "token": task["token"],
+            "attempt": task["attempts"] + 1, "silence_seconds": task["ttl"],
+            "claims": [describe(claim, claim["ttl"]) for claim in claims],
+        },
+    }  # fmt: skip
+
+
+def _memo(command: Assign) -> Record:
+    return {"verb": "assign", "id": command.id if command.asked is None else command.asked}
+
+
+def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
+    first = remembered(state, command.actor.agent, command.nonce, _memo(command))
+    if first is None or isinstance(first, Refusal):
+        return first
+    for held in held_by(state, command.actor.agent):
+        task = task_record(state, held.id) if held.token == first["seq"] else None
+        if task is not None:
+            return Decision([], [], {**assignment(state, task), "repeated": True})
+    return Refusal(
+        "gone", f"given before under this nonce (event {first['seq']}), and no longer yours", hints=("use a new nonce",)
+    )
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    first, last = events[0], events[-1]
+    bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
+    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
+    lapsed = [row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"]]
+    command = Assign(
+        as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
+        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired), tuple(lapsed),
+        str(last.keep.get("id", "")) if last.keep is not None else None,
+    )  # fmt: skip
+    return [(decide, command)]
+
+
+def subject(event: Event) -> str:
+    return f"assign {event.body['id']} to {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    task = task_record(state, body["id"])
+    require_open(state, event.agent, body["session"])
+    fits = task is not None and (task["state"] == OPEN or (task["state"], task["owner"]) == (ASSIGNED, event.agent))
+    if task is None or not fits or unmet(state, task) or body["ttl"] < 1:
+        raise Illegal(f"event {event.seq} gives away {body['id']}, which is not to be had")
+    after = {
+        **task, "state": ACTIVE, "owner": event.agent, "session": body["session"], "token": event.seq,
+        "ttl": body["ttl"], "reason": "", "changed": event.at,
+    }  # fmt: skip
+    return changed(state, task, after)
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,134 @@
+"""finish: the owner of a task hands in its result, or says that it failed. What was claimed for it is released."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.claims.events.release import let_go
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.nonces import remembered
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.contracts import complete_record, failed_record
+from gitcoord.tasks.events.assign import items_of, needed_beside
+from gitcoord.tasks.model import (
+    ACTIVE,
+    DONE,
+    FAILED,
+    NEEDS_HUMAN,
+    REVIEW,
+    changed,
+    described,
+    given_back,
+    held_by,
+    not_the_owner,
+    task_record,
+    the_task,
+)
+from gitcoord.tasks.workers import caps_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Item
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.state import Changes, State, View
+
+FIELDS = {"id": str, "outcome": str, "result": dict}
+_MAKE = {DONE: complete_record, FAILED: failed_record}
+
+
+class Finish(NamedTuple):
+    """The command. `outcome` is done or failed; `record` is what the worker hands in."""
+
+    actor: Actor
+    id: str
+    outcome: str
+    record: Record
+    dirty: bool = False
+    nonce: str = ""
+    keep: bool = False
+    refused: tuple[Record, ...] = ()
+
+
+def decide(state: State, command: Finish, view: View) -> Decision | Refusal:
+    """All at once: the claims go back with the commits that carry the work, and the task is over or to be reviewed."""
+    result = _MAKE[command.outcome](command.record)
+    refusal = barred(state, command.actor, view)
+    if refusal is not None:
+        return refusal
+    memo = {"verb": "finish", "id": command.id, "outcome": command.outcome, "record": result}
+    task = the_task(state, command.id)
+    if isinstance(task, Refusal):
+        return task
+    first = remembered(state, command.actor.agent, command.nonce, memo) if command.keep else None
+    if isinstance(first, Refusal):
+        return first
+    if first is not None:
+        return Decision([], [], {"task": described(task), "released": [], "repeated": True})
+    refusal = not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task)
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    released = let_go(chain, view, to_release(state, view, command.actor, task), dirty=command.dirty)
+    if isinstance(released, Refusal):
+        return released
+    body = {"id": command.id, "outcome": command.outcome, "result": result}
+    chain.add("finish", body, memo if command.keep else None)
+    after = task_record(chain.state, command.id)
+    assert after is not None
+    beats = sign_of_life(state, command.actor, view)
+    return Decision(chain.events, beats, {"task": described(after), "released": released})
+
+
+def _waits_for_a_person(task: Record) -> Refusal | None:
+    """What an agent gave to a person it does not take back by handing something in."""
+    if task["state"] != NEEDS_HUMAN:
+        return None
+    return Refusal(
+        "needs-human",
+        f"{task['id']} waits for a person, who decides how it goes on",
+        hints=(f"a person lets it go on: git coord task unblock {task['id']}",),
+    )
+
+
+def to_release(state: State, view: View, actor: Actor, task: Record) -> tuple[Item, ...]:
+    """What was claimed for a task and no other one of the agent's needs; its place under a cap only with the last task."""
+    others = [held for held in held_by(state, actor.agent) if held.id != task["id"] and held.state == ACTIVE]
+    kept = needed_beside(state, actor.agent, task["id"])
+    items = tuple(item for item in items_of(task) if item not in kept)
+    return (*items, *(() if others else caps_for(state, view, actor)))
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    first, last = events[0], events[-1]
+    outcome = FAILED if last.body["outcome"] == FAILED else DONE
+    command = Finish(
+        actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None, first.refused
+    )
+    return [(decide, command)]
+
+
+def subject(event: Event) -> str:
+    return f"finish {event.body['id']} by {event.agent}: {event.body['outcome']}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    body = event.body
+    task = task_record(state, body["id"])
+    if task is None or not_the_owner(state, task, event.agent) is not None or body["outcome"] not in _MAKE:
+        raise Illegal(f"event {event.seq} finishes {body['id']}, which is not {event.agent}'s")
+    if _waits_for_a_person(task) is not None:
+        raise Illegal(f"event {event.seq} finishes {body['id']}, which waits for a person")
+    try:
+        if _MAKE[body["outcome"]](body["result"]) != body["result"]:
+            raise Illegal(f"event {event.seq} hands in what was not made tidy")
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
+    over = REVIEW if body["outcome"] == DONE and task["review"] else body["outcome"]
+    result = {**body["result"], "agent": event.agent, "seq": event.seq}
+    return changed(state, task, {**given_back(task, event.at), "state": over, "result": result})
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

@@ -1,0 +1,158 @@
+"""lapse: the owners of tasks were lost (silent, or their sessions over). The tasks are open again, or wait for a person.
+
+What a silent owner had claimed for such a task ends with it, in the next event of the same command: else whoever woke up
+would keep from others the paths of a task that it no longer has.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal
+from gitcoord.claims.events.expire import expire_body, joined, judged_beats
+from gitcoord.claims.model import all_claims
+from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
+from gitcoord.sessions.admission import halted
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.sessions import Beat, Silence
+    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.tasks.model import Held
+
+    Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
+
+FIELDS = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
+
+
+class Collect(NamedTuple):
+    """The command: open again whatever its owner has left behind."""
+
+    actor: Actor
+    nonce: str = ""
+    refused: tuple[Record, ...] = ()
+    only: tuple[str, ...] = ()  # ids; none: all
+    claims: Only = None
+
+
+def decide(state: State, command: Collect, view: View) -> Decision | Refusal:
+    refusal = halted(state) or dead(state, view, command.actor.agent)
+    if refusal is not None:
+        return refusal
+    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    beats = collect(chain, view, lost(state, view, command.actor.agent, command.only), command.claims)
+    rows = chain.events[0].body["tasks"] if chain.events else []
+    return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
+
+
+def lost(state: State, view: View, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Silence]]:
+    """The tasks of others whose owners are lost. Whoever asks is not silent."""
+    found = [held for held in all_held(state) if not only or held.id in only]
+    view.want_beats([held.agent for held in found])
+    judged = [(held, owner_is_lost(state, view, held)) for held in found]
+    return [
+        (held, verdict)
+        for held, verdict in judged
+        if verdict is not None and (held.agent != agent or verdict.rule == "session over")
+    ]
+
+
+def collect(chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Beat]:
+    """The tasks of the lost are open again, and what the silent had claimed for them is free."""
+    beats = add_lapses(chain, view, rows)
+    silent = left_behind(chain, view, rows, only)
+    if not silent:
+        return beats
+    event = chain.add("expire", expire_body(view, silent))
+    return joined(beats, judged_beats(view, silent, event.seq))
+
+
+def left_behind(
+    chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: Only = None
+) -> list[tuple[Record, Silence]]:
+    """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
+    its claims until their ttl."""
+    gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
+    claims = [c for c in all_claims(chain.state) if (c["agent"], c["task"]) in gone] if gone else []
+    if only is not None:
+        claims = [c for c in claims if (c["space"], c["path"], c["agent"]) in only]
+    judged = [(c, silence(chain.state, view, c["agent"], c["session"], c["ttl"])) for c in claims]
+    return [row for row in judged if row[1].silent]
+
+
+def add_lapses(chain: Chain, view: View, rows: list[tuple[Held, Silence]]) -> list[Beat]:
+    """One event for all, and the heartbeats that were judged: one in between wins."""
+    if not rows:
+        return []
+    tasks, beats = [], {}
+    for held, verdict in rows:
+        beat = view.beat(held.agent)
+        tasks.append(
+            {
+                "id": held.id, "agent": held.agent, "session": held.session, "rule": verdict.rule,
+                "beat": beat.oid if beat is not None else "", "to": after_loss(_task(chain.state, held.id)),
+            }
+        )  # fmt: skip
+        if beat is not None and not beat.killed and beat.session == held.session:
+            beats[held.agent] = beat
+    event = chain.add("lapse", {"tasks": tasks})
+    return [beat._replace(judged=event.seq) for beat in beats.values()]
+
+
+def after_loss(task: Record) -> str:
+    """Where a task goes whose owner was lost: back into the queue, until that has happened too often."""
+    return NEEDS_HUMAN if task["attempts"] + 1 >= task["limit"] else OPEN
+
+
+def lost_task(task: Record, at: int, why: str) -> Record:
+    """The task without its owner, the attempt counted."""
+    after = {**given_back(task, at, reason=why), "attempts": task["attempts"] + 1}
+    return {**after, "state": after_loss(task)}
+
+
+def _task(state: State, id: str) -> Record:
+    task = task_record(state, id)
+    if task is None:
+        raise Illegal(f"the task '{id}' is not there")
+    return task
+
+
+def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+    first = events[0]
+    only = tuple(row["id"] for row in first.body["tasks"])
+    return [(decide, Collect(actor, first.nonce, first.refused, only, ()))]
+
+
+def subject(event: Event) -> str:
+    rows = event.body["tasks"]
+    more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+    return f"lapse {rows[0]['id']} of {rows[0]['agent']}{more}, for {event.agent}"
+
+
+def apply(state: State, event: Event) -> Changes:
+    changes: Changes = {}
+    for row in event.body["tasks"]:
+        task = _task(state, row["id"])
+        if (task["state"], task["owner"], task["session"]) != (ACTIVE, row["agent"], row["session"]):
+            raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
+        if row["to"] != after_loss(task) or not sound_evidence(row):
+            raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
+        changes.update(changed(state, task, lost_task(task, event.at, f"{row['agent']} was lost ({row['rule']})")))
+        _tell(state, event, task, changes)
+    return changes
+
+
+def _tell(state: State, event: Event, task: Record, changes: Changes) -> None:
+    """Whoever lost it learns so with its next command."""
+    file = agent_file(task["owner"])
+    record = changes.get(file) or agent_record(state, task["owner"])
+    if record is not None:
+        row = {"space": "task", "path": task["id"], "token": task["token"], "by": event.agent, "seq": event.seq}
+        changes[file] = {**record, "lost": [*record["lost"], {**row, "cause": event.kind}][-MAX_LOST:]}
+
+
+def refs(state: State, event: Event) -> dict[str, bool]:
+    return {}

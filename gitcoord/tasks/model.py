@@ -1,0 +1,264 @@
+"""Tasks: the shared work queue. What a task is, where it lies, and which of them is to be done next.
+
+A task is one file, `tasks/<id>.md`, so it cannot have two owners. Beside it are small files that say the same in another
+order, so that nobody has to read all tasks: `work/ready/` (open, nothing left to wait for; the names sort by priority and
+age), `work/waits/<id>/` (who waits for that task), `work/of/<agent>/` (who has what) and `work/keys/`.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.codec import VERSION, Malformed, check
+from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.names import check_word, encode, quote
+from gitcoord.ledger.sessions import OPEN as SESSION_OPEN
+from gitcoord.ledger.sessions import Silence, agent_record, silence
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.state import Changes, State, View
+
+OPEN, ASSIGNED, ACTIVE, BLOCKED, NEEDS_HUMAN, REVIEW, DONE, FAILED, ABANDONED = STATES = (
+    "open", "assigned", "active", "blocked", "needs-human", "review", "done", "failed", "abandoned",
+)  # fmt: skip
+OVER = (DONE, FAILED, ABANDONED)
+PRIORITIES = ("critical", "high", "normal", "low")
+MAX_NEEDS, MAX_PATHS = 200, 1000
+
+_TASK: dict[str, Shape] = {
+    "id": str, "title": str, "text": str, "state": str, "owner": str, "session": int, "token": int, "ttl": int,
+    "attempts": int, "limit": int, "priority": str, "needs": [str], "paths": [(str, str)], "line": str, "role": str,
+    "next": str, "expected": int, "safe": bool, "review": bool, "handoff": str, "branch": str, "reason": str,
+    "key": str, "by": str, "at": int, "changed": int, "result": dict,
+}  # fmt: skip
+_HELD: dict[str, Shape] = {
+    "id": str, "state": str, "session": int, "ttl": int, "priority": str, "token": int, "handoff": str,
+}  # fmt: skip
+
+
+class Held(NamedTuple):
+    """A task that somebody has, as the index knows it."""
+
+    agent: str
+    id: str
+    state: str
+    session: int
+    ttl: int
+    priority: str
+    token: int
+    handoff: str
+
+
+def task_file(id: str) -> str:
+    return f"tasks/{id}.md"
+
+
+def number_of(id: str) -> int:
+    """The Seq in a task's id; UsageError for what is none."""
+    if not (id[:1] == "t" and id[1:].isascii() and id[1:].isdecimal() and len(id) < 16 and id[1] != "0"):
+        raise UsageError(f"{quote(id[:40])} is not the id of a task", hints=("ids look like t12: git coord task list",))
+    return int(id[1:])
+
+
+def task_record(state: State, id: str) -> Record | None:
+    record = state.get(task_file(id))
+    if record is None:
+        return None
+    check(record, _TASK, task_file(id))
+    if record["id"] != id or record["state"] not in STATES or record["priority"] not in PRIORITIES:
+        raise Malformed(f"{task_file(id)} holds a task that does not belong there")
+    return record
+
+
+def the_task(state: State, id: str) -> Record | Refusal:
+    number_of(id)
+    return task_record(state, id) or Refusal(
+        "no-task", f"there is no task '{id}'", hints=("which there are: git coord task list",)
+    )
+
+
+def all_tasks(state: State) -> list[Record]:
+    """Every task, oldest first."""
+    ids = [key[len("tasks/") : -len(".md")] for key in state.below("tasks")]
+    found = [record for id in ids if (record := task_record(state, id)) is not None]
+    return sorted(found, key=lambda record: number_of(record["id"]))
+
+
+def held_by(state: State, agent: str) -> list[Held]:
+    """What one agent has, oldest first."""
+    return _held(agent, state.leaves(f"work/of/{agent}"))
+
+
+def all_held(state: State) -> list[Held]:
+    found = state.below("work/of")
+    agents = {key.split("/")[2] for key in found}
+    return [
+        held
+        for agent in sorted(agents)
+        for held in _held(agent, {key: record for key, record in found.items() if key.split("/")[2] == agent})
+    ]
+
+
+def _held(agent: str, records: dict[str, Record]) -> list[Held]:
+    found = []
+    for key, record in records.items():
+        check(record, _HELD, key)
+        found.append(Held(agent, **{name: record[name] for name in _HELD}))
+    return sorted(found, key=lambda held: number_of(held.id))
+
+
+def tasks_of(state: State, agent: str) -> list[Record]:
+    """The tasks that an agent has, whole."""
+    return [record for held in held_by(state, agent) if (record := task_record(state, held.id)) is not None]
+
+
+# --- what a change does to the tree -----------------------------------------------------------------------------------
+
+
+def changed(state: State, before: Record | None, after: Record) -> Changes:
+    """The files that follow when a task becomes another, its index with it."""
+    id = after["id"]
+    old = _index(state, before) if before is not None else {}
+    new = _index(state, after)
+    changes: Changes = {task_file(id): after}
+    changes.update((key, None) for key in old if key not in new)
+    changes.update((key, record) for key, record in new.items() if old.get(key) != record)
+    if after["state"] == DONE and (before is None or before["state"] != DONE):
+        changes.update(_waiters(state, id))
+    return changes
+
+
+def _index(state: State, task: Record) -> dict[str, Record]:
+    id = task["id"]
+    found: dict[str, Record] = {}
+    if task["owner"]:
+        found[f"work/of/{task['owner']}/@{id}"] = {"v": VERSION, **{key: task[key] for key in _HELD}}
+    if task["state"] == OPEN:
+        waits = unmet(state, task)
+        if waits:
+            found.update((f"work/waits/{need}/@{id}", {"v": VERSION}) for need in waits)
+        else:
+            found[_ready_file(task)] = {"v": VERSION}
+    if task["key"]:
+        found[key_file(task["key"])] = {"v": VERSION, "id": id}
+    return found
+
+
+def _waiters(state: State, id: str) -> Changes:
+    """Those that waited for this task alone are ready now."""
+    changes: Changes = {}
+    for key in state.leaves(f"work/waits/{id}"):
+        changes[key] = None
+        waiter = task_record(state, key.rpartition("@")[2])
+        if waiter is not None and unmet(state, waiter) == [id]:
+            changes[_ready_file(waiter)] = {"v": VERSION}
+    return changes
+
+
+def unmet(state: State, task: Record) -> list[str]:
+    """What a task still waits for."""
+    found = [(need, task_record(state, need)) for need in task["needs"]]
+    return [need for need, record in found if record is None or record["state"] != DONE]
+
+
+def _ready_file(task: Record) -> str:
+    return f"work/ready/{PRIORITIES.index(task['priority'])}-{number_of(task['id']):015d}"
+
+
+def ready(state: State) -> list[str]:
+    """The ids of what may be taken, most urgent and oldest first."""
+    return ["t" + name.partition("-")[2].lstrip("0") for name in sorted(state.names("work/ready"))]
+
+
+def key_file(key: str) -> str:
+    return f"work/keys/{encode(check_word(key, 'key'))}"
+
+
+def by_key(state: State, key: str) -> str:
+    """The id of the task that was added under this key; '' where none was."""
+    record = state.get(key_file(key))
+    return "" if record is None else str(check(record, {"id": str}, key_file(key))["id"])
+
+
+def closes_a_circle(state: State, id: str, needs: Iterable[str]) -> str:
+    """The need through which a task would wait for itself; '' where none."""
+    for first in needs:
+        seen, todo = {id}, [first]
+        while todo:
+            here = todo.pop()
+            if here == id:
+                return first
+            if here not in seen:
+                seen.add(here)
+                record = task_record(state, here)
+                todo += record["needs"] if record is not None else []
+    return ""
+
+
+# --- owners -----------------------------------------------------------------------------------------------------------
+
+
+def pass_on(state: State, task: Record, event: Event, session: int, ttl: int) -> Changes:
+    """The task goes to the one whose event this is; the old owner's token is void from then on."""
+    after = {
+        **task, "owner": event.agent, "session": session, "token": event.seq, "ttl": ttl, "state": ACTIVE, "handoff": "",
+        "reason": "", "changed": event.at,
+    }  # fmt: skip
+    return changed(state, task, after)
+
+
+def set_handoff(state: State, task: Record, handoff: str) -> Changes:
+    """A handoff is open for the task ('' : none any more): as long as it is, silence gives it to nobody else."""
+    return changed(state, task, {**task, "handoff": handoff})
+
+
+def given_back(task: Record, at: int, *, reason: str = "") -> Record:
+    """The task without its owner, open for others."""
+    return {
+        **task, "state": OPEN, "owner": "", "session": 0, "token": 0, "handoff": "", "reason": reason, "changed": at,
+    }  # fmt: skip
+
+
+def owner_is_lost(state: State, view: View, held: Held) -> Silence | None:
+    """The verdict on an owner whose work may go to the next asker; None while it is heard of, or hands it over."""
+    if held.state != ACTIVE or held.handoff:
+        return None
+    record = agent_record(state, held.agent)
+    if record is None or record["state"] != SESSION_OPEN or record["session"] != held.session:
+        return Silence(True, "session over", 0)
+    verdict = silence(state, view, held.agent, held.session, held.ttl)
+    return verdict if verdict.silent else None
+
+
+def not_the_owner(state: State, task: Record, agent: str) -> Refusal | None:
+    """The refusal of what only the owner may do, in the session in which it has the task."""
+    record = agent_record(state, agent) if agent else None
+    if agent and task["owner"] == agent and task["state"] not in (*OVER, ASSIGNED):
+        if record is not None and record["state"] == SESSION_OPEN and record["session"] == task["session"]:
+            return None
+        return Refusal(
+            "session-over",
+            f"the session in which '{agent}' had {task['id']} is over",
+            hints=(f"take it again: git coord task take {task['id']}",),
+        )
+    whose = f"{task['state']}, {task['owner']}'s" if task["owner"] else task["state"]
+    return Refusal(
+        "not-yours",
+        f"'{agent}' does not have {task['id']}: it is {whose}",
+        hints=(f"look at it: git coord task show {task['id']}",),
+    )
+
+
+def described(task: Record) -> dict[str, object]:
+    """A task as every `--json` shows it."""
+    from gitcoord.base.names import shown
+
+    row: dict[str, object] = {key: task[key] for key in _TASK if key not in ("text", "paths", "changed")}
+    row["body"] = task["text"].rstrip("\n")
+    row["paths"] = [shown(name, space) for space, name in task["paths"]]
+    row["since"] = task["changed"]
+    return row

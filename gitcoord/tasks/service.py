@@ -1,0 +1,152 @@
+"""The use cases of the shared work queue: add, take, move, hand in, look."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import NotInitialised, Refusal, Refused
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.transaction import transact
+from gitcoord.sessions.worktree_notes import note_claims, note_tree
+from gitcoord.tasks.model import OVER, all_tasks, described, ready, the_task, unmet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Decision
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import What
+    from gitcoord.ledger.state import State, View
+    from gitcoord.tasks.events.assign import Assign
+    from gitcoord.tasks.events.finish import Finish
+    from gitcoord.tasks.events.revise import Revise
+    from gitcoord.tasks.events.task import New
+
+    Turn = Callable[[int], int]
+
+
+def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]:
+    """Put tasks into the queue, all or none; one whose key is known is not added again.
+
+    Refused, as by all that writes down text here, where a validator says no to it.
+    """
+    kind = kind_module("task")
+    told = {f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)}
+    return _heeding(ctx, actor, told, lambda: transact(ctx, kind.decide, kind.Add(actor, tasks)))
+
+
+def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[str, object]]) -> dict[str, object]:
+    """Do it, unless a validator says no to one of the texts."""
+    texts = {label: text for label, value in told.items() if (text := "\n".join(_texts(value)))}
+    if not texts:
+        return act()
+    from gitcoord.gates.validation import heed
+
+    warnings = heed(ctx, actor, "task", texts)
+    result = act()
+    return {**result, "warnings": warnings} if warnings else result
+
+
+def _texts(value: object) -> list[str]:
+    """All that is said in a record, however deep."""
+    if isinstance(value, str):
+        return [value] if value else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [text for one in inner for text in _texts(one)]
+
+
+def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[str, object]:
+    """Take one task by its id, or the next one that can be done now, with the claims that it needs.
+
+    `turn` says how many have to be asked before this one at a Seq of the ledger: refused as "later" where there are any.
+    """
+    agent = command.actor.agent
+
+    def decide(state: State, command: Assign, view: View) -> Decision | Refusal:
+        ahead = turn(state.seq) if turn is not None else 0
+        if ahead:
+            return Refusal("later", f"{ahead} ahead in line")
+        return _decide_assign(state, command, view)
+
+    result = transact(ctx, decide, command, ahead=_ahead(agent, command.id))
+    given = result.get("assignment")
+    if isinstance(given, dict) and given["claims"]:
+        note_tree(ctx, agent)
+        note_claims(ctx, given["claims"])
+    return result
+
+
+def _decide_assign(state: State, command: Assign, view: View) -> Decision | Refusal:
+    answer: Decision | Refusal = kind_module("assign").decide(
+        state, command._replace(base=str(view.fact("head"))), view
+    )
+    return answer
+
+
+def _ahead(agent: str, id: str) -> tuple[What, ...]:
+    whats: list[What] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of"), ("leaves", "waiting")]
+    whats.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
+    return tuple(whats)
+
+
+def revise(ctx: Context, command: Revise) -> dict[str, object]:
+    """Change what is said of a task, or move it."""
+    told = {key: command.set[key] for key in ("title", "text") if key in command.set} | {"reason": command.reason}
+    return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("revise").decide, command))
+
+
+def finish(ctx: Context, command: Finish) -> dict[str, object]:
+    """Hand in a task's result, or say that it failed; what was claimed for it is released."""
+    told = {"": command.record}
+    return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("finish").decide, command))
+
+
+def collect(ctx: Context, actor: Actor) -> dict[str, object]:
+    """Open again the tasks whose owners are lost."""
+    kind = kind_module("lapse")
+    return transact(ctx, kind.decide, kind.Collect(actor))
+
+
+# --- looking ----------------------------------------------------------------------------------------------------------
+
+
+def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> dict[str, object]:
+    """The tasks in these states (none named: all that are not over), oldest first."""
+    try:
+        snapshot = read_snapshot(ctx, ahead=(("below", "tasks"),), trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "tasks": []}
+
+    def rule(state: State, view: View) -> list[Record]:
+        found = all_tasks(state)
+        able = set(ready(state))
+        return [{**described(task), "ready": task["id"] in able, "waits": unmet(state, task)} for task in found]
+
+    rows = settle(ctx, snapshot, ctx.view(), rule)
+    shown = [
+        row
+        for row in rows
+        if (row["state"] in states if states else row["state"] not in OVER) and owner in ("", row["owner"])
+    ]
+    return {"initialised": True, "tasks": shown, "hidden": len(rows) - len(shown)}
+
+
+def several(ctx: Context, ids: list[str]) -> list[Record]:
+    """These tasks as they are now; Refused where one is not there."""
+    snapshot = read_snapshot(ctx, ahead=tuple(("file", f"tasks/{id}.md") for id in ids), trusting=True)
+
+    def rule(state: State, view: View) -> list[Record] | Refusal:
+        found = []
+        for id in ids:
+            task = the_task(state, id)
+            if isinstance(task, Refusal):
+                return task
+            found.append({**described(task), "waits": unmet(state, task)})
+        return found
+
+    answer = settle(ctx, snapshot, ctx.view(), rule)
+    if isinstance(answer, Refusal):
+        raise Refused(answer)
+    return answer

@@ -1,0 +1,122 @@
+"""Workers: how many may be at work at once, and how long one may be silent. A cap is a resource, and is claimed like one.
+
+[workers]
+    cap = 8             at most so many agents with a task, over all roles
+    heartbeat = 60s     the silence that a launched worker's task survives
+    attempts = 3        so many owners may be lost before a person has to look
+[workers "code"]
+    cap = 3             of them, at most so many of this role
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import parse_duration
+from gitcoord.base.errors import CouldNotJudge, UsageError
+from gitcoord.base.names import CONFIG, check_resource, printable
+from gitcoord.claims.model import DEFAULT_TTL, MAX_TTL, Item
+from gitcoord.ledger.state import Policy
+from gitcoord.policy.model import Policy as Settings
+from gitcoord.policy.roles import role_of
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.state import State, View
+
+ALL = "workers/all"
+HEARTBEAT = 60
+LAUNCHED = "run:"  # how the instance of an agent that `git coord run` keeps alive begins
+
+
+class Workers(NamedTuple):
+    """What the settings say. `caps` has '' for all roles together."""
+
+    caps: dict[str, int]
+    heartbeat: int = HEARTBEAT
+    attempts: int = 0
+
+
+def parse_workers(pairs: Iterable[tuple[str, str]]) -> Workers:
+    found = Workers({})
+    for key, value in pairs:
+        section, _, rest = key.partition(".")
+        name, _, setting = rest.rpartition(".")
+        if section != "workers":
+            continue
+        if setting == "cap":
+            found.caps[name] = _count(key, value)
+        elif setting == "attempts" and not name:
+            found = found._replace(attempts=_count(key, value))
+        elif setting == "heartbeat" and not name:
+            found = found._replace(heartbeat=_duration(key, value))
+    return found
+
+
+def _count(key: str, value: str) -> int:
+    if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value)):
+        raise CouldNotJudge(f"{CONFIG}: {printable(key)} is '{printable(value[:40])}', not a number from 1 on")
+    return int(value)
+
+
+def _duration(key: str, value: str) -> int:
+    try:
+        seconds = parse_duration(value)
+    except UsageError:
+        seconds = 0
+    if not 1 <= seconds <= MAX_TTL:
+        raise CouldNotJudge(f"{CONFIG}: {printable(key)} is not a usable duration", hints=("from 1s to 7d",))
+    return seconds
+
+
+def cap_resources(workers: Workers) -> dict[str, Policy]:
+    """The caps as resources, which anybody may see and claim like any other."""
+    try:
+        return {
+            check_resource(_resource(role)): Policy(cap, workers.heartbeat, declared=True)
+            for role, cap in workers.caps.items()
+        }
+    except UsageError as error:
+        raise CouldNotJudge(f"{CONFIG}: workers: {error.message}") from None
+
+
+def _resource(role: str) -> str:
+    return f"workers/role/{role}" if role else ALL
+
+
+def settings(view: View) -> Workers:
+    found = view.fact("workers")
+    assert isinstance(found, Workers)
+    return found
+
+
+def role(state: State, view: View, actor: Actor) -> str:
+    policy = view.fact("policy")
+    assert isinstance(policy, Settings)
+    return role_of(state, policy, actor.agent, person=actor.person)
+
+
+def caps_for(state: State, view: View, actor: Actor) -> tuple[Item, ...]:
+    """The caps under which this agent's work falls."""
+    caps = settings(view).caps
+    if not caps:
+        return ()
+    own = role(state, view, actor) if set(caps) != {""} else ""
+    return tuple(Item("resource", _resource(name)) for name in dict.fromkeys(("", own)) if name in caps)
+
+
+def silence_of(view: View, actor: Actor) -> int:
+    """How long this agent's task survives silence: short where a launcher beats for it, as long as a claim elsewhere."""
+    return settings(view).heartbeat if is_launched(actor) else DEFAULT_TTL
+
+
+def is_launched(actor: Actor) -> bool:
+    """Does `git coord run` beat for it?"""
+    return actor.instance.startswith(LAUNCHED)
+
+
+def is_cap(item: Iterable[str]) -> bool:
+    space, name = item
+    return space == "resource" and name.startswith("workers/")

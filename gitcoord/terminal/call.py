@@ -1,0 +1,130 @@
+"""What every verb works with: who calls, what was said, where to answer."""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.durations import format_duration, parse_duration
+from gitcoord.base.errors import ServerBehind, UsageError
+from gitcoord.base.names import LEDGER, TIP, quote, shell_word
+from gitcoord.ledger.sessions import Actor
+from gitcoord.sessions.identity import resolve, resolve_or_none
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.git.process import Environ
+    from gitcoord.ledger.context import Context
+    from gitcoord.terminal.parser import Values, Verb
+    from gitcoord.terminal.screen import Screen
+
+    Handler = Callable[["Call", Values, list[str]], int]
+
+_LONGEST_TEXT = 1000
+_TAKEN = ("list", "next")  # verbs called like a builtin: their handlers end in '_'
+
+
+class Call:
+    """One call of a verb: what it works with."""
+
+    def __init__(self, ctx: Context, screen: Screen, environ: Environ) -> None:
+        self.ctx = ctx
+        self.screen = screen
+        self.environ = environ
+
+    def actor(self) -> Actor:
+        return resolve(self.ctx, self.environ, terminal=at_terminal())
+
+    def repairer(self) -> Actor:
+        """Mending asks for no agent: whoever has no name yet is 'fsck'."""
+        return self.onlooker() or Actor("fsck")
+
+    def typed(self, path: str) -> str:
+        """A path of the repository as one would type it in the current directory."""
+        prefix = self.ctx.repo.prefix
+        if path.startswith("@") or not prefix:
+            return shell_word(path)
+        return shell_word(path.removeprefix(prefix) if path.startswith(prefix) else f":/{path}")
+
+    def named_or_not_set_up(self) -> Actor | None:
+        """Who acts; None where nobody is named and gitcoord is not set up here, so that nobody needs to be."""
+        actor = self.onlooker()
+        if actor is None and not is_set_up(self.ctx):
+            return None
+        return actor or self.actor()
+
+    def recent(self, most: int = 0) -> dict[str, object]:
+        """Before looking: at a remote authority, look there if the last look is more than so many seconds ago. Tells how
+        old what this clone knows is, also where it cannot be renewed."""
+        if not self.ctx.remote:
+            return {}
+        from gitcoord.ledger.remote.fetch import recent
+
+        told = recent(self.ctx, most)
+        if "offline" in told:
+            age = told["as_of_seconds"]
+            since = f"as it was {format_duration(int(str(age)))} ago" if age is not None else "never seen"
+            if str(told["offline"]).startswith(ServerBehind.words):
+                since = "the newer state that this clone has seen"
+            self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
+        return told
+
+    def warn(self, result: dict[str, object]) -> None:
+        """What validators let through, with a word."""
+        self.screen.note(*(f"warning: {line}" for line in result.get("warnings", ())))  # type: ignore[attr-defined]
+
+    def onlooker(self) -> Actor | None:
+        """Nobody in particular may look too."""
+        return resolve_or_none(self.ctx, self.environ, terminal=at_terminal())
+
+
+def at_terminal() -> bool:
+    return posix.isatty(0) and posix.isatty(2)
+
+
+def run(name: str, verb: Verb, call: Call, values: Values, words: list[str]) -> int:
+    """Call the verb's handler; only the side that is needed gets loaded."""
+    side = __import__(f"gitcoord.{verb.side}", fromlist=("run",))
+    function = name.rpartition(" ")[2].replace("-", "_")
+    handler: Handler = getattr(side, function + "_" * (function in _TAKEN))
+    return handler(call, values, words)
+
+
+def is_set_up(ctx: Context) -> bool:
+    return bool(ctx.settings.get("gitcoord.root") or any(ctx.store.resolve([LEDGER, TIP])))
+
+
+def text(values: Values, name: str) -> str:
+    """An option's text: one line that cannot upset a terminal."""
+    value = str(values.get(name, ""))
+    if len(value) > _LONGEST_TEXT:
+        raise UsageError(f"--{name} is longer than {_LONGEST_TEXT} characters")
+    if not all(c.isprintable() for c in value):
+        raise UsageError(f"--{name} holds a character that cannot be printed: {quote(value[:60])}")
+    return value
+
+
+def texts(values: Values, name: str) -> list[str]:
+    """All values of an option that may be given again."""
+    found = values.get(name, ())
+    assert isinstance(found, (list, tuple))
+    return [text({name: value}, name) for value in found]
+
+
+def words_of(values: Values, name: str) -> list[str]:
+    """The same as they were said: paths, and texts that are checked elsewhere."""
+    found = values.get(name, ())
+    assert isinstance(found, (list, tuple))
+    return list(found)
+
+
+def number(values: Values, name: str, default: int = 0) -> int:
+    value = str(values.get(name, default))
+    if not (value.isascii() and value.isdecimal() and len(value) < 16):
+        raise UsageError(f"--{name} needs a number, not {quote(value[:40])}")
+    return int(value)
+
+
+def duration(values: Values, name: str) -> int:
+    return parse_duration(str(values[name])) if name in values else 0

@@ -1,0 +1,149 @@
+"""Words for people, JSON for machines. Everything from outside is made printable; colour follows git's own rules."""
+
+from __future__ import annotations
+
+import posix
+import time
+from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
+
+from gitcoord.base.codec import dumps
+from gitcoord.base.durations import format_duration
+from gitcoord.base.errors import GitcoordError, StoreError
+from gitcoord.base.names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.git.config import Settings
+    from gitcoord.git.process import Environ
+
+    Row = dict[str, "object"]
+
+_CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+
+
+class Screen:
+    """Where a command writes to."""
+
+    def __init__(self, environ: Environ, *, json: bool = False, quiet: bool = False) -> None:
+        self.json = json
+        self.quiet = quiet
+        self._environ = environ
+        self._colour = {1: False, 2: False}
+
+    def use_settings(self, settings: Settings) -> None:
+        """`color.ui` decides, as for git; NO_COLOR and a dumb terminal say no where it is 'auto'."""
+        wish = settings.get("color.ui", "auto").lower()
+        dull = self._environ.get(b"NO_COLOR") or self._environ.get(b"TERM", b"dumb") == b"dumb"
+        for fd in self._colour:
+            self._colour[fd] = wish == "always" or (wish in ("auto", "true") and not dull and posix.isatty(fd))
+
+    def paint(self, text: str, colour: str, fd: int = 1) -> str:
+        return f"\x1b[{_CODES[colour]}m{text}\x1b[m" if self._colour[fd] and colour else text
+
+    def say(self, *lines: str) -> None:
+        if not self.quiet and not self.json:
+            put(1, "".join(line + "\n" for line in lines))
+
+    def note(self, *lines: str) -> None:
+        """Prose that is not the answer."""
+        if not self.quiet:
+            put(2, "".join(line + "\n" for line in lines))
+
+    def hint(self, *lines: str) -> None:
+        self.note(*(f"hint: {printable(line)}" for line in lines))
+
+    def answer(self, result: Row, *, ok: bool = True) -> None:
+        if self.json:
+            put(1, dumps({"ok": ok, **result}) + "\n")
+
+    def fail(self, error: GitcoordError) -> int:
+        """Tell an error; gives its exit code."""
+        if self.json:
+            row: Row = {"ok": False, "error": error.code, "message": error.message, **error.data}
+            if error.hints:
+                row["hints"] = list(error.hints)
+            put(1, dumps(row) + "\n")
+        else:
+            put(2, f"error: {printable(error.message)}\n")
+            held = error.data.get("held")
+            if isinstance(held, list):
+                put(2, "".join(f"  {line}\n" for line in self.claim_lines(held, 2)))
+            put(2, "".join(f"hint: {printable(hint)}\n" for hint in error.hints))
+        return error.exit_code
+
+    def table(self, rows: list[list[str]], colours: list[str], fd: int = 1) -> list[str]:
+        """Aligned columns; the last one is not padded."""
+        rows = [[printable(cell) for cell in row] for row in rows]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+        lines = []
+        for row in rows:
+            cells = [self.paint(cell.ljust(width), colour, fd) for cell, width, colour in zip(row, widths, colours)]
+            lines.append("  ".join(cells).rstrip())
+        return lines
+
+    def claim_lines(self, claims: list[Row], fd: int = 1) -> list[str]:
+        rows = []
+        for claim in claims:
+            units = f" x{claim['units']}" if claim["kind"] == "resource" and claim["units"] != 1 else ""
+            rows.append(
+                [
+                    printable(str(claim["path"])) + units,
+                    str(claim["agent"]),
+                    str(claim["mode"]),
+                    f"#{claim['token']}",
+                    expiry(claim),
+                    f"since {ago(claim['since'])}",
+                    printable(str(claim["reason"])),
+                ]
+            )
+        return self.table(rows, ["bold", "cyan", "", "dim", "yellow", "dim", ""], fd)
+
+
+def expiry(claim: Row) -> str:
+    left = claim["expires_in_seconds"]
+    if claim.get("silent"):
+        return "silent, free to take"
+    return f"{format_duration(left)} left" if isinstance(left, int) else "alive"
+
+
+def ago(at: object) -> str:
+    passed = int(time.time()) - int(str(at))
+    return "now" if passed < 1 else f"{format_duration(passed)} ago"
+
+
+def put(fd: int, text: str) -> None:
+    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    try:
+        while data:
+            data = data[posix.write(fd, data) :]
+    except BrokenPipeError:
+        posix._exit(141)
+
+
+def _interrupted(number: int, frame: object) -> None:
+    """Once is enough: at a terminal `git` passes on to its command the Ctrl-C that this got itself, while it cleans up."""
+    signal(SIGINT, SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def guarded(screen: Screen, body: Callable[[], int]) -> int:
+    """Run a command; whatever goes wrong ends as one error with its exit code, never as a traceback."""
+    if getsignal(SIGINT) is default_int_handler:
+        signal(SIGINT, _interrupted)
+    try:
+        return body()
+    except GitcoordError as error:
+        return screen.fail(error)
+    except KeyboardInterrupt:
+        screen.note("interrupted: nothing was changed")
+        return 130
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        return screen.fail(StoreError(f"{error.strerror or error}{where}"))
+    except Exception as error:
+        if posix.environ.get(b"GITCOORD_TRACE"):
+            raise
+        message = f"gitcoord failed: {type(error).__name__}: {error}"
+        return screen.fail(GitcoordError(message, hints=("this is a bug; GITCOORD_TRACE=1 shows where",)))

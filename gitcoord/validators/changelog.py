@@ -1,0 +1,52 @@
+"""changelog: what users notice has a line in the changelog."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import printable, shell_word
+from gitcoord.validators import BLOCK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.validators import Result, Validator
+
+FILE = "CHANGELOG.md"
+_SHOWN = 3
+
+
+def file_of(validator: Validator) -> str:
+    return validator.get("file", FILE)
+
+
+def has_new_line(old: bytes, new: bytes) -> bool:
+    """Is there a line that says something and was not there, or not as often? Moving lines around adds none."""
+    before: dict[bytes, int] = {}
+    for line in old.split(b"\n"):
+        before[line.strip()] = before.get(line.strip(), 0) + 1
+    for line in new.split(b"\n"):
+        word = line.strip()
+        if not word.strip(b"#-*=_ "):
+            continue
+        if not before.get(word):
+            return True
+        before[word] -= 1
+    return False
+
+
+def judge(validator: Validator, concerned: Iterable[str], old: bytes, new: bytes) -> Result | None:
+    """`concerned`: the changed paths that the section names; the changelog's bytes before and after."""
+    file = file_of(validator)
+    paths = sorted(path for path in concerned if path != file)
+    if not paths or has_new_line(old, new):
+        return None
+    return validator.said(
+        BLOCK, f"{named(paths)} changed, and {printable(file)} has no new line",
+        (f"say what users notice, in {shell_word(file)}",),
+    )  # fmt: skip
+
+
+def named(paths: list[str]) -> str:
+    """A few of them, for a message."""
+    shown = ", ".join(map(printable, paths[:_SHOWN]))
+    return shown + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")

@@ -1,0 +1,32 @@
+"""decision: a change of what was decided comes with a decision record."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import covers, printable
+from gitcoord.validators import BLOCK
+from gitcoord.validators.changelog import named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.validators import Result, Validator
+
+RECORDS = "docs/adr"
+
+
+def judge(validator: Validator, concerned: Iterable[str], left: Iterable[str]) -> Result | None:
+    """`concerned`: the changed paths that the section names; `left`: all changed paths that are there afterwards."""
+    places = [place.rstrip("/") for place in validator.every("records") or [RECORDS]]
+    paths = sorted(path for path in concerned if not _below(path, places))
+    if not paths or any(_below(path, places) for path in left):
+        return None
+    where = printable(" or ".join(places))
+    return validator.said(
+        BLOCK, f"{named(paths)} changed, and no record below {where} came with it",
+        (f"write down what was decided and why, below {where}",),
+    )  # fmt: skip
+
+
+def _below(path: str, places: list[str]) -> bool:
+    return any(covers(place, path) for place in places)

@@ -1,0 +1,40 @@
+"""The project's own validators: what their commands are told, and what their answers mean."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import printable
+from gitcoord.validators import BLOCK, PASS, UNKNOWN, WARN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.validators import Result, Validator
+    from gitcoord.validators.tool_event import ToolEvent
+
+_LONGEST = 500
+_OUTCOMES = {0: PASS, 1: BLOCK, 2: WARN}
+
+
+def judge(validator: Validator, code: int | None, said: bytes) -> Result:
+    """0 passes, 1 says no, 2 warns; anything else, and no answer in time (None), is no judgement. The first line is the message."""
+    line = next((row for row in said.decode("utf-8", "replace").split("\n") if row.strip()), "").strip()
+    words = printable(line[:_LONGEST])
+    outcome = _OUTCOMES.get(code, UNKNOWN) if code is not None else UNKNOWN
+    if code is None:
+        words = f"no answer within {validator.seconds} seconds"
+    elif outcome == UNKNOWN:
+        ended = f"its command ended with {code}" if code >= 0 else f"its command was ended by signal {-code}"
+        words = f"{ended}: {words}" if words else ended
+    return validator.said(outcome, words or ("it says no" if outcome == BLOCK else ""))
+
+
+def question(validator: Validator, on: str, agent: str, more: Record) -> Record:
+    """What the command reads: one line of JSON."""
+    return {"v": 1, "validator": validator.name, "on": on, "agent": agent, **more}
+
+
+def event_told(event: ToolEvent) -> Record:
+    """The tool's event without its arguments, which may be anything."""
+    told = event._asdict()
+    told.pop("input")
+    return {**told, "writes": list(event.writes), "reads": list(event.reads)}

@@ -1,0 +1,34 @@
+"""spiral: the same edit, or the same failing command, again and again leads nowhere."""
+
+from __future__ import annotations
+
+from gitcoord.validators import BLOCK
+from gitcoord.validators.tally import fingerprint, times
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.validators import Result, Validator
+    from gitcoord.validators.tally import Tally
+    from gitcoord.validators.tool_event import ToolEvent
+
+REPEATS, FAILURES = 3, 4
+_HINTS = (
+    "look at what it does, and try another way",
+    "or say what you know and let another look: git coord task needs-human, git handoff new",
+)
+
+
+def judge(validator: Validator, tally: Tally, event: ToolEvent) -> Result | None:
+    """Before the deed: `tally` does not have it yet."""
+    key = fingerprint(event)
+    if event.command:
+        failed = times(tally.failures, key)
+        if failed >= validator.number("failures", FAILURES):
+            return validator.said(
+                BLOCK, f"this command has failed {failed} times, and nothing was changed in between", _HINTS
+            )
+        return None
+    made = times(tally.edits, key) if event.writes else 0
+    if made and made >= validator.number("repeats", REPEATS):
+        return validator.said(BLOCK, f"this very edit was made {made} times already", _HINTS)
+    return None

@@ -1,0 +1,127 @@
+"""What an agent did so far in its session, counted for `spiral` and `budget`: small, bounded, and harmless to lose."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from gitcoord.base.codec import Malformed, dumps
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.validators.tool_event import ToolEvent
+
+KEPT = 64  # different deeds that are remembered
+_ASKED = 16  # how many of the last events are known again
+_COUNTS = ("calls", "bytes", "tokens", "since")
+
+
+class Tally(NamedTuple):
+    session: str
+    since: int  # seconds since 1970
+    calls: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    edits: tuple[tuple[str, int], ...] = ()  # the last ones, newest last, with how often each came
+    failures: tuple[tuple[str, int], ...] = ()  # commands, by how often each failed with nothing changed in between
+    asked: tuple[str, ...] = ()  # the last events that were counted
+
+
+def fingerprint(event: ToolEvent) -> str:
+    """What makes two deeds the same: their files and all that was said to them, whatever the tool calls the action.
+
+    Of a command only itself: which files it names is looked up before it runs, and not again when it is over.
+    """
+    text = "\0".join([event.command, *(() if event.command else event.writes), argument(event)])
+    data = text.encode("utf-8", "surrogatepass")
+    return f"{crc32(data):08x}{len(data):x}"
+
+
+def is_counted(tally: Tally, event: ToolEvent) -> bool:
+    """Was this very event counted already? A tool may run two hooks for one action: a project's and a person's own."""
+    return bool(event.id) and _word(event) in tally.asked
+
+
+def _counted(tally: Tally, event: ToolEvent) -> Tally:
+    return tally._replace(asked=(*tally.asked, _word(event))[-_ASKED:]) if event.id else tally
+
+
+def _word(event: ToolEvent) -> str:
+    """Its id may be no more than the time: what is done at the same moment is told apart by what was said to it."""
+    text = "\0".join([event.id, event.phase, argument(event)])
+    return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def argument(event: ToolEvent) -> str:
+    try:
+        return dumps(event.input)
+    except (TypeError, Malformed):
+        return repr(event.input)  # a fraction, say: not for a record, but to be compared all the same
+
+
+def parse(record: object, session: str, now: int) -> Tally:
+    """What is remembered of this session; what is of another one, or cannot be read, counts for nothing."""
+    if not isinstance(record, dict) or record.get("session") != session:
+        return Tally(session, now)
+    numbers = [record.get(key) for key in _COUNTS]
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        return Tally(session, now)
+    rows = [_rows(record.get(key)) for key in ("edits", "failures")]
+    asked = record.get("asked")
+    asked = tuple([word for word in asked if isinstance(word, str)][-_ASKED:]) if isinstance(asked, list) else ()
+    calls, size, tokens, since = (int(str(number)) for number in numbers)
+    return Tally(session, min(since, now), calls, size, tokens, rows[0], rows[1], asked)
+
+
+def _rows(rows: object) -> tuple[tuple[str, int], ...]:
+    if not isinstance(rows, list):
+        return ()
+    sound = [row for row in rows if isinstance(row, list) and [type(part) for part in row] == [str, int]]
+    return tuple((row[0], row[1]) for row in sound[-KEPT:])
+
+
+def record_of(tally: Tally) -> Record:
+    return {
+        **tally._asdict(),
+        "edits": [list(row) for row in tally.edits],
+        "failures": [list(r) for r in tally.failures],
+        "asked": list(tally.asked),
+    }
+
+
+def times(rows: tuple[tuple[str, int], ...], key: str) -> int:
+    return dict(rows).get(key, 0)
+
+
+def _plus(rows: tuple[tuple[str, int], ...], key: str) -> tuple[tuple[str, int], ...]:
+    rest = tuple(row for row in rows if row[0] != key)
+    return (*rest, (key, times(rows, key) + 1))[-KEPT:]
+
+
+def began(tally: Tally, event: ToolEvent) -> Tally:
+    """One more deed. A change makes that what failed before it may work now: an edit that was not made before, or a command that
+    writes, unless it is itself what fails."""
+    tally = _counted(tally, event)
+    tally = tally._replace(calls=tally.calls + 1, bytes=tally.bytes + len(argument(event).encode("utf-8", "replace")))
+    if not event.writes:
+        return tally
+    key = fingerprint(event)
+    if event.command:
+        return tally if times(tally.failures, key) else tally._replace(failures=())
+    fresh = not times(tally.edits, key)
+    return tally._replace(edits=_plus(tally.edits, key), failures=() if fresh else tally.failures)
+
+
+def ended(tally: Tally, event: ToolEvent) -> Tally:
+    """How it came out. Where that is not known, nothing is counted, and nothing forgiven."""
+    if is_counted(tally, event):
+        return tally
+    tally = _counted(tally, event)
+    tally = tally._replace(tokens=tally.tokens + max(0, event.spent))
+    if not event.command or event.failed is None:
+        return tally
+    key = fingerprint(event)
+    if event.failed:
+        return tally._replace(failures=_plus(tally.failures, key))
+    return tally._replace(failures=tuple(row for row in tally.failures if row[0] != key))

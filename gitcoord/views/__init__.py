@@ -1,0 +1,1 @@
+"""Views over all packages: the overview, and what an agent reads when it starts."""

@@ -1,0 +1,222 @@
+"""What an agent is told when it starts: the rules, the project's memory, how things stand, and what was left undone.
+
+Rules and memory are those of the sync branch, whatever is checked out here. Everything comes from one look at the ledger.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
+from gitcoord.base.names import ROOT, check_path, session_ref
+from gitcoord.claims.model import folds_case, format_record
+from gitcoord.git.process import Child, run
+from gitcoord.handoff.service import rows as handoff_rows
+from gitcoord.ledger.sessions import OPEN, agent_records, alive
+from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.policy.cache import sync_policy_commit
+from gitcoord.policy.reader import Source
+from gitcoord.sessions.service import start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.state import State, View
+
+    Row = dict[str, "object"]
+
+RULES = ".gitcoord/rules.md"
+MEMORY = ("state", "decisions", "lessons")
+NEXT_TASKS = 3
+_MOST = 64 << 10  # bytes of a file that are shown
+_APPROVALS = 20
+
+
+def begin(ctx: Context, actor: Actor) -> Row:
+    """Open the session or go on with it, take again what expired, and tell what there is to know."""
+    opened = start(ctx, actor)
+    _take_again(ctx, actor, opened)
+    paths = [str(claim["path"]) for claim in opened["claims"] if claim["kind"] == "path"]  # type: ignore[attr-defined]
+    status = _start_status(ctx, paths)
+    ahead = (
+        ("leaves", "waiting"), ("below", "agents"), ("names", "work/ready"), ("leaves", f"work/of/{actor.agent}"),
+        ("names", "approvals"),
+    )  # fmt: skip
+    snapshot = read_snapshot(ctx, ahead=ahead)
+    view = ctx.view()
+    again = opened["again"]
+    lost = [row for row in opened.pop("lost", ()) if row["path"] not in again]  # type: ignore[attr-defined, operator]
+    offered = handoff_rows(ctx, snapshot, view, actor)
+    commit = sync_policy_commit(ctx, snapshot)
+    return {
+        **opened,
+        "rules": _document(ctx, commit, RULES),
+        "memory": _memory(ctx, snapshot, commit),
+        "copy": _copy(ctx, snapshot),
+        "lost": lost,
+        "waiting": _approvals(ctx, snapshot, view, actor.agent),
+        "interrupted": {
+            "tasks": _tasks(ctx, snapshot, view, actor.agent, [str(r["path"]) for r in lost if r["kind"] == "task"]),
+            "dirty": _dirty(status),
+            "handoffs": [row for row in offered if row["from"] == actor.agent],
+        },
+        "handoffs": [row for row in offered if row["for_you"]],
+        "tasks": _next_tasks(ctx, snapshot, view),
+        "others": _others(ctx, snapshot, view, actor.agent),
+    }
+
+
+def _take_again(ctx: Context, actor: Actor, opened: Row) -> None:
+    """Tasks that the agent lost by silence and that nobody has taken since, each with its claims."""
+    ids = [str(row["path"]) for row in opened.get("lost", ()) if row["kind"] == "task"]  # type: ignore[attr-defined]
+    if not ids:
+        return
+    from gitcoord.tasks.events.assign import Assign
+    from gitcoord.tasks.service import assign
+
+    claims: list[Record] = opened["claims"]  # type: ignore[assignment]
+    again: list[str] = opened["again"]  # type: ignore[assignment]
+    for id in ids:
+        try:
+            given: Record = assign(ctx, Assign(actor, id))["assignment"]  # type: ignore[assignment]
+        except Refused:
+            continue  # another has it, or what it needs: `interrupted` tells
+        claims.extend(given["claims"])
+        again.extend((id, *(claim["path"] for claim in given["claims"])))
+
+
+# --- rules and memory ----------------------------------------------------------------------------------------------
+
+
+def _document(ctx: Context, commit: str, name: str) -> Row:
+    """A file of a commit: its version is its blob. Empty where there is none."""
+    found = ctx.near.read([f"{commit}:{name}"])[0] if commit else None
+    if found is None or found.kind != "blob":
+        return {"name": name, "version": "", "text": "", "cut": False}
+    text = found.data[:_MOST].decode("utf-8", "replace")
+    return {"name": name, "version": found.oid, "text": text, "cut": len(found.data) > _MOST}
+
+
+def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
+    """The files that the settings name, in a fixed order."""
+    pairs = dict(Source(ctx, commit, case=folds_case(snapshot.state)).pairs)
+    found = []
+    for kind in MEMORY:
+        name = pairs.get(f"start.{kind}", "")
+        if name:
+            try:
+                found.append({"kind": kind, **_document(ctx, commit, check_path(name))})
+            except UsageError as error:
+                raise CouldNotJudge(f".gitcoord/config: start.{kind}: {error.message}") from None
+    return found
+
+
+# --- how things stand ----------------------------------------------------------------------------------------------
+
+
+def _copy(ctx: Context, snapshot: Snapshot) -> Row:
+    """How many commits of the sync branch this copy lacks; None where that cannot be told."""
+    sync = str(format_record(snapshot.state)["sync"])
+    remote = ctx.remote or "origin"
+    told: Row = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
+    if ctx.remote:
+        told["offline"] = _fetch(ctx, sync)
+    here, there = (ctx.near.target(f"refs/{place}/{sync}") for place in ("heads", f"remotes/{remote}"))
+    head = ctx.near.target("HEAD")
+    told["remote"] = remote if there else ""
+    tips = [tip for tip in dict.fromkeys((here, there)) if tip and tip != head]
+    if not head or not tips:
+        return told
+    code, out, _ = run(["git", "--no-replace-objects", "rev-list", "--count", *tips, f"^{head}", "--"], ctx.repo.env)
+    return {**told, "behind": None if code else int(out)}
+
+
+def _fetch(ctx: Context, sync: str) -> str:
+    """Where a remote decides, what it has now counts; '' or why it could not be asked."""
+    from gitcoord.deploy.staleness import fetch_sync
+
+    try:
+        fetch_sync(ctx, ctx.remote, sync)
+    except CouldNotJudge as error:
+        return error.message
+    return ""
+
+
+def _others(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list[Row]:
+    """Who else has a session that is heard of."""
+    records = settle(ctx, snapshot, view, lambda state, _: agent_records(state))
+    there = [record for record in records if record["state"] == OPEN and record["agent"] != agent]
+    names = [str(record["agent"]) for record in there]
+    for name, found in zip(names, ctx.store.read([session_ref(name) for name in names])):
+        if found is not None:
+            snapshot.sessions[name] = found
+    load(ctx, snapshot, view, *(("beat", name) for name in names))
+
+    def rule(state: State, view: View) -> list[Row]:
+        return [{k: r[k] for k in ("agent", "session", "since", "parent")} for r in there if alive(state, view, r)]
+
+    return settle(ctx, snapshot, view, rule)
+
+
+def _approvals(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list[Row]:
+    """Approvals that this agent asked for and nobody has answered, among the last ones."""
+
+    def rule(state: State, view: View) -> list[Row]:
+        ids = sorted(state.names("approvals"), key=lambda id: [int(part) for part in id.split(".")])[-_APPROVALS:]
+        records = [record for id in ids if (record := state.get(f"approvals/{id}")) is not None]
+        mine = [r for r in records if (r["agent"], r["state"]) == (agent, "open")]
+        return [{"approval": r["id"], "path": r["path"], "at": r["at"]} for r in mine]
+
+    return settle(ctx, snapshot, view, rule)
+
+
+# --- work ----------------------------------------------------------------------------------------------------------
+
+
+def _tasks(ctx: Context, snapshot: Snapshot, view: View, agent: str, lost: list[str]) -> list[Row]:
+    """The tasks that the agent has, and those that it lost, as they are now."""
+    from gitcoord.tasks.model import task_record, tasks_of
+
+    def rule(state: State, _: View) -> list[Record]:
+        own = tasks_of(state, agent)
+        gone = [record for id in lost if (record := task_record(state, id)) is not None and record not in own]
+        return [*own, *gone]
+
+    return [_task(record) for record in settle(ctx, snapshot, view, rule)]
+
+
+def _next_tasks(ctx: Context, snapshot: Snapshot, view: View) -> list[Row]:
+    """The first of those that may be taken."""
+    from gitcoord.tasks.model import ready, task_record
+
+    def rule(state: State, _: View) -> list[Row]:
+        found = [task_record(state, id) for id in ready(state)[:NEXT_TASKS]]
+        return [_task(record) for record in found if record is not None]
+
+    return settle(ctx, snapshot, view, rule)
+
+
+def _task(record: Record) -> Row:
+    return {key: record[key] for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")}
+
+
+def _start_status(ctx: Context, paths: list[str]) -> Child | None:
+    """Let git look for uncommitted work below these paths while we read the ledger."""
+    if not paths or not ctx.repo.worktree:
+        return None
+    specs = [f":(top,literal){'' if path == ROOT else path}" for path in paths]
+    words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *specs)
+    child = Child(["git", *words], ctx.repo.env)
+    child.close_input()
+    return child
+
+
+def _dirty(status: Child | None) -> list[str]:
+    if status is None:
+        return []
+    entries = status.rest().decode("utf-8", "surrogateescape").split("\0")
+    if status.wait():
+        raise CouldNotJudge(f"git status failed: {status.complaint()}")
+    status.close()
+    return [entry[3:] for entry in entries if entry]

@@ -1,0 +1,80 @@
+"""At a glance: claims, agents, halt, resources."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import CouldNotJudge, NotInitialised
+from gitcoord.claims.facts import declared_resources
+from gitcoord.claims.model import all_claims
+from gitcoord.claims.query import agents, listing
+from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.sessions.admission import halt_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+
+def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
+    """What everybody needs to know now. A ledger that may not be used is shown all the same, with what is wrong."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "claims": [], "agents": [], "halted": None, "warnings": []}
+    warnings = []
+    try:
+        read_snapshot(ctx)
+    except CouldNotJudge as error:
+        warnings.append(error.message)
+    view = ctx.view()
+    load(ctx, snapshot, view, ("file", "format"))
+    halt = settle(ctx, snapshot, view, lambda state, view: halt_record(state))
+    return {
+        "initialised": True,
+        "seq": snapshot.state.seq,
+        "ledger": snapshot.head,
+        "halted": {key: halt[key] for key in ("by", "reason", "at")} if halt is not None else None,
+        "claims": listing(ctx, actor, silent=True)["claims"],
+        "agents": agents(ctx, snapshot, view),
+        "warnings": warnings,
+    }
+
+
+def known_agents(ctx: Context) -> dict[str, object]:
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "agents": []}
+    return {"initialised": True, "agents": agents(ctx, snapshot, ctx.view())}
+
+
+def resources(ctx: Context) -> dict[str, object]:
+    """Declared and claimed resources: capacity, ttl, who may read and write, who holds how much."""
+    try:
+        snapshot = read_snapshot(ctx, trusting=True)
+    except NotInitialised:
+        return {"initialised": False, "resources": []}
+    view = ctx.view()
+    load(ctx, snapshot, view, ("file", "format"))
+    declared = declared_resources(ctx, snapshot)
+    claims = settle(ctx, snapshot, view, lambda state, view: [c for c in all_claims(state) if c["space"] == "resource"])
+    rows: list[dict[str, object]] = []
+    for name in sorted({*declared, *(c["path"] for c in claims)}):
+        policy = declared.get(name)
+        held = [
+            {"agent": c["agent"], "units": c["units"], "mode": c["mode"], "token": c["token"]}
+            for c in claims
+            if c["path"] == name
+        ]
+        rows.append(
+            {
+                "resource": "@" + name,
+                "declared": policy is not None,
+                "capacity": policy.capacity if policy is not None else 1,
+                "ttl_seconds": policy.ttl if policy is not None and policy.ttl else 1800,
+                "readers": list(policy.readers) if policy is not None else [],
+                "writers": list(policy.writers) if policy is not None else [],
+                "held": held,
+            }
+        )
+    return {"initialised": True, "resources": rows}

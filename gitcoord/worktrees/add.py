@@ -1,0 +1,294 @@
+"""Work trees for parallel branches: which there are, whose, how far; and a new one, whole or not at all."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
+from gitcoord.base.names import printable, quote
+from gitcoord.claims.model import format_record
+from gitcoord.claims.query import check, listing
+from gitcoord.git.config import parse_settings
+from gitcoord.git.config_writer import change_settings
+from gitcoord.git.files import create_directory, exists, is_directory, remove_directory
+from gitcoord.git.locks.queue import Queue
+from gitcoord.git.process import run
+from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.sessions.worktree_notes import noted_claims
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.worktrees.operations import under_way
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.ledger.context import Context
+
+    Claim = Callable[[str], "dict[str, object]"]
+
+QUEUE_SECONDS = 60.0
+_ELSEWHERE = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR")
+
+
+class Tree(NamedTuple):
+    """A work tree. `name`, `agent`, `by` and `made` (the branch) are what `add` noted in its own settings."""
+
+    path: str
+    git_dir: str  # '' where its directory is gone
+    head: str
+    ref: str  # '' if detached
+    main: bool
+    bare: bool
+    locked: str | None  # why, '' where nobody said
+    name: str
+    agent: str
+    by: str
+    made: str
+
+
+def git_in(ctx: Context, path: str, *words: str, data: bytes = b"", env: dict[bytes, bytes] | None = None) -> bytes:
+    """git's answer in that work tree."""
+    code, out, complaint = ask_in(ctx, path, *words, data=data, env=env)
+    if code:
+        raise StoreError(f"git {words[0]} in {path} failed: {complaint}")
+    return out
+
+
+def ask_in(
+    ctx: Context, path: str, *words: str, data: bytes = b"", env: dict[bytes, bytes] | None = None
+) -> tuple[int, bytes, str]:
+    clean = {key: value for key, value in ctx.repo.env.items() if key not in _ELSEWHERE}
+    return run(["git", "-C", path, *words], {**clean, **(env or {})}, data)
+
+
+def all_trees(ctx: Context) -> list[Tree]:
+    """Every work tree, the main one first."""
+    code, out, complaint = run(["git", "worktree", "list", "--porcelain", "-z"], ctx.repo.env)
+    if code:
+        raise StoreError(f"git worktree list failed: {complaint}")
+    trees: list[Tree] = []
+    for part in out.decode("utf-8", "surrogateescape").split("\0\0"):
+        rows = dict((*row.partition(" ")[::2],) for row in part.split("\0") if row)
+        if rows:
+            trees.append(_tree(ctx, rows, main=not trees))
+    return trees
+
+
+def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> Tree:
+    path, bare = rows["worktree"], "bare" in rows
+    git_dir = ctx.repo.common_dir if main else ""
+    if not main and is_directory(path):
+        code, found, _ = ask_in(ctx, path, "rev-parse", "--absolute-git-dir")
+        git_dir = "" if code else found.decode("utf-8", "surrogateescape").rstrip("\n")
+    noted: dict[str, str] = {}
+    if git_dir:
+        code, listed, _ = run(["git", "config", "--file", f"{git_dir}/config.worktree", "--list", "-z"], ctx.repo.env)
+        noted = {} if code else dict(parse_settings(listed))
+    words = [noted.get(f"gitcoord.{key}", "") for key in ("tree", "agent", "by", "branch")]
+    head = rows.get("HEAD", "").strip("0") and rows["HEAD"]
+    return Tree(path, git_dir, head, rows.get("branch", ""), main, bare, rows.get("locked"), *words)
+
+
+def sync_branch(ctx: Context) -> str:
+    return str(format_record(read_snapshot(ctx).state)["sync"])
+
+
+# --- listing ------------------------------------------------------------------------------------------------------
+
+
+def overview(ctx: Context, actor: Actor | None) -> dict[str, object]:
+    """Each work tree with its owner, tasks, state and claims."""
+    found = listing(ctx, actor, silent=True)
+    if not found["initialised"]:
+        return {"initialised": False, "worktrees": []}
+    claims: list[dict[str, object]] = found["claims"]  # type: ignore[assignment]
+    sync, trees = sync_branch(ctx), all_trees(ctx)
+    noted = [noted_claims(tree.git_dir) if tree.git_dir and not tree.main else set() for tree in trees]
+    rows = []
+    for tree, own in zip(trees, noted):
+        # What was claimed in no linked work tree was claimed in the main one.
+        made = [c for c in claims if _key(c) in own or (tree.main and not any(_key(c) in other for other in noted))]
+        rows.append(_shown(ctx, tree, made, sync))
+    return {"initialised": True, "sync": sync, "worktrees": rows}
+
+
+def _key(claim: dict[str, object]) -> tuple[int, str]:
+    return int(str(claim["token"])), str(claim["agent"])
+
+
+def made_in(ctx: Context, tree: Tree) -> list[dict[str, object]]:
+    """The claims that were made in a linked work tree and are still there."""
+    own = noted_claims(tree.git_dir)
+    claims: list[dict[str, object]] = listing(ctx, None, silent=True)["claims"]  # type: ignore[assignment]
+    return [claim for claim in claims if _key(claim) in own]
+
+
+def _shown(ctx: Context, tree: Tree, claims: list[dict[str, object]], sync: str) -> dict[str, object]:
+    there = bool(tree.git_dir) and not tree.bare
+    agents = sorted({str(claim["agent"]) for claim in claims})
+    ahead, behind = _distance(ctx, tree.head, sync)
+    return {
+        "name": tree.name or tree.path.rpartition("/")[2],
+        "path": tree.path,
+        "main": tree.main,
+        "branch": tree.ref.removeprefix("refs/heads/"),
+        "head": tree.head,
+        "agent": tree.agent or (agents[0] if len(agents) == 1 and not tree.main else ""),
+        "tasks": sorted({str(claim["task"]) for claim in claims} - {""}),
+        "dirty": len(uncommitted(ctx, tree)) if there else None,
+        "under_way": under_way(tree.git_dir) if there else "",
+        "locked": tree.locked,
+        "ahead": ahead,
+        "behind": behind,
+        "claims": claims,
+    }
+
+
+def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | None]:
+    """How many commits ahead of the sync branch and behind it; None where that cannot be told."""
+    if not head:
+        return None, None
+    argv = ["git", "rev-list", "--left-right", "--count", f"{head}...refs/heads/{sync}", "--"]
+    code, out, _ = run(argv, ctx.repo.env)
+    if code:
+        return None, None
+    ahead, behind = out.split()
+    return int(ahead), int(behind)
+
+
+def uncommitted(ctx: Context, tree: Tree, env: dict[bytes, bytes] | None = None) -> list[str]:
+    """The files that are changed or new and not ignored."""
+    words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none")
+    out = git_in(ctx, tree.path, *words, env=env).decode("utf-8", "surrogateescape")
+    return [entry[3:] for entry in out.split("\0") if entry]
+
+
+# --- a new one ----------------------------------------------------------------------------------------------------
+
+
+class Add(NamedTuple):
+    """The command. `by` is who asks, `agent` who will work there; `start` '' means the sync branch."""
+
+    name: str
+    agent: str
+    by: str
+    branch: str
+    start: str = ""
+
+
+def add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
+    """Work tree, branch, identity and claims in one go; where one of them cannot be had, none of them is left."""
+    verdict = check(ctx, Actor(command.agent), ())
+    if not verdict["initialised"]:
+        raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
+    if "refused" in verdict:
+        raise Refused(Refusal(str(verdict["refused"]), str(verdict["message"])))
+    with Queue(ctx.scratch("worktree.lock"), QUEUE_SECONDS):  # settings and names are looked at before they are made
+        return _add(ctx, command, claim)
+
+
+def _add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
+    start = _start(ctx, command.start)
+    trees = all_trees(ctx)
+    path = _place(ctx, trees[0].path, command.name)
+    _require_new(ctx, command, path, trees)
+    _use_own_settings(ctx)
+    _make_branch(ctx, command.branch, start)
+    try:
+        result = _make_tree(ctx, command, path, claim)
+    except BaseException:
+        ctx.run_git(["git", "update-ref", "-d", f"refs/heads/{command.branch}", start])
+        raise
+    return {"name": command.name, "branch": command.branch, "agent": command.agent, "start": start, **result}
+
+
+def _start(ctx: Context, word: str) -> str:
+    wanted = [word] if word else [f"refs/heads/{sync_branch(ctx)}", "HEAD"]
+    for name in wanted:
+        argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"]
+        code, out, _ = run(argv, ctx.repo.env)
+        if not code:
+            return out.decode().strip()
+    if word:
+        raise UsageError(f"{quote(word[:80])} is not a commit here")
+    raise UsageError("there is no commit yet to start from", hints=("make the first commit",))
+
+
+def _place(ctx: Context, main: str, name: str) -> str:
+    code, out, _ = run(["git", "config", "--type=path", "gitcoord.worktrees"], ctx.repo.env)
+    below = out.decode("utf-8", "surrogateescape").rstrip("\n")
+    above, _, base = main.rpartition("/")
+    if not code and below:
+        return f"{below if below.startswith('/') else f'{main}/{below}'}/{name}"
+    base = base.removesuffix(".git")
+    return f"{above}/{base}-{name}" if base.strip(".") and base[0] != "." else f"{above}/{name}"
+
+
+def _require_new(ctx: Context, command: Add, path: str, trees: list[Tree]) -> None:
+    hints = ("which there are: git coord worktree list",)
+    if any(tree.name == command.name for tree in trees):
+        raise Refused(Refusal("exists", f"there is a work tree '{command.name}' already", hints=hints))
+    if exists(path):
+        raise Refused(
+            Refusal("exists", f"{printable(path)} is there already", hints=("take another name", *hints)),
+        )
+    code, _, _ = run(["git", "check-ref-format", f"refs/heads/{command.branch}"], ctx.repo.env)
+    if code or command.branch.startswith("-"):
+        raise UsageError(f"{quote(command.branch[:80])} is not the name of a branch")
+    code, _, _ = run(["git", "show-ref", "--verify", "--quiet", f"refs/heads/{command.branch}"], ctx.repo.env)
+    if not code:
+        raise Refused(
+            Refusal(
+                "exists",
+                f"there is a branch {quote(command.branch)} already",
+                hints=("take another one: --branch <name>", *hints),
+            )
+        )
+
+
+def _make_branch(ctx: Context, branch: str, start: str) -> None:
+    argv = ["git", "update-ref", "-m", f"branch: Created from {start}", f"refs/heads/{branch}", start, "0" * len(start)]
+    code, _, complaint = ctx.run_git(argv)
+    if code:
+        raise StoreError(f"git could not make the branch {quote(branch)}: {complaint}", hints=("nothing was changed",))
+
+
+def _make_tree(ctx: Context, command: Add, path: str, claim: Claim | None) -> dict[str, object]:
+    if not create_directory(path):
+        raise Refused(Refusal("exists", f"{printable(path)} is there already", hints=("take another name",)))
+    try:
+        code, _, complaint = ctx.run_git(["git", "worktree", "add", "--quiet", path, command.branch])
+        if code:
+            raise StoreError(f"git could not make the work tree: {complaint}", hints=("nothing was changed",))
+        path = git_in(ctx, path, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
+        for key, value in zip(("tree", "agent", "by", "branch"), (command.name, *command[1:4])):
+            if value:
+                git_in(ctx, path, "config", "--worktree", f"gitcoord.{key}", value)
+        granted = claim(path) if claim is not None else {"claims": []}
+        return {"path": path, "claims": granted["claims"]}
+    except BaseException:
+        # It is a moment old, and nothing in it is anybody's work.
+        run(["git", "worktree", "remove", "--force", path], ctx.repo.env)
+        remove_directory(path)
+        raise
+
+
+def _use_own_settings(ctx: Context) -> None:
+    """Turn on settings for each work tree. What must not be shared then moves to the main one's own, as git asks."""
+    common = f"{ctx.repo.common_dir}/config"
+    code, out, _ = run(["git", "config", "--file", common, "--type=bool", "extensions.worktreeConfig"], ctx.repo.env)
+    if not code and out.strip() == b"true":
+        return
+    _, out, _ = run(["git", "config", "--file", common, "--list", "-z"], ctx.repo.env)
+    there = dict(parse_settings(out))
+    moving = {"core.worktree": there.get("core.worktree", "")}
+    _, out, _ = run(["git", "config", "--file", common, "--type=bool", "core.bare"], ctx.repo.env)
+    moving["core.bare"] = "true" if out.strip() == b"true" else ""
+    moving = {key: value for key, value in moving.items() if value}
+    own = f"{ctx.repo.common_dir}/config.worktree"
+    words = [["--file", own, key, value] for key, value in moving.items()]
+    words.append(["--file", common, "extensions.worktreeConfig", "true"])
+    words += [["--file", common, "--unset-all", key] for key in moving]
+    for row in words:
+        code, complaint = change_settings(ctx.repo, row, ctx.host.pause)
+        if code:
+            raise StoreError(f"cannot turn on settings for each work tree: {complaint}")

@@ -1,0 +1,40 @@
+"""The project's own git hooks, run as `git commit` runs them."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, Refused
+from gitcoord.git.process import run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.git.process import Environ
+    from gitcoord.ledger.context import Context
+
+    Tell = Callable[[str], None]
+
+
+class Hooks:
+    """`environ` is the caller's own: a hook may depend on all of it. What hooks write is told, line by line."""
+
+    def __init__(self, ctx: Context, environ: Environ, tell: Tell) -> None:
+        self._ctx = ctx
+        # Without what would point at another repository or index; language and the rest stay as they were.
+        self._env = {key: value for key, value in environ.items() if key in ctx.repo.env}
+        self._tell = tell
+
+    def run(self, name: str, *words: str, index: str = "") -> bool:
+        """False if there is such a hook and it failed."""
+        env = {**self._env, b"GIT_EDITOR": b":"}  # no editor is used
+        if index:
+            env[b"GIT_INDEX_FILE"] = index.encode("utf-8", "surrogateescape")
+        argv = ["git", "hook", "run", "--ignore-missing", name, "--", *words]
+        code, _, said = run(argv, env, shares_terminal=True)
+        for line in said.split("\n") if said else ():
+            self._tell(line)
+        return code == 0
+
+    def require(self, name: str, *words: str, index: str = "") -> None:
+        if not self.run(name, *words, index=index):
+            raise Refused(Refusal("hook", f"the {name} hook said no: nothing was committed"))

@@ -1,0 +1,206 @@
+"""A private index for one commit, and the shared index afterwards.
+
+The private one begins as a copy of the shared index brought back to HEAD, as for `git commit --only`: nobody's staging
+is in it, and sparse checkouts and git's notes about unchanged files stay. What happens to it touches nobody.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.names import ROOT, ancestors, printable, quote
+from gitcoord.git.files import list_files, remove_file
+from gitcoord.git.process import run
+from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.worktrees.index import IndexLock, copy_index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.names import Oid
+    from gitcoord.ledger.context import Context
+
+GITLINK = "160000"
+SCRATCH = "gitcoord-new-"  # begins the names of files that are there while a commit is made
+
+
+class Row(NamedTuple):
+    """One changed file: what it was and what it is. A mode of zeros: there was, or is, none."""
+
+    path: str
+    was: str
+    was_oid: str
+    mode: str
+    oid: str
+
+
+class PrivateIndex:
+    """An index that only this process and the hooks it runs know."""
+
+    def __init__(self, ctx: Context, base: Oid | None) -> None:
+        """As HEAD is; `base` None on an unborn branch."""
+        self._ctx = ctx
+        self.path = f"{ctx.repo.git_dir}/{SCRATCH}index-{ctx.host.random()[:12]}"
+        self._env = _with_index(ctx, self.path)
+        self.base = base or empty_tree(ctx)
+        try:
+            copied = base is not None and copy_index(shared_index(ctx), self.path)
+            how = [*(["--reset"] if copied else []), base] if base else ["--empty"]
+            self.git("read-tree", *how)
+        except BaseException:
+            self.remove()
+            raise
+
+    def git(self, *words: str, data: bytes = b"") -> bytes:
+        code, out, complaint = self.ask(*words, data=data)
+        if code:
+            raise StoreError(f"git {words[0]} failed: {complaint}")
+        return out
+
+    def ask(self, *words: str, data: bytes = b"") -> tuple[int, bytes, str]:
+        # A split index would leave parts of itself behind in the git directory.
+        return run(["git", "-c", "core.splitIndex=false", *words], self._env, data)
+
+    def add(self, paths: list[str], *, force: bool) -> None:
+        """Take over what the work tree has of these paths: content, modes, links, and what is gone."""
+        data = "".join(f":(top,literal){'' if path == ROOT else path}\0" for path in paths)
+        how = ["-c", "add.ignoreErrors=false", "-c", "advice.addEmbeddedRepo=false", "add", "-A"]
+        words = [*how, *(["-f"] if force else []), "--pathspec-from-file=-", "--pathspec-file-nul"]
+        code, _, complaint = self.ask(*words, data=data.encode("utf-8", "surrogateescape"))
+        if code:
+            raise _why_not(complaint)
+
+    def changes(self) -> list[Row]:
+        return changed(self._ctx, self._env, self.base)
+
+    def put_back(self, rows: list[Row]) -> None:
+        """These files as they were."""
+        self.git("update-index", "-z", "--index-info", data=_info((row.path, row.was, row.was_oid) for row in rows))
+
+    def move(self, base: Oid | None, rows: list[Row]) -> bool:
+        """The same changes on top of another commit; False where they are not the same there."""
+        self.base = base or empty_tree(self._ctx)
+        try:
+            self.git("read-tree", *(["--reset", base] if base else ["--empty"]))
+            self.git("update-index", "-z", "--index-info", data=_info((row.path, row.mode, row.oid) for row in rows))
+        except StoreError:
+            return False  # a directory took the place of a file, say
+        return self.changes() == rows
+
+    def remove(self) -> None:
+        remove_file(self.path)
+        remove_file(self.path + ".lock")
+
+
+def _why_not(complaint: str) -> Refused | UsageError | StoreError:
+    """git add's words as ours. It was asked in English."""
+    lines = [line for line in complaint.split("\n") if line and not line.startswith(("hint:", "warning:"))]
+    first = lines[0].replace(":(top,literal)", "") if lines else "git add failed"
+    if "ignored by one of your .gitignore files" in first:
+        names = ", ".join(lines[1:4])
+        return Refused(
+            Refusal("ignored", f"{names} is ignored: nothing was committed", hints=("commit it all the same: -f",))
+        )
+    if "did not match any files" in first or "beyond a symbolic link" in first:
+        return UsageError(first)
+    if "is in submodule" in first:
+        return Refused(Refusal("submodule", first, hints=("commit inside the submodule",)))
+    if "sparse-checkout" in first:
+        names = ", ".join(lines[1:4])
+        return UsageError(f"outside of the sparse checkout: {names}", hints=("git sparse-checkout add <directory>",))
+    return StoreError(f"git add failed: {first}", hints=("nothing was committed",))
+
+
+def sweep(git_dir: str) -> None:
+    """Remove what a commit that was killed left behind. The caller holds the queue of those who commit here."""
+    for name in list_files(git_dir):
+        if name.startswith(SCRATCH):
+            remove_file(f"{git_dir}/{name}")
+
+
+def shared_index(ctx: Context) -> str:
+    return f"{ctx.repo.git_dir}/index"
+
+
+def empty_tree(ctx: Context) -> str:
+    code, out, complaint = run(["git", "hash-object", "-t", "tree", "/dev/null"], ctx.repo.env)
+    if code:
+        raise StoreError(f"git hash-object failed: {complaint}")
+    return out.decode().strip()
+
+
+def changed(ctx: Context, env: dict[bytes, bytes], base: str) -> list[Row]:
+    """What an index has otherwise than a commit or tree. What is only intended to be added (`add -N`) is not staged."""
+    argv = ["git", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none"]
+    argv.append("--ita-invisible-in-index")
+    code, out, complaint = run([*argv, base, "--"], env)
+    if code:
+        raise StoreError(f"git diff-index failed: {complaint}")
+    words = out.decode("utf-8", "surrogateescape").split("\0")
+    rows = []
+    for meta, path in zip(words[::2], words[1::2]):
+        was, mode, was_oid, oid, _ = meta.lstrip(":").split(" ")
+        rows.append(Row(path, was, was_oid, mode, oid))
+    return rows
+
+
+def refuse_conflicts(ctx: Context, named: set[str]) -> None:
+    """Files that somebody's merge left in pieces are nobody's to commit."""
+    code, out, complaint = run(["git", "-C", ctx.repo.worktree, "ls-files", "-u", "-z"], ctx.repo.env)
+    if code:
+        raise StoreError(f"git ls-files failed: {complaint}")
+    rows = out.decode("utf-8", "surrogateescape").split("\0")
+    pieces = sorted({row.partition("\t")[2] for row in rows if row} - {""})
+    caught = [path for path in pieces if is_named(named, path)]
+    if caught:
+        raise Refused(
+            Refusal("conflict", f"{quote(caught[0])} has conflicts: nothing was committed", hints=("git status",))
+        )
+
+
+def is_named(named: set[str], path: str) -> bool:
+    """Is the file named, or a directory above it?"""
+    return path in named or any(above in named for above in ancestors(path))
+
+
+def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
+    """Let the shared index follow the commit, under git's own lock: of the committed files only, and of these only where
+    nobody staged something else. Whether that could be done, and the files of which something else stays staged.
+    """
+    new = f"{ctx.repo.git_dir}/{SCRATCH}index-{ctx.host.random()[:12]}"
+    try:
+        with IndexLock(shared_index(ctx)) as lock:
+            if not lock.take(ctx.host.pause):
+                return False, []
+            copy_index(shared_index(ctx), new)
+            staged = _advance(ctx, _with_index(ctx, new), base, rows)
+            lock.replace(new)
+            return True, staged
+    except (StoreError, OSError):
+        return False, []  # the commit stands; whoever called says so
+    finally:
+        remove_file(new)
+
+
+def _advance(ctx: Context, env: dict[bytes, bytes], base: str, rows: list[Row]) -> list[str]:
+    staged = {row.path: (row.mode, row.oid) for row in changed(ctx, env, base)}
+    behind = [row for row in rows if row.path not in staged]
+    data = _info((row.path, row.mode, row.oid) for row in behind)
+    code, _, complaint = run(["git", "update-index", "-z", "--index-info"], env, data)
+    if code:
+        raise StoreError(f"git update-index failed: {complaint}")
+    return [row.path for row in rows if staged.get(row.path, (row.mode, row.oid)) != (row.mode, row.oid)]
+
+
+def _info(files: object) -> bytes:
+    """What `update-index --index-info` reads: first what goes, since a directory may take the place of a file."""
+    rows = sorted((set(mode) != {"0"}, path, mode, oid) for path, mode, oid in files)  # type: ignore[attr-defined]
+    lines = "".join(f"{mode if there else 0} {oid}\t{path}\0" for there, path, mode, oid in rows)
+    return lines.encode("utf-8", "surrogateescape")
+
+
+def _with_index(ctx: Context, path: str) -> dict[bytes, bytes]:
+    return {**ctx.repo.env, b"GIT_INDEX_FILE": path.encode("utf-8", "surrogateescape")}
+
+
+def names_of(rows: list[Row], most: int = 5) -> str:
+    more = f" and {len(rows) - most} more" if len(rows) > most else ""
+    return printable(", ".join(row.path for row in rows[:most])) + more
