@@ -132,7 +132,6 @@ def fsck(
     def body(call: Call) -> int:
         from gitcoord.adapters.cli.fsck import run_fsck
 
-        call.recent()
         return run_fsck(call, repair=repair)
 
     return act(body, json=json)
