@@ -24,6 +24,8 @@ from gitcoord.sessions.admission import halted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.base.codec import Record
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
@@ -49,7 +51,32 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bo
     live = [row for row in rows if not row["silent"]]
     sign_of_life(ctx, snapshot, view, actor)
     hidden = 0 if silent else len(rows) - len(live)
-    return {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden}
+    return {
+        "initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden,
+        **_server_claims(ctx, snapshot, rule, rows),
+    }  # fmt: skip
+
+
+def _server_claims(
+    ctx: Context,
+    snapshot: Snapshot,
+    rule: Callable[[State, View], list[dict[str, object]]],
+    rows: list[dict[str, object]],
+) -> dict[str, object]:
+    """Claims at a server that has gone on without what is shown here, other than those shown."""
+    if snapshot.server is None:
+        return {}
+    from gitcoord.ledger.remote.restored import server_snapshot
+
+    there = server_snapshot(ctx, snapshot)
+    if there is None:
+        return {}
+    shown = [_identity(row) for row in rows]
+    return {"server_claims": [row for row in settle(ctx, there, ctx.view(), rule) if _identity(row) not in shown]}
+
+
+def _identity(row: dict[str, object]) -> tuple[object, ...]:
+    return row["kind"], row["path"], row["agent"], row["token"]
 
 
 def sign_of_life(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None) -> None:
@@ -89,7 +116,7 @@ def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
 
     rows = settle(ctx, snapshot, view, rule)
     sign_of_life(ctx, snapshot, view, actor)
-    return {"initialised": True, "claims": rows}
+    return {"initialised": True, "claims": rows, **_server_claims(ctx, snapshot, rule, rows)}
 
 
 def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:

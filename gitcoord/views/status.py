@@ -29,12 +29,14 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
     view = ctx.view()
     load(ctx, snapshot, view, ("file", "format"))
     halt = settle(ctx, snapshot, view, lambda state, view: halt_record(state))
+    listed = listing(ctx, actor, silent=True)
     return {
         "initialised": True,
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
         "halted": {key: halt[key] for key in ("by", "reason", "at")} if halt is not None else None,
-        "claims": listing(ctx, actor, silent=True)["claims"],
+        "claims": listed["claims"],
+        **{key: listed[key] for key in ("server_claims",) if key in listed},
         "agents": agents(ctx, snapshot, view),
         "warnings": warnings,
     }
