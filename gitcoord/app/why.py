@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gitcoord.app.history import GIT
 from gitcoord.app.ledger import read_snapshot
-from gitcoord.app.log import commits
+from gitcoord.app.log import commits, read_commits
 from gitcoord.app.look import around
+from gitcoord.app.mentions import commits_that_mention
 from gitcoord.core.claims import folds_case
 from gitcoord.core.codec import Malformed
 from gitcoord.core.story import About, refusals, words
@@ -15,10 +16,14 @@ from gitcoord.store.process import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gitcoord.app.context import Context
+    from gitcoord.app.ledger import Commit
     from gitcoord.core.claims import Item
     from gitcoord.core.events import Event
     from gitcoord.core.sessions import Actor
+    from gitcoord.names import Oid
 
 _ASKED = 100
 
@@ -33,7 +38,7 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
     about = About(item, case=folds_case(snapshot.state))
     deploys = Deploys(ctx)
     story: list[dict[str, object]] = []
-    for commit in commits(ctx, ctx.store, oldest_first=True, start=snapshot.head, marks=about.marks()):
+    for commit in _about(ctx, snapshot.head, about):
         try:
             event = commit.event
         except Malformed:
@@ -46,6 +51,14 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
     left_out = max(0, len(story) - limit) if limit else 0
     now = around(ctx, actor, item)
     return {**now, "path": path, "story": story[left_out:], "left_out": left_out}
+
+
+def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
+    """The commits whose events may tell of it, oldest first."""
+    marks = about.marks()
+    if not marks:
+        return commits(ctx, ctx.store, oldest_first=True, start=head)
+    return read_commits(ctx.store, commits_that_mention(ctx, head, marks))
 
 
 class Deploys:
