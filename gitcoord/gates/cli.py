@@ -52,14 +52,8 @@ def commit_named(call: Call, name: str) -> str:
     return out.decode().strip()
 
 
-def _version(words: list[str]) -> str:
-    if len(words) > 1:
-        raise UsageError("one version at a time")
-    return words[0] if words else ""
-
-
 def show(call: Call, values: Values, words: list[str]) -> int:
-    result = rules.rules(call.ctx, _version(words))
+    result = rules.rules(call.ctx, "".join(words))
     call.screen.answer(result)
     if not result["initialised"]:
         call.screen.note("note: gitcoord is not set up in this repository")
@@ -76,7 +70,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
 
 
 def ack(call: Call, values: Values, words: list[str]) -> int:
-    result = rules.acknowledge(call.ctx, call.actor(), _version(words))
+    result = rules.acknowledge(call.ctx, call.actor(), "".join(words))
     call.screen.answer(result)
     verb = "has read" if result["changed"] else "had read"
     call.screen.say(f"{result['agent']} {verb} the rules, version {str(result['version'])[:12]}")

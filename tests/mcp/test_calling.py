@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
+from gitcoord.cli.table.claim import VERBS
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.mcp.calling import Caller
-from gitcoord.cli.table.claim import VERBS
 from tests.cli.support import World
 
 

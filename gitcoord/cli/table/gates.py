@@ -17,12 +17,12 @@ VERBS = {
         "Show the rules as they are on trunk, or in the version named.",
         "git coord rules show",
         "gates.cli:show",
-        "[VERSION...]",
+        "[VERSION]",
         (JSON,),
         "read",
     ),
     "rules ack": Verb(
-        "Say that you have read the rules.", "git coord rules ack", "gates.cli:ack", "[VERSION...]", (JSON,)
+        "Say that you have read the rules.", "git coord rules ack", "gates.cli:ack", "[VERSION]", (JSON,)
     ),
     "rules who": Verb("Show who has read which version.", "git coord rules who", "gates.cli:who", "", (JSON,), "read"),
     "policy explain": Verb(

@@ -13,7 +13,7 @@ VERBS = {
         "Offer your work to another: the claims you hold, a task, and what they need to know.",
         "git handoff new --to bob --task t12 --state 'all but NFC' --changed src/lex.py --remaining 'three tests' --next 'fix fold()'",
         "handoff.cli:new",
-        "[FILE...]",
+        "[FILE]",
         (
             Option("to", "text", "For whom: an agent, or @role; default: anyone.", label="AGENT"),
             Option("task", "text", "The task that goes along.", label="TASK"),

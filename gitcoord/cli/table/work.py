@@ -173,7 +173,7 @@ _EVERYDAY = {
         "Write something down, for all to read: -m, a file, or what comes on stdin.",
         "git coord journal add -m 'the old parser stays until Friday' --path src/parse.py",
         "journal.cli:add",
-        "[FILE...]",
+        "[FILE]",
         (
             Option("message", "texts", "The text; again: one more paragraph.", "m"),
             _ABOUT,
