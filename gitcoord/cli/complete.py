@@ -8,10 +8,10 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import SESSIONS, printable
 from gitcoord.cli.table import COMMANDS, table_of
-from gitcoord.ledger.open import open_repository
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.parser import labels
 from gitcoord.terminal.screen import put
+from gitcoord.world.open import open_repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

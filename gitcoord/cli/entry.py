@@ -10,8 +10,8 @@ import posix
 import sys
 
 import gitcoord
-from gitcoord.ledger.open import Opening, environ
 from gitcoord.terminal.parser import NotQuick, parse
+from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
     opening = None
     if verb.opens != "none":
         group = "reading" if verb.opens == "read" else "taking" if verb.handler == "claims.cli:take" else "writing"
-        opening = Opening(env, group, tells=verb.life == "answer")
+        opening = Opening(env, group, one_shot=verb.life == "answer")
     from gitcoord.terminal.screen import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))

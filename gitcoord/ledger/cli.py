@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gitcoord.base.errors import GitcoordError
     from gitcoord.git.store import Reader
     from gitcoord.ledger.fsck import Progress
     from gitcoord.terminal.call import Call
@@ -68,12 +69,13 @@ def _log_row(row: dict[str, Any]) -> list[str]:
 
 
 def fsck(call: Call, values: Values, words: list[str]) -> int:
-    """0 clean (or repaired), 1 differences are left."""
+    """0 clean (or repaired), 1 differences are left. Where the remote that decides could not be looked at, and what was last
+    seen of it has no difference, that error."""
     from gitcoord.ledger import fsck as app_fsck
     from gitcoord.ledger.repair import service as app_repair
 
     repair = bool(values.get("repair"))
-    call.recent()
+    unseen = _look(call)
     reader = _reader(call)
     try:
         _refuse_own_branch(call)
@@ -86,6 +88,12 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
         call.screen.note(f"note: {error.message}")
         call.screen.hint(*(hint for hint in error.hints if hint.startswith("rename")))
         return 0
+    if unseen is not None and not repair:
+        if result["clean"]:
+            call.screen.note(f"note: what was last seen of '{printable(call.ctx.remote)}' has no difference")
+            raise unseen
+        result["offline"] = unseen.message
+        call.screen.note(f"note: {printable(unseen.message)}")
     call.screen.answer(result, ok=bool(result["clean"]))
     call.screen.say(*(f"repaired: {printable(line)}" for line in result.get("repaired", ())))  # type: ignore[attr-defined]
     call.screen.say(*(f"difference: {printable(line)}" for line in result["differences"]))  # type: ignore[attr-defined]
@@ -95,6 +103,15 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
     if not repair:
         call.screen.hint("mend it: git coord fsck --repair")
     return 1
+
+
+def _look(call: Call) -> GitcoordError | None:
+    """Looks at the remote that decides. Gives the error where that fails."""
+    if not call.ctx.remote:
+        return None
+    from gitcoord.ledger.remote.fetch import renew
+
+    return renew(call.ctx)
 
 
 def _refuse_own_branch(call: Call) -> None:

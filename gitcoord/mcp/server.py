@@ -38,7 +38,7 @@ _ONCE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent
 Paths = Annotated[list[str], Field(description="Files, directories, patterns or @resources.", min_length=1)]
 Task = Annotated[str, Field(description="The task's id.")]
 Handoff = Annotated[str, Field(description="The handoff's id.")]
-Duration = Annotated[str, Field(description="Like 90s, 30m or 2h; the usual one unless given.")]
+Duration = Annotated[str, Field(description="Like 90s, 30m or 2h; default: the usual one.")]
 Text = Callable[..., Coroutine[Any, Any, CallToolResult]]
 
 
@@ -81,7 +81,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
     async def release(
         paths: Annotated[list[str], Field(description="What to give back; nothing named: everything you hold.")] = [],  # noqa: B006
-        commit: Annotated[str, Field(description="The commit that carries the work; HEAD unless given.")] = "",
+        commit: Annotated[str, Field(description="The commit that carries the work; default: HEAD.")] = "",
     ) -> CallToolResult:
         """Give claimed paths back once the work is committed."""
         return ask("release", paths, all=not paths, commit=commit)
@@ -107,12 +107,12 @@ def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         changed: Annotated[str, Field(description="What you changed, and why.", min_length=1)],
         remaining: Annotated[str, Field(description="What is left to do.", min_length=1)],
         next: Annotated[str, Field(description="The one concrete thing to do first.", min_length=1)],
-        to: Annotated[str, Field(description="An agent, or @role; anyone unless given.")] = "",
+        to: Annotated[str, Field(description="An agent, or @role; default: anyone.")] = "",
         task: Annotated[str, Field(description="The task that goes along.")] = "",
         paths: Annotated[
-            list[str], Field(description="Only claims on or below these go along; all unless given.")
+            list[str], Field(description="Only claims on or below these go along; default: all.")
         ] = [],  # noqa: B006
-        blockers: Annotated[str, Field(description="What stands in the way.")] = "none",
+        blockers: Annotated[str, Field(description="What keeps the work from going on.")] = "none",
         assumptions: Annotated[str, Field(description="What you took for granted without checking.")] = "none",
     ) -> CallToolResult:
         """Offer your work to another, with the claims you hold. Nothing changes hands until it is accepted."""

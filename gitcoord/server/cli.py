@@ -10,9 +10,9 @@ from gitcoord.base.errors import StoreError, UsageError
 from gitcoord.base.names import printable
 from gitcoord.gates.hooks.cli import git_claim, hook_sources, step_lines
 from gitcoord.gates.hooks.text import Kit
-from gitcoord.ledger.open import open_repository
 from gitcoord.server import install as app_server
 from gitcoord.terminal.call import Call
+from gitcoord.world.open import open_repository
 
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context

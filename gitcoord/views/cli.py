@@ -28,6 +28,7 @@ def status(call: Call, values: Values, words: list[str]) -> int:
         call.screen.say(call.screen.paint(f"HALTED by {halt['by']} {ago(halt['at'])}{why}", "red"))
     claims = result["claims"]
     call.screen.say(f"claims: {len(claims) or 'none'}", *("  " + line for line in call.screen.claim_lines(claims)))
+    call.screen.say(*("  " + line for line in call.screen.server_lines(result)))
     known = [agent for agent in result["agents"] if agent["state"] != "ended"]
     call.screen.say(f"agents: {len(known) or 'none'}", *("  " + line for line in _agent_lines(call, known)))
     call.screen.say(f"ledger: {result['seq']} events")

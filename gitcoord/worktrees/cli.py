@@ -10,10 +10,10 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, check_word, printable, quote, shell_word
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
-from gitcoord.ledger.open import open_repository
 from gitcoord.ledger.sessions import Actor
 from gitcoord.terminal.call import Call, words_of
 from gitcoord.terminal.screen import put
+from gitcoord.world.open import open_repository
 
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
