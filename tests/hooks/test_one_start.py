@@ -40,7 +40,7 @@ class Place(World):
         self.git("commit", "-q", "-m", "first")
         self.init()
         assert self.sh("coord", "install-hooks", agent="").code == 0
-        script(top / ".git/hooks/commit-msg", f'#!/bin/sh\n[ ! -f {self.between_file} ] || . {self.between_file}\n')
+        script(top / ".git/hooks/commit-msg", f"#!/bin/sh\n[ ! -f {self.between_file} ] || . {self.between_file}\n")
         assert self.sh("claim", "src/a").code == 0
         self.starts()
 
@@ -238,7 +238,7 @@ def test_a_holder_that_was_silent_is_heard_of(place: Place) -> None:
 def test_a_tombstone_that_the_ledger_does_not_know_yet(place: Place) -> None:
     """Half of a kill: only the agent's heartbeat has moved."""
     place.between(
-        "beat=$(git cat-file blob refs/gitcoord/sessions/alice | sed 's/,\"mono\"/,\"killed\":9&/' | git hash-object -w --stdin)",
+        'beat=$(git cat-file blob refs/gitcoord/sessions/alice | sed \'s/,"mono"/,"killed":9&/\' | git hash-object -w --stdin)',
         f"git {shlex.join(UNHOOKED)} update-ref refs/gitcoord/sessions/alice $beat",
     )
     place.assert_judged_again("killed")
@@ -301,7 +301,9 @@ def test_a_merge_that_is_concluded(place: Place) -> None:
     place.sh("merge", "-q", "--no-commit", "--no-ff", "side")
     place.starts()
     assert refused(place.change("-a", "-m", "merged"), "unclaimed", "src/b")
-    assert place.starts() == ["pre-commit", "prepare-commit-msg", "reference-transaction"], "of a merge nothing is noted"
+    assert place.starts() == ["pre-commit", "prepare-commit-msg", "reference-transaction"], (
+        "of a merge nothing is noted"
+    )
 
 
 def test_a_cherry_pick(place: Place) -> None:
@@ -329,7 +331,12 @@ def test_a_note_of_another_commit_does_not_count(place: Place) -> None:
     assert done.code == 0 and place.starts() == ["prepare-commit-msg", "reference-transaction", "post-commit"]
 
 
-CHANGED = {"another process": "1s/^/9/", "begun at another time": "1s/$/9/", "too old": "2s/.*/1/", "no time": "2s/.*//"}
+CHANGED = {
+    "another process": "1s/^/9/",
+    "begun at another time": "1s/$/9/",
+    "too old": "2s/.*/1/",
+    "no time": "2s/.*//",
+}
 
 
 @pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
