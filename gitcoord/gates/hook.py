@@ -14,7 +14,7 @@ from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
 from gitcoord.base.names import printable
-from gitcoord.ledger.open import Opening, environ
+from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
