@@ -51,7 +51,7 @@ class Gate(Judging):
 
     def _rests_on_others(self) -> bool:
         """Was anybody else's heartbeat looked at? Whoever is silent now may be heard of at any moment, without an event."""
-        return not self._snapshot.session_oids.keys() <= {self.actor.agent}
+        return not self._snapshot.heartbeats.keys() <= {self.actor.agent}
 
     def _validated_index(self, outcome: Outcome, head: str, step: Step, index: bytes) -> Outcome:
         from gitcoord.gates.validation_changes import Span, on_changes

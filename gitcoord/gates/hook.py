@@ -82,7 +82,7 @@ def _closed(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> 
 
 def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ) -> int:
     from gitcoord.gates.client_gate import Gate
-    from gitcoord.gates.judged import leave_note
+    from gitcoord.gates.commit_note import leave_note
     from gitcoord.sessions.identity import resolve
 
     moves = _moves(ctx, hook)

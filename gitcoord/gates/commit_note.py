@@ -1,9 +1,9 @@
-"""The note that pre-commit leaves of a commit that it found nothing against, so that the later hooks of the same `git commit`
-need no start of their own (docs/adr/0043).
+"""The note that pre-commit leaves for the later hooks of the same `git commit`, so that they need not start git-claim.
 
-The hooks in sh read it: githooks/gate.sh (`noted`) and githooks/reference-transaction (`judged`). Its lines: the git process and
-when that began; the second of /proc/uptime at which the note ends; the agent that signs, nothing for a person; the refs on which
-the answer rests; their values, 'none' for one that is not there; HEAD; and what `git diff-tree` will print of the commit.
+docs/adr/0043 says what it covers. The hooks in sh read it: githooks/gate.sh (`noted`) and githooks/reference-transaction (`judged`).
+Its lines: the git process and when that began; the second of /proc/uptime at which the note ends; the agent that signs, nothing for
+a person; the refs on which the answer rests; their values, 'none' for one that is not there; HEAD; and what `git diff-tree` will
+print of the commit.
 """
 
 from __future__ import annotations
