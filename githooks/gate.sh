@@ -74,7 +74,8 @@ find_git() {
 }
 
 # pre-commit judged what this git process commits, a moment ago, and nothing stood against it (docs/adr/0043). Sets what the
-# note says: `agent` (nothing for a person), `names` and `values` of the refs on which the answer rests, `head`, and `change`.
+# note says: `agent` (nothing for a person); where `refs` is set, `names` and `values` of the refs on which the answer rests, `head`
+# and `change`.
 noted() {
     find_git || return 1
     note=$common/gitcoord/judged
@@ -85,7 +86,9 @@ noted() {
 }
 
 read_note() {
-    read -r by && read -r ends && read -r agent && read -r names && read -r values && read -r head || return 1
+    read -r by && read -r ends && read -r agent || return 1
+    [ -n "$refs" ] || return 0
+    read -r names && read -r values && read -r head || return 1
     change=''
     while IFS= read -r line; do
         change="$change$line
