@@ -11,7 +11,7 @@ import posix
 
 from gitcoord.base.errors import StoreError
 from gitcoord.git.files import owner, read_file, write_file
-from gitcoord.git.process import Child
+from gitcoord.git.process import GIT, Child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class SettingsReader:
         self._child: Child | None = None
         if self._listed is None:
             self._marks = [_mark(place) for place in self._places]
-            self._child = Child(["git", "config", "--list", "--show-origin", "-z"], repo.env)
+            self._child = Child([*GIT, "config", "--list", "--show-origin", "-z"], repo.env)
 
     def _is_current(self, marked: dict[str, str]) -> bool:
         written = _mark(self._file).partition(":")[0]

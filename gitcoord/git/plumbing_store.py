@@ -18,7 +18,7 @@ from gitcoord.git.files import (
     list_files,
     make_directory,
 )
-from gitcoord.git.process import Child
+from gitcoord.git.process import GIT, UNHOOKED, Child
 from gitcoord.git.reader import PlumbingReader
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify
 
@@ -32,13 +32,8 @@ if TYPE_CHECKING:
     from gitcoord.git.repo import Repo
     from gitcoord.git.store import Operation
 
-# gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
-# git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
-# Nor does git look whether there is a branch called like an id, for a warning that nobody would see.
-_QUIET = [
-    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
-    "-c", "core.warnAmbiguousRefs=false", "-c", "gitcoord.noted=true",
-]  # fmt: skip
+# git does not look whether there is a branch called like an id, for a warning that nobody would see.
+_OWN = (*UNHOOKED, "-c", "core.warnAmbiguousRefs=false")
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
 # Copies of what a remote has are kept as git keeps what it fetches.
 _WRITTEN_OUT = ["-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only"]
@@ -87,7 +82,7 @@ class PlumbingStore(PlumbingReader):
             self._spent.pop().close()
         if self._update is None:
             durable = _WRITTEN_OUT if self._durable else []
-            self._update = Child([*_QUIET, *durable, *_UPDATE], self._repo.env)
+            self._update = Child([*_OWN, *durable, *_UPDATE], self._repo.env)
         return self._update
 
     def mend(self) -> bool:
@@ -197,7 +192,7 @@ class PlumbingStore(PlumbingReader):
         # Nothing in update-ref ever packs, and a claim leaves about ten loose objects. git decides, in the background,
         # and asks the hook by which users put it off. It packs refs: our hook would be asked about each of them.
         asks = exists(f"{self._repo.common_dir}/hooks/pre-auto-gc")
-        argv = ["git"] if asks else _QUIET
+        argv = GIT if asks else _OWN
         # It packs refs before it goes into the background, so the process that is noted is the one that locks them.
         child = self.notes.start([*argv, "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env)
         child.close_input()

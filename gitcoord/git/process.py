@@ -1,7 +1,8 @@
-"""Child processes without `subprocess`, whose import costs more than a whole claim may.
+"""Child processes, git's above all, without `subprocess`, whose import costs more than a whole claim may.
 
-Children get a clean environment (no `GIT_*` that points elsewhere, messages in English), their own process group (Ctrl-C
-in the terminal must not tear a transaction) and a stderr that can never block them.
+The policy for every git that is started is here: its environment and the beginning of its command line. Children get a clean
+environment (no `GIT_*` that points elsewhere, messages in English), their own process group (Ctrl-C in the terminal must not tear
+a transaction) and a stderr that can never block them.
 """
 
 from __future__ import annotations
@@ -9,16 +10,31 @@ from __future__ import annotations
 import posix
 from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGTERM, getsignal, signal
 
-from gitcoord.base.errors import StoreError
+from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.git.files import read_file
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gitcoord.base.errors import GitcoordError
     from gitcoord.git.locks.owners import Note
 
     Environ = Mapping[bytes, bytes]
+    Env = dict[bytes, bytes]
+
+# The beginnings of git's command lines. There are no others.
+GIT = ("git",)  # as the user's own git: what acts on work trees, the index, refs and settings
+# History and objects as they were written, whatever refs/replace says; no advice about a file of grafts.
+ORIGINAL = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
+LITERAL = (*ORIGINAL, "--literal-pathspecs")
+# gitcoord's own moves of refs run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
+# git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach. The last setting marks these processes as
+# ours: see `git/locks/running.py`.
+UNHOOKED = (
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false", "-c", "gitcoord.noted=true",
+)  # fmt: skip
 
 # What would make a child look at another repository, index, namespace or object than the one that was asked for.
 _STRIPPED = (
@@ -44,7 +60,12 @@ def clean_environ(environ: Environ) -> dict[bytes, bytes]:
     return env
 
 
-def heed_children() -> None:
+def without_grafts(env: Env) -> Env:
+    """For the history as it is: commits have the parents that they name."""
+    return {**env, b"GIT_GRAFT_FILE": b"/dev/null"}
+
+
+def reset_sigchld() -> None:
     """A command's first act: with SIGCHLD ignored, as it may be inherited, nobody could tell how git ended."""
     if getsignal(SIGCHLD) == SIG_IGN:
         signal(SIGCHLD, SIG_DFL)
@@ -215,15 +236,42 @@ def _write(fd: int, data: bytes) -> None:
         pass  # the child is gone; whoever reads its answer finds out why
 
 
-def run(
-    argv: list[str], env: dict[bytes, bytes], data: bytes = b"", *, shares_terminal: bool = False
-) -> tuple[int, bytes, str]:
-    """Run to the end: exit code, stdout, stderr."""
+class Answer(NamedTuple):
+    """The end of a child: its exit code, its output, and what it wrote to stderr."""
+
+    code: int
+    out: bytes
+    complaint: str
+
+    @property
+    def text(self) -> str:
+        """The output without the last line's end; '' where it failed."""
+        return self.out.decode("utf-8", "surrogateescape").removesuffix("\n") if not self.code else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """None of them empty; none where it failed."""
+        return [line for line in self.text.split("\n") if line]
+
+    @property
+    def entries(self) -> list[str]:
+        """What NUL separates in the output, none of it empty; nothing where it failed."""
+        return [entry for entry in self.text.split("\0") if entry]
+
+    def require(self, failure: str, error: type[GitcoordError] = CouldNotJudge, hints: tuple[str, ...] = ()) -> Answer:
+        """This answer. Where git failed, the error with these words and git's own."""
+        if self.code:
+            raise error(f"{failure}: {self.complaint}", hints=hints)
+        return self
+
+
+def run(argv: list[str], env: Env, data: bytes = b"", *, shares_terminal: bool = False) -> Answer:
+    """Run to the end."""
     return finish(Child(argv, env, shares_terminal=shares_terminal), data)
 
 
-def finish(child: Child, data: bytes = b"") -> tuple[int, bytes, str]:
-    """Give a child all its input, and wait for its end: exit code, stdout, stderr."""
+def finish(child: Child, data: bytes = b"") -> Answer:
+    """Give a child all its input, and wait for its end."""
     if len(data) > _PIPE:
         child.feed(data)  # more than a pipe holds: the child may wait for us to read before it takes the rest
     else:
@@ -232,7 +280,7 @@ def finish(child: Child, data: bytes = b"") -> tuple[int, bytes, str]:
     out = child.rest()
     code, complaint = child.wait(), child.complaint()
     child.close()
-    return code, out, complaint
+    return Answer(code, out, complaint)
 
 
 def has_terminal() -> bool:

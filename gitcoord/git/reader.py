@@ -7,7 +7,7 @@ import posix
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, is_oid
 from gitcoord.git.files import fingerprint
-from gitcoord.git.process import Child, run
+from gitcoord.git.process import ORIGINAL, Child
 from gitcoord.git.store import Object
 
 UNSURE = "?"
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
 _FEW = 64
 
 
@@ -48,7 +47,7 @@ class PlumbingReader:
             self._cat = None
         if self._cat is None:
             self._packed = packed
-            self._cat = Child(_CAT, self._repo.env)
+            self._cat = Child([*ORIGINAL, "cat-file", "--batch-command", "--buffer"], self._repo.env)
         return self._cat
 
     def refresh(self) -> None:
@@ -174,9 +173,7 @@ class PlumbingReader:
         return self._refs([prefix])
 
     def _refs(self, patterns: list[str]) -> dict[RefName, Oid]:
-        argv = ["git", "for-each-ref", "--format=%(objectname) %(refname)", *patterns]
-        code, out, complaint = run(argv, self._repo.env)
-        if code:
-            raise StoreError(f"git cannot list refs: {complaint}")
-        lines = out.decode("utf-8", "surrogateescape").split("\n")
-        return {name: oid for oid, _, name in (line.partition(" ") for line in lines if line)}
+        from gitcoord.git.commands.refs import for_each_ref
+
+        answer = for_each_ref(self._repo.env, *patterns).require("git cannot list refs", StoreError)
+        return {name: oid for oid, _, name in (line.partition(" ") for line in answer.lines)}

@@ -10,7 +10,7 @@ import posix
 
 from gitcoord.base.errors import UsageError
 from gitcoord.git.files import owner, same_file
-from gitcoord.git.process import clean_environ, run
+from gitcoord.git.process import GIT, clean_environ, run
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -127,14 +127,14 @@ def common_of(git_dir: str) -> str:
 
 
 def _ask(env: dict[bytes, bytes]) -> Repo:
-    argv = ["git", "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository"]
+    argv = [*GIT, "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository"]
     code, out, complaint = run(argv, env)
     if code:
         raise UsageError(complaint or "not a git repository", hints=("run this inside a repository",))
     git_dir, common, bare = _values(out, argv[:3], argv[3:], env)
     if bare == "true":
         return Repo(git_dir, common, "", "", env)
-    argv = ["git", "rev-parse", "--show-toplevel", "--show-prefix"]
+    argv = [*GIT, "rev-parse", "--show-toplevel", "--show-prefix"]
     code, out, _ = run(argv, env)
     if code:
         return Repo(git_dir, common, "", "", env)  # inside a git directory: no work tree here

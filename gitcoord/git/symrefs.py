@@ -55,9 +55,9 @@ def _target(repo: Repo, ref: RefName) -> str:
 
 
 def _asked(repo: Repo, ref: RefName) -> str:
-    from gitcoord.git.process import run
+    from gitcoord.git.commands.refs import symbolic_ref
 
-    code, out, complaint = run(["git", "symbolic-ref", "-q", ref], repo.env)
-    if code > 1:
-        raise CouldNotJudge(f"{printable(ref[:200])} cannot be read: {complaint}")
-    return out.decode("utf-8", "surrogateescape").rstrip("\n") if not code else ""
+    answer = symbolic_ref(repo.env, ref)
+    if answer.code > 1:
+        raise CouldNotJudge(f"{printable(ref[:200])} cannot be read: {answer.complaint}")
+    return answer.text

@@ -8,7 +8,7 @@ import gitcoord
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.git.config import SettingsReader
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.git.process import heed_children, run
+from gitcoord.git.process import reset_sigchld, run
 from gitcoord.git.repo import discover
 
 TYPE_CHECKING = False
@@ -121,5 +121,5 @@ def _preload(group: str) -> None:
 
 def environ() -> dict[bytes, bytes]:
     """The environment of a command, which is about to begin."""
-    heed_children()
+    reset_sigchld()
     return dict(posix.environ)

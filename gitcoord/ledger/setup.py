@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
 from gitcoord.git.config import Settings
-from gitcoord.git.config_writer import change_settings
+from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.process import run
 from gitcoord.git.store import Create, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees

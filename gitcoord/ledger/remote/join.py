@@ -9,7 +9,7 @@ from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, U
 from gitcoord.base.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.claims.model import format_record
 from gitcoord.git.config import Settings
-from gitcoord.git.config_writer import change_settings
+from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.long_process import run_bounded
 from gitcoord.git.process import run
 from gitcoord.git.store import Create, Delete
