@@ -7,8 +7,8 @@ from gitcoord.base.names import CLAIMS, LEDGER, LOST, PRIVATE, TIP, Oid
 from gitcoord.claims.query import listing
 from gitcoord.gates.hooks.files import remove_tree
 from gitcoord.gates.hooks.install import removal, uninstall
-from gitcoord.git.config import parse_settings
 from gitcoord.git.commands.settings import change_settings
+from gitcoord.git.config import parse_settings
 from gitcoord.git.process import run
 from gitcoord.git.store import Create, Delete, SwapFailed
 from gitcoord.ledger.snapshot import load, read_snapshot

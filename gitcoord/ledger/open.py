@@ -8,7 +8,7 @@ import gitcoord
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.git.config import SettingsReader
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.git.process import reset_sigchld, run
+from gitcoord.git.process import reset_sigchld
 from gitcoord.git.repo import discover
 
 TYPE_CHECKING = False
@@ -85,9 +85,9 @@ def open_repository(environ: Environ, *, writing: bool, stays: bool = False) -> 
 
 def _require_trust(repo: Repo) -> None:
     """git's own check of another user's repository (safe.directory), before anything is written there."""
-    code, _, complaint = run(["git", "rev-parse", "--git-dir"], repo.env)
-    if code:
-        raise StoreError(f"git cannot read this repository: {complaint}")
+    from gitcoord.git.commands.refs import git_dir
+
+    git_dir(repo.env).require("git cannot read this repository", StoreError)
 
 
 def _decides_elsewhere(settings: Settings) -> bool:

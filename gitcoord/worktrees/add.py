@@ -6,8 +6,8 @@ from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, U
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.model import format_record
 from gitcoord.claims.query import check, listing
-from gitcoord.git.config import parse_settings
 from gitcoord.git.commands.settings import change_settings
+from gitcoord.git.config import parse_settings
 from gitcoord.git.files import create_directory, exists, is_directory, remove_directory
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.process import run

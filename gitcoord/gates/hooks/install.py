@@ -12,8 +12,8 @@ from gitcoord.claims.model import format_record
 from gitcoord.gates.hooks.files import bring_back, is_executable, look, put, same_file
 from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
 from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
-from gitcoord.git.config import parse_settings
 from gitcoord.git.commands.settings import change_settings
+from gitcoord.git.config import parse_settings
 from gitcoord.git.files import free_name, read_file, remove_file, write_file
 from gitcoord.git.process import run
 from gitcoord.ledger.snapshot import load, read_snapshot

@@ -6,9 +6,9 @@ Reading looks here, through what waits to be pushed (the overlay); a swap is a p
 from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, LEDGER, Oid, RefName
+from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.deadline import Patience
 from gitcoord.git.files import exists
-from gitcoord.git.process import run
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, Far, Move
 
@@ -172,8 +172,7 @@ def _of_the_project(repo: Repo) -> str:
     path = f"{repo.worktree}/{CONFIG}"
     if not repo.worktree or not exists(path):
         return ""
-    code, out, _ = run(["git", "config", "--file", path, "--get", "remote.timeout"], repo.env)
-    return out.decode("utf-8", "replace").strip() if not code else ""
+    return get_setting(repo.env, "remote.timeout", file=path).text.strip()
 
 
 def _seconds(wish: str, usual: float) -> float:

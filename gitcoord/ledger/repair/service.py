@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, LockHeld, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
+from gitcoord.git.commands.history import is_ancestor
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.plumbing_store import PlumbingStore
@@ -15,7 +16,7 @@ from gitcoord.git.store import SwapFailed, Verify, move
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.events.epoch import LEAP
-from gitcoord.ledger.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
+from gitcoord.ledger.fsck import blobs_of, examine, replay, tree_differences
 from gitcoord.ledger.heal import swap_over_locks
 from gitcoord.ledger.remote.bring_back import bring_back, push_rows
 from gitcoord.ledger.remote.fetch import carriers_place
@@ -102,10 +103,10 @@ def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str])
             done.append(f"kept the replaced ledger at {LOST}{head}")
             _swap(ctx, actor, (LEDGER, head, new), (TIP, tip, new))
         return
-    if tip is not None and head is not None and (head == tip or is_ancestor(ctx, tip, head)):
+    if tip is not None and head is not None and (head == tip or is_ancestor(ctx.repo.env, tip, head)):
         return
     if tip is not None:
-        if head is not None and not is_ancestor(ctx, head, tip):
+        if head is not None and not is_ancestor(ctx.repo.env, head, tip):
             _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
             done.append(f"kept the replaced ledger at {LOST}{head}")
         _swap(ctx, actor, (LEDGER, head, tip))
