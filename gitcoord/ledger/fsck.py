@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, NotInitialised, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
-from gitcoord.git.commands.history import is_ancestor
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import Scales
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects

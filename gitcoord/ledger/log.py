@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, NotInitialised
 from gitcoord.base.names import LEDGER, TIP, covers, shown
-from gitcoord.git.commands.history import first_parents
+from gitcoord.git.commands.objects import first_parents
 from gitcoord.ledger.kinds import agent_fields
 from gitcoord.ledger.snapshot import Commit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
-from gitcoord.git.commands.history import roots
+from gitcoord.git.commands.objects import roots
 from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
 from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.config import Settings

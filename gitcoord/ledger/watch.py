@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import LEDGER, Oid, is_oid
-from gitcoord.git.commands.history import first_parents
+from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.files import read_file, write_file
 from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple

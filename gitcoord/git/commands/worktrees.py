@@ -151,6 +151,12 @@ def parse_trailers(env: Env, message: bytes) -> Answer:
     return run([*GIT, "interpret-trailers", "--no-divider", "--parse"], env, message)
 
 
+def add_trailers(env: Env, message: bytes, trailers: Iterable[str]) -> Answer:
+    """Where the user's settings say."""
+    words = [word for trailer in trailers for word in ("--trailer", trailer)]
+    return run([*GIT, "interpret-trailers", "--no-divider", *words], env, message)
+
+
 def add_trailer(env: Env, message: bytes, trailer: str) -> Answer:
     """At the end. A line '---' in a message is not the start of a patch here, as little as for `git log`."""
     rules = ("--no-divider", "--where", "end", "--if-exists", "add", "--if-missing", "add")

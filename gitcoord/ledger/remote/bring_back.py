@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Contention, CouldNotJudge, StoreError, UsageError
 from gitcoord.base.names import LEDGER, LOST, TIP
-from gitcoord.git.commands.history import is_ancestor
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.store import SwapFailed, move
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP

@@ -11,7 +11,7 @@ from gitcoord.base.errors import (
     Unreachable,
 )
 from gitcoord.base.names import LEDGER, SESSIONS, TIP
-from gitcoord.git.commands.history import is_ancestor
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.store import SwapFailed, Update, Verify

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
 from gitcoord.base.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.claims.model import format_record
-from gitcoord.git.commands.history import is_ancestor
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.commands.refs import drop_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
 from gitcoord.git.commands.settings import change_settings, get_local_values

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, printable
-from gitcoord.git.commands.history import first_parents, is_ancestor, merge_base
+from gitcoord.git.commands.objects import first_parents, is_ancestor, merge_base
 from gitcoord.git.store import Delete, SwapFailed, Update, Verify
 from gitcoord.ledger.snapshot import Commit
 from gitcoord.startup.namedtuple import NamedTuple

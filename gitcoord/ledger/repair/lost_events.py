@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS
-from gitcoord.git.commands.history import is_ancestor, list_objects
+from gitcoord.git.commands.objects import is_ancestor, list_objects
 from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False

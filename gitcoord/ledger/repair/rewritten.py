@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import LEDGER, TIP
 from gitcoord.claims.model import format_record
-from gitcoord.git.commands.history import is_ancestor, roots
+from gitcoord.git.commands.objects import is_ancestor, roots
 from gitcoord.git.commands.refs import reflog
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP

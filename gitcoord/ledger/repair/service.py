@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, LockHeld, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
-from gitcoord.git.commands.history import is_ancestor
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.plumbing_store import PlumbingStore
