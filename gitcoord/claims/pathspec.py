@@ -8,7 +8,6 @@ from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ROOT, check_path, check_resource, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.git.files import same_file
-from gitcoord.git.process import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,8 +107,9 @@ def _refuse_beyond_symlink(repo: Repo, path: str) -> None:
 
 
 def _glob(repo: Repo, word: str) -> list[Item]:
-    code, out, complaint = run(["git", "ls-files", "-z", "--full-name", "--", word], repo.env)
-    if code:
-        raise UsageError(complaint)
-    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
-    return [Item("path", check_path(name)) for name in names]
+    from gitcoord.git.commands.worktrees import ls_files
+
+    answer = ls_files(repo.env, word)
+    if answer.code:
+        raise UsageError(answer.complaint)
+    return [Item("path", check_path(name)) for name in answer.entries]
