@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import is_oid, shell_word
-from gitcoord.gates.history import GIT, LOG, NOTHING, lying_at, parse_log, stand_in
+from gitcoord.gates.history import NOTHING, lying_at, parse_log
+from gitcoord.git.commands.objects import (
+    commit_stand_in,
+    compare_ancestry,
+    list_outside,
+    log_steps,
+    ls_tree,
+    merge_base,
+    merge_tree,
+)
 from gitcoord.git.files import read_file
-from gitcoord.git.process import run
 from gitcoord.ledger.state import View
 from gitcoord.policy.model import same_answers
 
@@ -99,7 +107,7 @@ def _shallow(ctx: Context) -> CouldNotJudge:
 
 
 def _is_ancestor(ctx: Context, old: str, new: str) -> bool:
-    code, _, complaint = run([*GIT, "merge-base", "--is-ancestor", old, new], ctx.repo.env)
+    code, _, complaint = compare_ancestry(ctx.repo.env, old, new)
     if code not in (0, 1):
         _require(ctx, old, new)
         raise CouldNotJudge(f"git cannot compare {old[:12]} with {new[:12]}: {complaint}")
@@ -110,22 +118,21 @@ def _is_ancestor(ctx: Context, old: str, new: str) -> bool:
 
 def _contained(ctx: Context, at: str, commits: list[str]) -> dict[str, bool]:
     """Which of these commits `at` contains; whatever is left out must be asked for by itself, and may not be known."""
-    return _listed(ctx, commits, f"^{at}", [], listed=False)
+    return _listed(ctx, commits, at, listed=False)
 
 
 def _containing(ctx: Context, old: str, commits: list[str]) -> dict[str, bool]:
     """Which of these commits, of which `old` is none, contain it; what is left out as above."""
-    return _listed(ctx, commits, f"^{old}", ["--ancestry-path"], listed=True)
+    return _listed(ctx, commits, old, listed=True)
 
 
-def _listed(ctx: Context, commits: list[str], beyond: str, how: list[str], *, listed: bool) -> dict[str, bool]:
+def _listed(ctx: Context, commits: list[str], beyond: str, *, listed: bool) -> dict[str, bool]:
     there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None]
     if _is_shallow(ctx):
         return {}
-    argv = [*GIT, "rev-list", *how, "--stdin"]
-    code, out, _ = run(argv, ctx.repo.env, "".join(f"{line}\n" for line in [*there, beyond]).encode())
-    found = set(out.decode().split())
-    return {commit: (commit in found) == listed for commit in there} if not code else {}
+    answer = list_outside(ctx.repo.env, there, beyond, ancestry_path=listed)
+    found = set(answer.lines)
+    return {commit: (commit in found) == listed for commit in there} if not answer.code else {}
 
 
 def _is_shallow(ctx: Context) -> bool:
@@ -148,11 +155,8 @@ def _at(ctx: Context, view: Looking, tree: str, path: str) -> list[str]:
 
 
 def _tree(ctx: Context, tree: str, paths: set[str]) -> dict[str, list[str]]:
-    code, out, complaint = run([*GIT, "ls-tree", "-r", "-z", "--full-tree", tree], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot read {tree[:12]}: {complaint}")
     found = {}
-    for line in out.decode("utf-8", "surrogateescape").split("\0"):
+    for line in ls_tree(ctx.repo.env, tree).require(f"git cannot read {tree[:12]}").entries:
         meta, _, path = line.partition("\t")
         if path in paths:
             mode, _, blob = meta.split(" ")
@@ -174,8 +178,7 @@ def _touching(ctx: Context, view: Looking, commits: list[str], path: str) -> lis
 
 
 def _log(ctx: Context, commits: list[str], paths: list[str]) -> list[Step]:
-    argv = [*LOG, "--full-history", *commits, "--", *(f":(top,literal){path}" for path in paths)]
-    code, out, complaint = run(argv, ctx.repo.env)
+    code, out, complaint = log_steps(ctx.repo.env, commits, [f":(top,literal){path}" for path in paths])
     if code:
         _require(ctx, *(commit.lstrip("^") for commit in commits))
         raise CouldNotJudge(f"git cannot tell the history of {commits[0][:12]}: {complaint}")
@@ -210,7 +213,7 @@ def _had(ctx: Context, view: Looking, released: str, at: str, path: str, mode: s
         return True
     known = ("base", released, at)
     if known not in view.facts:
-        view.facts[known] = run([*GIT, "merge-base", released, at], ctx.repo.env)[1].decode().strip()
+        view.facts[known] = merge_base(ctx.repo.env, released, at).text
     base = str(view.facts[known])
     rows = _touching(ctx, view, [at, *([f"^{base}"] if base else [])], path)
     return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
@@ -232,8 +235,7 @@ def _merged(ctx: Context, view: Looking, ours: str, theirs: str, path: str) -> l
     side of binary files, symbolic links and deletions, and says so there only."""
     known = ("merge", ours, theirs)
     if known not in view.facts:
-        argv = [*GIT, "merge-tree", "--write-tree", "--no-messages", ours, theirs]
-        code, out, complaint = run(argv, ctx.repo.env)
+        code, out, complaint = merge_tree(ctx.repo.env, ours, theirs)
         # git prints a tree wherever it merged, clean or not; for what is no commit its exit code may be that of a conflict.
         if not out and "unrelated histories" not in complaint:
             _require(ctx, ours, theirs)
@@ -250,7 +252,7 @@ def _picked(ctx: Context, view: Looking, onto: str, commit: str, path: str) -> l
     """
     known = ("stand-in", onto, commit)
     if known not in view.facts:
-        view.facts[known] = stand_in(ctx, f"{onto}^{{tree}}", f"{commit}^")
+        view.facts[known] = commit_stand_in(ctx.repo.env, f"{onto}^{{tree}}", f"{commit}^").text
     standing = str(view.facts[known])
     return _merged(ctx, view, standing, commit, path) if standing else None
 

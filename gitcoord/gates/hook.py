@@ -223,13 +223,10 @@ def _courtesy(hook: str, words: list[str], env: Environ) -> int:
 
 def _sign(ctx: Context, agent: str, message: str) -> None:
     """Add the trailer that says whose commit it is, unless one is there."""
-    from gitcoord.git.process import run
+    from gitcoord.git.commands.worktrees import add_trailer_to_file
 
     _end_line(message)
-    # A line '---' in a message is not the start of a patch here, as little as for `git log`.
-    rules = ["--no-divider", "--where", "end", "--if-exists", "doNothing", "--if-missing", "add"]
-    argv = ["git", "interpret-trailers", "--in-place", *rules, "--trailer", f"Agent: {agent}", message]
-    run(argv, ctx.repo.env)
+    add_trailer_to_file(ctx.repo.env, message, f"Agent: {agent}")
 
 
 def _end_line(message: str) -> None:

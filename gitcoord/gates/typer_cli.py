@@ -78,13 +78,12 @@ def _whose(call: Call, commit: str, index: bool, worktree: bool) -> str:
 
 
 def _commit(call: Call, name: str) -> str:
-    from gitcoord.git.process import run
+    from gitcoord.git.commands.refs import rev_parse_commit
 
-    argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-    code, out, _ = run(argv, call.ctx.repo.env)
-    if code:
+    found = rev_parse_commit(call.ctx.repo.env, name)
+    if found.code:
         raise UsageError(f"'{printable(name)}' is no commit here", hints=("git fetch, if it is somewhere else",))
-    return out.decode().strip()
+    return found.text
 
 
 @policy.command()
