@@ -10,9 +10,9 @@ from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.claims.model import FORMAT_MINOR, format_record
-from gitcoord.gates.history import GIT, lying_at
+from gitcoord.gates.history import lying_at
+from gitcoord.git.commands.objects import list_outside, rev_list
 from gitcoord.git.loose_writer import Scales
-from gitcoord.git.process import run
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
 from gitcoord.ledger.kinds import kind_module
@@ -305,9 +305,8 @@ class LedgerPush:
             return
         reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *self._landing]
         sound = all(is_oid(oid) for oid in named) and len(named) <= _MOST_COMMITS
-        argv = [*GIT, "rev-list", "--max-count=1", *sorted(named), *reached]
-        code, out, _ = run(argv, self._ctx.repo.env) if sound else (1, b"", "")
-        if code or out:
+        lacking = rev_list(self._ctx.repo.env, *sorted(named), *reached, most=1) if sound else None
+        if lacking is None or lacking.code or lacking.out:
             what = ", ".join(printable(oid[:12]) for oid in sorted(named))
             raise _refused(
                 "push-first", f"the server does not have {what}, on which this relies", "push it first: git push"
@@ -333,10 +332,8 @@ class LedgerPush:
             return []
         outside: set[str] = set()
         for place in (sync, work):
-            code, out, complaint = run([*GIT, "rev-list", "--stdin"], self._ctx.repo.env, _lines([*there, f"^{place}"]))
-            if code:
-                raise CouldNotJudge(f"git cannot tell what {place} contains: {complaint}")
-            outside.update(out.decode().split())
+            answer = list_outside(self._ctx.repo.env, there, place)
+            outside.update(answer.require(f"git cannot tell what {place} contains").lines)
         return [commit for commit in there if commit not in outside]
 
     # --- trees
@@ -359,10 +356,6 @@ class LedgerPush:
                 "ledger", f"the tree of event {pushed.event.seq} is not what the event makes of the one before"
             )
         return new
-
-
-def _lines(words: list[str]) -> bytes:
-    return "".join(f"{word}\n" for word in words).encode()
 
 
 def _refused(code: str, message: str, *hints: str) -> Refused:

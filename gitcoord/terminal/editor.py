@@ -7,8 +7,8 @@ from _signal import SIG_IGN, SIGINT, SIGQUIT, signal
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote
+from gitcoord.git.commands.worktrees import editor as git_editor
 from gitcoord.git.files import read_file, remove_file, write_file
-from gitcoord.git.process import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def _whole(fd: int) -> bytes:
 
 def edit(call: Call, text: str, name: str) -> str:
     """What the person makes of it in git's editor. The file is kept where the editor fails, and named."""
-    code, out, complaint = run(["git", "var", "GIT_EDITOR"], call.ctx.repo.env)
-    editor = out.decode("utf-8", "surrogateescape").strip()
-    if code or not editor:
-        raise UsageError(f"no editor is set: {complaint}", hints=("git config core.editor <command>",))
+    answer = git_editor(call.ctx.repo.env)
+    editor = answer.text.strip()
+    if not editor:
+        raise UsageError(f"no editor is set: {answer.complaint}", hints=("git config core.editor <command>",))
     file = call.ctx.scratch(f"edit/{name}-{posix.getpid()}.md")
     write_file(file, text.encode("utf-8", "surrogateescape"))
     words = ["sh", "-c", f'{editor} "$@"', editor, file]
