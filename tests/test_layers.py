@@ -251,6 +251,20 @@ def test_the_rule_about_git_can_fail() -> None:
     assert not _starts_git("if TYPE_CHECKING:\n    from gitcoord.git.process import Child\n")
 
 
+# The modules that use the system's own interface. The others take what they need of it from `git/files.py`, `git/host.py` and
+# `git/process.py`.
+SYSTEM = {
+    "startup/treesitter.py", "git/files.py", "git/host.py", "git/process.py", "git/long_process.py", "cli/entry.py",
+}  # fmt: skip
+
+
+def test_few_modules_use_the_systems_own_interface() -> None:
+    found = {file for file, imports in SOURCES.items() if any(i.name == "posix" and not i.checking for i in imports)}
+    assert found == SYSTEM
+    kinds = [file for file in SOURCES if "0o170000" in (PACKAGE / file).read_text()]
+    assert kinds == ["git/files.py"]
+
+
 def test_only_the_edge_prints() -> None:
     wrong = []
     for file in SOURCES:

@@ -9,7 +9,7 @@ from gitcoord.claims.model import MAX_TTL, folds_case, format_record
 from gitcoord.git.commands.objects import ls_tree_names
 from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import list_files, read_file, write_file
-from gitcoord.git.process import runs_still
+from gitcoord.git.host import runs_still
 from gitcoord.ledger.sessions import Seen
 from gitcoord.ledger.state import Policy
 from gitcoord.sessions.worktree_notes import other_trees

@@ -6,7 +6,8 @@ import posix
 from _signal import SIGCONT, SIGKILL, SIGTERM
 
 from gitcoord.git.files import read_file
-from gitcoord.git.process import Answer, Child, run, runs_still, start_time
+from gitcoord.git.host import runs_still, start_time
+from gitcoord.git.process import Answer, Child, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

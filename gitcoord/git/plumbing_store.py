@@ -6,18 +6,9 @@ bring deleted refs back.
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, shell_word
-from gitcoord.git.files import (
-    exists,
-    flush_file,
-    free_name,
-    is_directory,
-    list_files,
-    make_directory,
-)
+from gitcoord.git.files import exists, flush_file, free_name, is_directory, list_files, listdir, make_directory, rename
 from gitcoord.git.process import GIT, UNHOOKED, Child
 from gitcoord.git.reader import PlumbingReader
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify
@@ -180,11 +171,11 @@ class PlumbingStore(PlumbingReader):
             name = todo.pop()
             path = f"{self._repo.common_dir}/{name}"
             if is_directory(path):
-                todo += [f"{name}/{entry}" for entry in posix.listdir(path)]
+                todo += [f"{name}/{entry}" for entry in listdir(path)]
             elif self._is_loose(name) and not name.endswith(".lock") and self.resolve([name])[0] is None:
                 aside = f"{self._repo.scratch}/broken"
                 make_directory(aside)
-                posix.rename(path, free_name(f"{aside}/{name.replace('/', '%')}"))
+                rename(path, free_name(f"{aside}/{name.replace('/', '%')}"))
                 moved.append(name)
         return moved
 

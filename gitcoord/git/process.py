@@ -8,10 +8,10 @@ a transaction) and a stderr that can never block them.
 from __future__ import annotations
 
 import posix
-from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGTERM, getsignal, signal
+from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, getsignal, signal
+from posix import environ as environ
 
 from gitcoord.base.errors import CouldNotJudge, StoreError
-from gitcoord.git.files import read_file
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -270,6 +270,17 @@ def run(argv: list[str], env: Env, data: bytes = b"", *, shares_terminal: bool =
     return finish(Child(argv, env, shares_terminal=shares_terminal), data)
 
 
+def run_at_terminal(argv: list[str], environ: Environ) -> int:
+    """Let it have the terminal, with Ctrl-C and Ctrl-\\: its exit code."""
+    old = {number: signal(number, SIG_IGN) for number in (SIGINT, SIGQUIT)}
+    try:
+        pid = posix.posix_spawnp(argv[0], argv, dict(environ), setsigdef=list(old))
+        return posix.waitstatus_to_exitcode(posix.waitpid(pid, 0)[1])
+    finally:
+        for number, handler in old.items():
+            signal(number, handler)
+
+
 def finish(child: Child, data: bytes = b"") -> Answer:
     """Give a child all its input, and wait for its end."""
     if len(data) > _PIPE:
@@ -289,47 +300,4 @@ def has_terminal() -> bool:
         posix.close(posix.open("/dev/tty", posix.O_RDWR | posix.O_CLOEXEC))
     except OSError:
         return False
-    return True
-
-
-_DIGITS = 18  # more than any number of a process has
-
-
-def own_namespace() -> str:
-    """In which numbers of processes mean the same; '' where that is not known."""
-    try:
-        return posix.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
-
-
-def start_time(pid: int) -> str:
-    """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
-    stat = read_file(f"/proc/{pid}/stat")
-    return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
-
-
-def runs_still(pid: str, start: str) -> bool:
-    """Is this very process, of this number and start time, still there and no zombie?"""
-    if not pid.isdecimal() or len(pid) > _DIGITS:
-        return False
-    since = start_time(int(pid))
-    if not since:
-        return is_running(int(pid))  # some systems hide the processes of others: whoever cannot be looked at may live
-    return since == start and process_state(int(pid)) not in ("Z", "X")
-
-
-def process_state(pid: int) -> str:
-    stat = read_file(f"/proc/{pid}/stat")
-    return stat.rpartition(b") ")[2][:1].decode() if stat else ""
-
-
-def is_running(pid: int) -> bool:
-    """Is there a process of this number, whoever it is?"""
-    try:
-        posix.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
     return True

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, is_oid
-from gitcoord.git.files import fingerprint
+from gitcoord.git.files import fingerprint, lstat
 from gitcoord.git.process import ORIGINAL, Child
 from gitcoord.git.store import Object
 
@@ -131,7 +129,7 @@ class PlumbingReader:
 
     def _is_loose(self, name: str) -> bool:
         try:
-            posix.lstat(f"{self._repo.common_dir}/{name}")
+            lstat(f"{self._repo.common_dir}/{name}")
             return True
         except (OSError, ValueError):
             return False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import posix
-
 import gitcoord
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.git.config import SettingsReader
+from gitcoord.git.files import umask
 from gitcoord.git.plumbing_store import PlumbingStore
+from gitcoord.git.process import environ as own_environ
 from gitcoord.git.process import reset_sigchld
 from gitcoord.git.repo import discover
 
@@ -107,8 +107,8 @@ def _share(wish: str) -> bool:
     """A repository that several users share: what we write must be theirs too, as with git itself."""
     if wish in ("", "umask", "false", "0"):
         return False
-    old = posix.umask(0o022)
-    posix.umask(old & ~(0o075 if wish in ("all", "world", "everybody", "2") else 0o070))
+    old = umask(0o022)
+    umask(old & ~(0o075 if wish in ("all", "world", "everybody", "2") else 0o070))
     return True
 
 
@@ -122,4 +122,4 @@ def _preload(group: str) -> None:
 def environ() -> dict[bytes, bytes]:
     """The environment of a command, which is about to begin."""
     reset_sigchld()
-    return dict(posix.environ)
+    return dict(own_environ)

@@ -291,7 +291,10 @@ def test_a_fact_is_read_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(3):
         assert view.fact("ancestor", *clone.ends("m0", "m1")) is True
         assert view.fact("approvers") == []
-    assert sum("--is-ancestor" in argv for argv in started) == 1 and (view.wall, view.boot) == (clone.ctx.host.wall(), clone.ctx.host.boot)
+    assert sum("--is-ancestor" in argv for argv in started) == 1 and (view.wall, view.boot) == (
+        clone.ctx.host.wall(),
+        clone.ctx.host.boot,
+    )
 
 
 # --- by whose policy -----------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], mon
             raise PermissionError(13, "Permission denied")
         return real(path, flags, mode)
 
-    monkeypatch.setattr("gitcoord.git.redo_log.posix.open", refusing)
+    monkeypatch.setattr("posix.open", refusing)
     objects = _objects(tmp_path)
     objects.write("blob", b"x")
     objects.flush()
@@ -123,7 +123,7 @@ def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], mon
 def test_half_a_batch_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = _objects(tmp_path)
     oid = objects.write("blob", b"x")
-    monkeypatch.setattr("gitcoord.git.redo_log.posix.write", lambda fd, data: len(data) - 1)
+    monkeypatch.setattr("posix.write", lambda fd, data: len(data) - 1)
     with pytest.raises(StoreError, match="No space left"):
         objects.flush()
     assert not (tmp_path / "objects" / oid[:2]).exists()
