@@ -123,7 +123,7 @@ class Judging:
         return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
 
     def _is_commit(self, oid: str) -> bool:
-        found = self._ctx.store.at_hand(oid)
+        found = self._ctx.store.read_if_loose(oid)
         if found is not None and found.kind == "commit":
             return True  # what was just committed is a loose object: no process for it
         return has_commit(self._ctx.repo.env, oid)

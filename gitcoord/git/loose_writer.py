@@ -51,7 +51,7 @@ def framed(kind: str, data: bytes) -> bytes:
     return f"{kind} {len(data)}\0".encode() + data
 
 
-class Scales:
+class ObjectHasher:
     """A store that only weighs: it tells the id that an object would have."""
 
     def __init__(self, oid_length: int) -> None:

@@ -42,7 +42,7 @@ class MemoryStore:
 
     # --- reading
 
-    def at_hand(self, oid: Oid) -> Object | None:
+    def read_if_loose(self, oid: Oid) -> Object | None:
         return self.read([oid])[0]
 
     def target(self, ref: RefName) -> Oid | None:

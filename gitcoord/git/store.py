@@ -83,7 +83,7 @@ if TYPE_CHECKING:
             StoreError if git fails.
             """
 
-        def at_hand(self, oid: Oid) -> Object | None:
+        def read_if_loose(self, oid: Oid) -> Object | None:
             """An object that can be read without starting anything; None says nothing."""
 
         def target(self, ref: RefName) -> Oid | None:

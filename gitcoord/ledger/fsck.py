@@ -10,7 +10,7 @@ from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, NotInitialised, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.loose_writer import Scales
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
 from gitcoord.ledger.kinds import kind_module
@@ -182,9 +182,9 @@ def _lacking(ctx: Context) -> list[str]:
 
 def tree_differences(ctx: Context, outcome: Replay) -> list[str]:
     assert outcome.last is not None
-    scales: Store = Scales(ctx.store.oid_length)  # type: ignore[assignment]
-    wanted = blobs_of(scales, outcome.state)
-    shape = TreeEditor(scales, Trees(scales)).edit(None, dict(wanted))
+    hasher: Store = ObjectHasher(ctx.store.oid_length)  # type: ignore[assignment]
+    wanted = blobs_of(hasher, outcome.state)
+    shape = TreeEditor(hasher, Trees(hasher)).edit(None, dict(wanted))
     try:
         files = dict(Trees(ctx.store).files(("", outcome.last.tree)))
     except StoreError as error:

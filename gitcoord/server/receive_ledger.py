@@ -12,7 +12,7 @@ from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.gates.history import lying_at
 from gitcoord.git.commands.objects import list_outside, rev_list
-from gitcoord.git.loose_writer import Scales
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
 from gitcoord.ledger.kinds import kind_module
@@ -265,7 +265,7 @@ class LedgerPush:
         for beat in beats:
             if beat.judged or beat.killed:
                 self.demanded[beat.agent] = beat
-                view.beats[beat.agent] = beat._replace(oid=self._weigh("blob", encode_beat(beat)))
+                view.beats[beat.agent] = beat._replace(oid=self._oid_of("blob", encode_beat(beat)))
         if any(event.kind == "start" for event in group) and agent in self._beats:
             found = self._ctx.store.read([self._beats[agent]])[0]
             if found is not None and found.kind == "blob" and len(found.data) < 4096:
@@ -339,18 +339,18 @@ class LedgerPush:
     # --- trees
 
     def _editor(self, trees: Trees) -> TreeEditor:
-        scales: Store = Scales(self._ctx.store.oid_length)  # type: ignore[assignment]
-        return TreeEditor(scales, trees)
+        hasher: Store = ObjectHasher(self._ctx.store.oid_length)  # type: ignore[assignment]
+        return TreeEditor(hasher, trees)
 
-    def _weigh(self, kind: str, data: bytes) -> Oid:
-        return Scales(self._ctx.store.oid_length).write(kind, data)
+    def _oid_of(self, kind: str, data: bytes) -> Oid:
+        return ObjectHasher(self._ctx.store.oid_length).write(kind, data)
 
     def _require_tree(self, editor: TreeEditor, tree: Oid | None, pushed: Pushed, changes: Changes) -> Oid:
         blobs = {
-            key: None if record is None else self._weigh("blob", encode_file(key, record))
+            key: None if record is None else self._oid_of("blob", encode_file(key, record))
             for key, record in changes.items()
         }
-        new = editor.edit(tree, blobs) or self._weigh("tree", b"")
+        new = editor.edit(tree, blobs) or self._oid_of("tree", b"")
         if new != pushed.commit.tree:
             raise _refused(
                 "ledger", f"the tree of event {pushed.event.seq} is not what the event makes of the one before"

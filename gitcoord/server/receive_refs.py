@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_ref
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.loose_writer import Scales
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit
 from gitcoord.server.limits import BEAT_BYTES
@@ -122,7 +122,7 @@ class Sessions:
         if due.killed:
             same = (beat.killed, beat.session, beat.judged) == (due.killed, due.session, 0)
         else:
-            same = self.oids[agent] == Scales(self._ctx.store.oid_length).write("blob", encode_beat(due))
+            same = self.oids[agent] == ObjectHasher(self._ctx.store.oid_length).write("blob", encode_beat(due))
         if not same:
             raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
 

@@ -39,7 +39,7 @@ class PackStore:
 
     # --- the interface
 
-    def at_hand(self, oid: Oid) -> Object | None:
+    def read_if_loose(self, oid: Oid) -> Object | None:
         return self.read([oid])[0]
 
     def target(self, ref: RefName) -> Oid | None:

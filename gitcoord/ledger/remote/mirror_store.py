@@ -50,8 +50,8 @@ class RemoteStore:
         oid = self.overlay[ref]
         return f"{oid}{colon}{path}" if oid is not None else ""
 
-    def at_hand(self, oid: Oid) -> Object | None:
-        return self.near.at_hand(oid)
+    def read_if_loose(self, oid: Oid) -> Object | None:
+        return self.near.read_if_loose(oid)
 
     def target(self, ref: RefName) -> Oid | None:
         return self.overlay[ref] if ref in self.overlay else self.near.target(ref)
