@@ -52,7 +52,7 @@ def framed(kind: str, data: bytes) -> bytes:
 
 
 class ObjectHasher:
-    """A store that only weighs: it tells the id that an object would have."""
+    """A store without objects: it tells the id that an object would have."""
 
     def __init__(self, oid_length: int) -> None:
         self.oid_length = oid_length

@@ -21,7 +21,17 @@ from gitcoord.git.config import parse_settings
 from gitcoord.git.long_process import end_all
 from gitcoord.git.process import OURS, Child, has_terminal
 from gitcoord.git.tree import parse_tree
-from gitcoord.ledger.remote.git_remote import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Move, Report, sort_out
+from gitcoord.ledger.remote.git_remote import (
+    FAILED,
+    LANDED,
+    LOST,
+    UNKNOWN,
+    UNREACHABLE,
+    GitRemote,
+    Move,
+    Report,
+    sort_out,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +60,7 @@ class _Late(BaseException):
     """The time is over. Nobody between here and the wait may take it for an error of the connection, and try again."""
 
 
-class Client(Far):
+class Client(GitRemote):
     """A remote whose refs this process moves by itself, where it can."""
 
     def __init__(self, near: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:

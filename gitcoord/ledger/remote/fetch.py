@@ -17,7 +17,7 @@ from gitcoord.git.locks.queue import Queue
 from gitcoord.git.store import SwapFailed, Update, Verify
 from gitcoord.ledger.context import QUEUE_SECONDS
 from gitcoord.ledger.remote.git_remote import BEHIND, LANDED, LOCKED, LOST, NONE, OWN, Report, locked_refs
-from gitcoord.ledger.remote.mirror_store import RemoteStore
+from gitcoord.ledger.remote.mirror_store import MirrorStore
 from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
@@ -31,8 +31,8 @@ _FAILED_MS = 2000  # a remote that took so long to fail, or was given up, is lef
 _REST_MS = 30_000
 
 
-def store_of(ctx: Context) -> RemoteStore:
-    assert isinstance(ctx.store, RemoteStore)
+def store_of(ctx: Context) -> MirrorStore:
+    assert isinstance(ctx.store, MirrorStore)
     return ctx.store
 
 

@@ -64,7 +64,7 @@ class Report(NamedTuple):
     words: str = ""
 
 
-class Far:
+class GitRemote:
     """A remote by its name in git's settings. `branches`: it takes nothing but branches. `atomic`: all refs or none."""
 
     def __init__(

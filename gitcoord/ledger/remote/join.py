@@ -18,8 +18,8 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.remote.fetch import look, store_of
-from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, Far, Move
-from gitcoord.ledger.remote.mirror_store import RemoteStore, waiting_for
+from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote, Move
+from gitcoord.ledger.remote.mirror_store import MirrorStore, waiting_for
 from gitcoord.ledger.remote.restored import settle_gone
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.ledger.snapshot import read_snapshot, settle
@@ -167,7 +167,7 @@ def without_secrets(url: str) -> str:
 
 def _near(ctx: Context) -> PlumbingStore:
     store = ctx.store
-    return store.near if isinstance(store, RemoteStore) else store  # type: ignore[return-value]
+    return store.near if isinstance(store, MirrorStore) else store  # type: ignore[return-value]
 
 
 def _patience(ctx: Context, name: str) -> Patience:
@@ -202,10 +202,10 @@ def _continues(ctx: Context, name: str, here: Oid) -> bool:
 
 def _joined(ctx: Context, near: PlumbingStore, name: str, ways: Ways) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
-    far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
+    far = GitRemote(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
     far.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
-    return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host)
+    return Context(ctx.repo, settings, MirrorStore(near, far), ctx.host)
 
 
 def probe(ctx: Context, name: str) -> Ways:
@@ -233,7 +233,7 @@ def probe(ctx: Context, name: str) -> Ways:
     return ways._replace(branches=True)
 
 
-class _Probing(Far):
+class _Probing(GitRemote):
     def takes(self, ref: str) -> bool:
         return True
 

@@ -10,7 +10,7 @@ from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.deadline import Patience
 from gitcoord.git.files import exists
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
-from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, Far, Move
+from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote, Move
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from gitcoord.git.store import Object, Operation
 
 
-class RemoteStore:
+class MirrorStore:
     """Implements Store on two repositories: `near` has the copies, `far` decides."""
 
-    def __init__(self, near: PlumbingStore, far: Far) -> None:
+    def __init__(self, near: PlumbingStore, far: GitRemote) -> None:
         self.near = near
         self.far = far
         self.overlay: dict[RefName, Oid | None] = {}
@@ -134,7 +134,7 @@ def as_move(operation: Operation) -> Move:
 
 def at_remote(
     near: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, stays: bool = False
-) -> RemoteStore:
+) -> MirrorStore:
     """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
     name = settings.get("gitcoord.authority")
     ways: dict[str, Any] = {
@@ -145,11 +145,11 @@ def at_remote(
     if stays:
         from gitcoord.ledger.remote.client import Client
 
-        far: Far = Client(near, repo.env, name, **ways)
+        far: GitRemote = Client(near, repo.env, name, **ways)
     else:
-        far = Far(repo.env, name, **ways)
+        far = GitRemote(repo.env, name, **ways)
     far.notes = notes
-    return RemoteStore(near, far)
+    return MirrorStore(near, far)
 
 
 def waiting_for(
