@@ -76,14 +76,14 @@ class PlumbingStore(PlumbingReader):
             self._update = Child([*_OWN, *durable, *_UPDATE], self._repo.env)
         return self._update
 
-    def mend(self) -> bool:
-        return self._mend(lambda objects: objects.mend())
+    def replay_redo_log(self) -> bool:
+        return self._replay(lambda objects: objects.replay_redo_log())
 
-    def mend_all(self) -> bool:
-        """As `mend`, by what was written in this boot too."""
-        return self._mend(lambda objects: objects.mend_all())
+    def replay_every_redo_log(self) -> bool:
+        """As `replay_redo_log`, by what was written in this boot too."""
+        return self._replay(lambda objects: objects.replay_every_redo_log())
 
-    def _mend(self, put_back: Callable[[DurableObjects], bool]) -> bool:
+    def _replay(self, put_back: Callable[[DurableObjects], bool]) -> bool:
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
@@ -189,8 +189,8 @@ class PlumbingStore(PlumbingReader):
         child.close_input()
         self._spent.append(child)
 
-    def recover(self, operations: Sequence[Operation]) -> bool:
-        return self.notes.recover([operation.ref for operation in operations])
+    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
+        return self.notes.remove_stale_locks([operation.ref for operation in operations])
 
     @property
     def notes(self) -> LockNotes:

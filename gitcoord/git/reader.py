@@ -33,7 +33,7 @@ class PlumbingReader:
         self._packed: tuple[int, ...] = ()
         self._loose: Loose | None = None
 
-    def mend(self) -> bool:
+    def replay_redo_log(self) -> bool:
         """Whoever only reads has nothing to put back."""
         return False
 
@@ -65,7 +65,7 @@ class PlumbingReader:
             found = ask()
         except StoreError as error:
             trouble = error
-        if (trouble is not None or self._misses(names, found)) and self.mend():
+        if (trouble is not None or self._misses(names, found)) and self.replay_redo_log():
             return ask()
         if trouble is not None:
             raise trouble

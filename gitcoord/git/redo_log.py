@@ -86,7 +86,7 @@ class DurableObjects:
             return False
         try:
             if self._of_other_boots():
-                self.mend()
+                self.replay_redo_log()
             self._logged = self._append(self._loose.written)
         except OSError as error:
             self._loose.forget()
@@ -163,7 +163,7 @@ class DurableObjects:
 
     # --- putting back
 
-    def mend(self) -> bool:
+    def replay_redo_log(self) -> bool:
         """Put back what logs of other boots have, and remove those. True if there was one.
 
         Another boot may be another machine's or container's, which writes just now: its log is moved away before it is read, so
@@ -175,7 +175,7 @@ class DurableObjects:
                 remove_file(path)
         return bool(taken)
 
-    def mend_all(self) -> bool:
+    def replay_every_redo_log(self) -> bool:
         """Put back what any log has, those of this boot too. True if there was one."""
         return bool(self._put_back(self._every()))
 

@@ -46,7 +46,7 @@ def swap_over_locks(ctx: Context, operations: list[Operation]) -> None:
     try:
         ctx.store.swap(operations)
     except SwapFailed as failure:
-        if "File exists" not in failure.message or not ctx.store.recover(operations):
+        if "File exists" not in failure.message or not ctx.store.remove_stale_locks(operations):
             raise
         ctx.store.swap(operations)
 

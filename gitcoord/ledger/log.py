@@ -29,7 +29,7 @@ def commits(
     git looks for them while it walks: that is five times as quick as to decode each event here.
     """
     answer = first_parents(ctx.repo.env, start, oldest_first=oldest_first, marks=marks)
-    if answer.code and ctx.store.mend():
+    if answer.code and ctx.store.replay_redo_log():
         answer = first_parents(ctx.repo.env, start, oldest_first=oldest_first, marks=marks)
     if answer.code and (ctx.settings.get("gitcoord.root") or ctx.store.resolve([TIP])[0]):
         raise CouldNotJudge(f"git cannot walk the ledger: {answer.complaint}")

@@ -163,7 +163,7 @@ def _why(ctx: Context, operations: list[Operation], failure: SwapFailed) -> Obst
     obstacle = Obstacle(moved, operations, failure.message)
     if not moved:
         try:
-            ctx.store.recover(operations)
+            ctx.store.remove_stale_locks(operations)
         except StoreError:
             pass  # its owner may let go any moment; the last try says whose it is
     return obstacle
@@ -172,7 +172,7 @@ def _why(ctx: Context, operations: list[Operation], failure: SwapFailed) -> Obst
 def _final(ctx: Context, obstacle: Obstacle) -> StoreError:
     """What to say when trying again did not help."""
     try:
-        ctx.store.recover(obstacle.operations)
+        ctx.store.remove_stale_locks(obstacle.operations)
     except StoreError as error:
         return error
     return StoreError(f"git could not move the refs: {obstacle.message}", hints=("nothing was changed",))

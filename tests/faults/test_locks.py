@@ -271,7 +271,7 @@ def _as_another(place: Path, script: str, *before: str) -> subprocess.CompletedP
     )  # fmt: skip
 
 
-_RECOVER = "try: known.recover(['x'])\nexcept LockHeld as held: print(held.message)"
+_RECOVER = "try: known.remove_stale_locks(['x'])\nexcept LockHeld as held: print(held.message)"
 
 
 def _dead() -> int:

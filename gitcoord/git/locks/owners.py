@@ -142,9 +142,9 @@ class LockNotes:
             pass
         return child
 
-    def recover(self, refs: Iterable[RefName]) -> bool:
+    def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
-        return self._removal().recover(refs)
+        return self._removal().remove_stale_locks(refs)
 
     def sweep(self) -> None:
         """Remove the locks of dead owners, where that can be done at once, and drop notes that are no longer needed."""

@@ -64,7 +64,7 @@ class StaleLocks:
         self._notes = notes
         self._sights: dict[str, Sight] = {}
 
-    def recover(self, refs: Iterable[RefName]) -> bool:
+    def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
         names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if which_file(self._path(name))]
         for name in names:

@@ -91,7 +91,7 @@ def _judge_look(ctx: Context, report: Report, began: int) -> None:
 def _clear_locks(ctx: Context, words: str, *, last: bool) -> None:
     """Lock files of this clone stopped a fetch: remove what a dead process left."""
     try:
-        ctx.notes.recover(locked_refs(words))
+        ctx.notes.remove_stale_locks(locked_refs(words))
     except LockHeld:
         if last:
             raise

@@ -105,11 +105,11 @@ class MirrorStore:
             return False
         return True
 
-    def recover(self, operations: Sequence[Operation]) -> bool:
-        return self.near.recover(operations)
+    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
+        return self.near.remove_stale_locks(operations)
 
-    def mend(self) -> bool:
-        return self.near.mend()
+    def replay_redo_log(self) -> bool:
+        return self.near.replay_redo_log()
 
     def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
         return self.near.set_aside_broken(names)

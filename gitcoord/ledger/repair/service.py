@@ -40,7 +40,7 @@ def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str
     done: list[str] = []
     with _carrier(ctx), ctx.queue():
         if isinstance(ctx.near, PlumbingStore):
-            ctx.near.mend_all()
+            ctx.near.replay_every_redo_log()
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         if ctx.remote:
@@ -64,7 +64,7 @@ def _clear_locks(ctx: Context, done: list[str]) -> None:
     end = ctx.host.mono() + _LOCKED_MS
     while True:
         try:
-            if ctx.store.recover([Verify(LEDGER, ""), Verify(TIP, "")]):
+            if ctx.store.remove_stale_locks([Verify(LEDGER, ""), Verify(TIP, "")]):
                 done.append("removed lock files of a dead git process")
             return
         except LockHeld:  # most likely a git at work, which lets go in a moment
