@@ -17,7 +17,7 @@ from gitcoord.claims import pathspec as spelling
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.claims.model import folds_case
 from gitcoord.cli.typer_call import act
-from gitcoord.git.locks.flock import hold, let_go
+from gitcoord.git.locks import flock
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.log import paths_of
@@ -73,7 +73,7 @@ def watch(
             return Watch(call, wanted, Aims(since, execute, name, every, until, count)).run()
         finally:
             if held >= 0:
-                let_go(held)
+                flock.release(held)
 
     return act(body, json=json, writing=False, stays=True)
 
@@ -81,7 +81,7 @@ def watch(
 def _alone(call: Call, name: str) -> int:
     """Two of one name would each miss what the other was given."""
     check_word(name, "name", 64)
-    held = hold(call.ctx.scratch(f"watch/{name}.lock"))
+    held = flock.acquire(call.ctx.scratch(f"watch/{name}.lock"))
     if held < 0:
         raise Refused(Refusal("watched", f"another process watches as '{name}'", hints=("take a name of your own",)))
     return held

@@ -7,8 +7,8 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from gitcoord.git.files import close, open_to_change, open_to_read, remove_file
 
 
-def hold(path: str) -> int:
-    """Hold this file from now on; gives what to `let_go` by, or -1 where another process holds it."""
+def acquire(path: str) -> int:
+    """Hold this file from now on; gives what to `release` by, or -1 where another process holds it."""
     fd = open_to_change(path)
     try:
         flock(fd, LOCK_EX | LOCK_NB)
@@ -18,14 +18,14 @@ def hold(path: str) -> int:
     return fd
 
 
-def let_go(fd: int, path: str = "") -> None:
+def release(fd: int, path: str = "") -> None:
     """With its path, the file goes too. Removed first: nobody finds it there and unheld."""
     if path:
         remove_file(path)
     close(fd)
 
 
-def is_held(path: str) -> bool | None:
+def is_locked(path: str) -> bool | None:
     """Does a living process hold it? None where there is no such file. Looking keeps nobody else from looking."""
     try:
         fd = open_to_read(path)
