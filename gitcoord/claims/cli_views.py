@@ -28,9 +28,9 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
         call.screen.note("note: gitcoord is not set up in this repository")
         return 0
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
-    call.screen.say(*call.screen.claim_lines(claims))
+    call.screen.say(*call.screen.claim_lines(claims), *call.screen.server_lines(result))
     if not call.screen.json:
-        if not claims:
+        if not claims and not result.get("server_claims"):
             call.screen.note("no claims")
         if result["hidden"]:
             call.screen.hint(f"{result['hidden']} more of agents that fell silent: git claim list --all")
@@ -50,7 +50,8 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
     for claim in claims:
         call.screen.say(*_details(call, claim))
-    if not claims and not call.screen.json:
+    call.screen.say(*call.screen.server_lines(result))
+    if not claims and not result.get("server_claims") and not call.screen.json:
         call.screen.note(f"no claim on, above or below {printable(words[0])}")
     return 0
 

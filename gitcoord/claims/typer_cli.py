@@ -34,6 +34,7 @@ def status(json: Json = False) -> int:
             call.screen.say(call.screen.paint(f"HALTED by {halt['by']} {ago(halt['at'])}{why}", "red"))
         claims: list[Any] = result["claims"]  # type: ignore[assignment]
         call.screen.say(f"claims: {len(claims) or 'none'}", *("  " + line for line in call.screen.claim_lines(claims)))
+        call.screen.say(*("  " + line for line in call.screen.server_lines(result)))
         agents: list[Any] = [a for a in result["agents"] if a["state"] != "ended"]  # type: ignore[attr-defined]
         call.screen.say(f"agents: {len(agents) or 'none'}", *("  " + line for line in _agent_lines(call, agents)))
         call.screen.say(f"ledger: {result['seq']} events")
@@ -131,7 +132,6 @@ def fsck(
     def body(call: Call) -> int:
         from gitcoord.ledger.typer_cli import run_fsck
 
-        call.recent()
         return run_fsck(call, repair=repair)
 
     return act(body, json=json)

@@ -6,8 +6,8 @@ import posix
 import sys
 
 import gitcoord
-from gitcoord.ledger.open import Opening, environ
 from gitcoord.terminal.parser import VERBS, NotQuick, parse
+from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def call_verb(name: str, verb: Verb, values: Values, words: list[str]) -> int:
     """Open the repository, run the verb, tell its errors. Both command lines end here."""
     env = environ()
     group = "reading" if not verb.writes else "taking" if name == "take" else "writing"
-    opening = Opening(env, group, tells=True)
+    opening = Opening(env, group, one_shot=True)
     from gitcoord.terminal.screen import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))

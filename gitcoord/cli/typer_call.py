@@ -10,9 +10,9 @@ import typer
 
 from gitcoord.base.codec import dumps
 from gitcoord.base.names import printable
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Screen, guarded
+from gitcoord.world.open import environ, open_repository
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 

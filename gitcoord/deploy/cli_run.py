@@ -26,7 +26,7 @@ from gitcoord.git.commands.worktrees import status_of_tracked
 from gitcoord.git.process import without_grafts
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.ledger.state import Policy
+from gitcoord.ledger.world import Resource
 from gitcoord.sessions.cli_supervisor import Supervisor, block_signals
 from gitcoord.terminal.call import Call
 
@@ -112,7 +112,7 @@ class Deployment:
         self._result: dict[str, Any] = {}
         self._trouble: GitcoordError | OSError | None = None
 
-    def claim(self, policy: Policy) -> None:
+    def claim(self, policy: Resource) -> None:
         """All of it, whatever its capacity: two deploys at once are what this is against."""
         ttl = 0 if policy.ttl else min(self._target.timeout, MAX_TTL)
         reason = f"deploys {self._made.commit[:12]}"

@@ -26,9 +26,9 @@ from gitcoord.git.files import read_file
 from gitcoord.git.process import without_grafts
 from gitcoord.git.store import move
 from gitcoord.ledger.kinds import kind_module
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
-from gitcoord.ledger.state import Policy
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import Resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from gitcoord.git.process import Answer, Env
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State, View
 
     Command = Callable[[Env, Patience, LockNotes, str, str], Answer]
 
@@ -69,7 +68,7 @@ def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:
     return targets(project_settings(ctx, snapshot))
 
 
-def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, Policy]:
+def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, Resource]:
     """A target of the project's settings, and what they say of the resource that its deploys claim."""
     known = known_targets(ctx, snapshot)
     if name not in known:
@@ -78,7 +77,7 @@ def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, P
             f"{quote(name[:80])} is no deploy target of .gitcoord/config ({there})",
             hints=(f'name it there, on the sync branch: [deploy "{printable(name[:80])}"] verify = <command>',),
         )
-    return known[name], declared_resources(ctx, snapshot).get(resource_of(name), Policy())
+    return known[name], declared_resources(ctx, snapshot).get(resource_of(name), Resource())
 
 
 def commit_named(ctx: Context, word: str) -> str:
@@ -231,7 +230,7 @@ def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
 def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Record | None:
     """The last successful deploy of a target."""
     kind = kind_module("deploy")
-    record = settle(ctx, snapshot, ctx.view(), lambda state, view: kind.deploy_record(state, target))
+    record = kind.deploy_record(snapshot.state, target)
     return record["good"][0] if record is not None and record["good"] else None
 
 
@@ -262,15 +261,8 @@ def deploys(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "deploys": []}
-    view = ctx.view()
-    load(ctx, snapshot, view, ("file", "format"))
     known = known_targets(ctx, snapshot)
-
-    def rule(state: State, view: View) -> list[Record]:
-        found: list[Record] = kind_module("deploy").all_deploys(state)
-        return found
-
-    records = {row["target"]: row for row in settle(ctx, snapshot, view, rule)}
+    records = {row["target"]: row for row in kind_module("deploy").all_deploys(snapshot.state)}
     usual = usual_remote(ctx, snapshot)
     rows: list[dict[str, object]] = []
     for name in sorted({*known, *records}):

@@ -11,7 +11,7 @@ from gitcoord.effects.sequences import Sequence, number_in, sequences
 from gitcoord.git.commands.objects import diff_names, empty_tree
 from gitcoord.git.commands.worktrees import ls_files
 from gitcoord.ledger.kinds import kind_module
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -45,7 +45,7 @@ def peek(ctx: Context, name: str) -> dict[str, object]:
     """What the next number would be; it is not reserved."""
     snapshot = read_snapshot(ctx)
     sequence, floor = _look(ctx, snapshot, name)
-    first = settle(ctx, snapshot, ctx.view(), lambda state, view: next_number(state, sequence.name, floor.number))
+    first = next_number(snapshot.state, sequence.name, floor.number)
     if first > LAST:
         raise _with_file(Refused(exhausted(sequence.name, first - 1)), floor)
     return {"sequence": sequence.name, "first": first, "count": 1, **_shown(sequence, floor, first, 1)}

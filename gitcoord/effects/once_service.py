@@ -8,7 +8,7 @@ from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, on
 from gitcoord.git.files import remove_file
 from gitcoord.git.locks import flock
 from gitcoord.ledger.kinds import kind_module
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 
 TYPE_CHECKING = False
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 
 class Runner:
@@ -74,8 +75,7 @@ def runner_of(ctx: Context, nonce: str) -> str:
 
 def forget(ctx: Context, actor: Actor, key: str, reason: str) -> dict[str, object]:
     kind = kind_module("forget")
-    snapshot = read_snapshot(ctx)
-    record = settle(ctx, snapshot, ctx.view(), lambda state, view: once_record(state, check_key(key)))
+    record = once_record(read_snapshot(ctx).state, check_key(key))
     result = transact(ctx, kind.decide, kind.Forget(actor, key, reason))
     if record is not None and record["token"] == result["token"]:
         remove_file(f"{ctx.repo.scratch}/once/{record['nonce']}")
@@ -88,18 +88,13 @@ def listing(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "effects": []}
-    view = ctx.view()
-    load(ctx, snapshot, view, ("below", "once"))
-
-    def rule(state: State, view: View) -> list[Record]:
-        return [_shown(state, view, record) for record in all_effects(state)]
-
-    rows = settle(ctx, snapshot, view, rule)
+    state, world = snapshot.state, ctx.world(snapshot)
+    rows = [_shown(state, world, record) for record in all_effects(state)]
     return {"initialised": True, "effects": sorted(rows, key=lambda row: row["token"])}
 
 
-def _shown(state: State, view: View, record: Record) -> Record:
+def _shown(state: State, world: World, record: Record) -> Record:
     row = told(record)
-    if record["state"] == "running" and not runs(state, view, record):
+    if record["state"] == "running" and not runs(state, world, record):
         row["state"] = "unknown"
     return row

@@ -6,7 +6,7 @@ from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
 from gitcoord.gates.events.request import approvals
 from gitcoord.git.commands.objects import diff_blobs, ls_tree_entry, write_blob
 from gitcoord.ledger.kinds import kind_module
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.roles import not_an_overseer
@@ -52,7 +52,6 @@ def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
 def listing(ctx: Context, *, all: bool = False) -> list[Record]:
     """The requests that wait for an answer, or all."""
     snapshot = read_snapshot(ctx)
-    load(ctx, snapshot, ctx.view(), ("below", "approvals"))
     return [record for record in approvals(snapshot.state) if all or record["state"] == "open"]
 
 
@@ -83,7 +82,7 @@ def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
         snapshot = read_snapshot(ctx)
     except NotInitialised:
         return
-    refusal = settle(ctx, snapshot, ctx.view(), lambda state, view: not_an_overseer(state, actor, view, deed))
+    refusal = not_an_overseer(snapshot.state, actor, ctx.world(snapshot), deed)
     if refusal is not None:
         raise Refused(refusal)
 

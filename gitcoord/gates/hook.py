@@ -15,7 +15,7 @@ from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
 from gitcoord.base.names import printable
 from gitcoord.git.files import close, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
-from gitcoord.ledger.open import Opening, environ
+from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

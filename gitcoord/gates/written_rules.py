@@ -8,7 +8,7 @@ from gitcoord.claims.model import folds_case
 from gitcoord.gates.events.ack import all_acks
 from gitcoord.git.commands.refs import rev_parse
 from gitcoord.ledger.kinds import kind_module
-from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE
@@ -57,7 +57,6 @@ def readers(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "version": "", "readers": []}
-    load(ctx, snapshot, ctx.view(), ("below", "acks"))
     current = _source(ctx, snapshot).rules
     rows = []
     for record in all_acks(snapshot.state):

@@ -14,7 +14,6 @@ from gitcoord.git.files import getcwd, read, write_all
 from gitcoord.git.host import chdir
 from gitcoord.git.locate import is_set_up, locate, resolve
 from gitcoord.guard.tools import detect, fail, parse
-from gitcoord.ledger.open import Opening, environ
 from gitcoord.validators.tool_event import (
     AFTER,
     BEFORE,
@@ -26,6 +25,7 @@ from gitcoord.validators.tool_event import (
     Answer,
     Reply,
 )
+from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 OPEN, ACCEPTED, DECLINED, WITHDRAWN = "open", "accepted", "declined", "withdrawn"
 
@@ -219,7 +220,7 @@ def addressee(row: Record) -> str:
     return f"anyone with the role '{printable(row['role'])}'" if row["role"] else "anyone"
 
 
-def is_for(state: State, view: View, row: Record, agent: str, *, person: bool = False) -> bool:
+def is_for(state: State, world: World, row: Record, agent: str, *, person: bool = False) -> bool:
     """May this agent accept it? Never the one who handed over."""
     if row["from"] == agent:
         return False
@@ -227,16 +228,13 @@ def is_for(state: State, view: View, row: Record, agent: str, *, person: bool = 
         return bool(row["to"] == agent)
     if not row["role"]:
         return True
-    from gitcoord.policy.model import Policy
     from gitcoord.policy.roles import role_of
 
-    policy = view.fact("policy")
-    assert isinstance(policy, Policy)
-    return bool(role_of(state, policy, agent, person=person) == row["role"])
+    return bool(role_of(state, world.policy(), agent, person=person) == row["role"])
 
 
-def not_addressed(state: State, view: View, row: Record, actor: Actor) -> Refusal | None:
-    if is_for(state, view, row, actor.agent, person=actor.person):
+def not_addressed(state: State, world: World, row: Record, actor: Actor) -> Refusal | None:
+    if is_for(state, world, row, actor.agent, person=actor.person):
         return None
     if row["from"] == actor.agent:
         return Refusal(

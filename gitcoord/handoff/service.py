@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refused
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, overlapping, want_around
+from gitcoord.claims.model import Item, overlapping, prefetch_around
 from gitcoord.handoff.model import (
     DECLINED,
     SECTIONS,
@@ -18,7 +18,7 @@ from gitcoord.handoff.model import (
     unknown,
 )
 from gitcoord.ledger.kinds import kind_module
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from gitcoord.handoff.events.handoff import New
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
     Row = dict[str, "object"]
 
@@ -43,7 +43,7 @@ def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
 
     snapshot = read_snapshot(ctx)
     fit = command._replace(sections={section.key: "to be written" for section in SECTIONS}, nonce="trial")
-    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: kind_module("handoff").decide(state, fit, view))
+    answer = kind_module("handoff").decide(snapshot.state, fit, ctx.world(snapshot))
     if not hasattr(answer, "events"):
         raise Refused(answer)
     claims = answer.events[-1].body["claims"]
@@ -89,23 +89,18 @@ def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
 def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> Row:
     """Those that wait, oldest first; with `everything` also those that were accepted, declined or withdrawn."""
     try:
-        snapshot = read_snapshot(ctx, trusting=True, ahead=(("leaves", "waiting"),))
+        snapshot = read_snapshot(ctx, trusting=True, prefetch=(("leaves", "waiting"),))
     except NotInitialised:
         return {"initialised": False, "handoffs": []}
-    return {"initialised": True, "handoffs": rows(ctx, snapshot, ctx.view(), actor, everything=everything)}
+    return {"initialised": True, "handoffs": rows(snapshot.state, ctx.world(snapshot), actor, everything=everything)}
 
 
-def rows(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None, *, everything: bool = False) -> list[Row]:
-    def rule(state: State, view: View) -> list[Row]:
-        found = (
-            [_from_record(r) for r in all_handoffs(state)] if everything else [_open(r) for r in open_handoffs(state)]
-        )
-        for row in found:
-            mine = actor is not None and row["state"] == "open"
-            row["for_you"] = mine and is_for(state, view, row, actor.agent, person=actor.person)  # type: ignore[union-attr]
-        return found
-
-    return settle(ctx, snapshot, view, rule)
+def rows(state: State, world: World, actor: Actor | None, *, everything: bool = False) -> list[Row]:
+    found = [_from_record(r) for r in all_handoffs(state)] if everything else [_open(r) for r in open_handoffs(state)]
+    for row in found:
+        mine = actor is not None and row["state"] == "open"
+        row["for_you"] = mine and is_for(state, world, row, actor.agent, person=actor.person)  # type: ignore[union-attr]
+    return found
 
 
 def _open(row: Record) -> Row:
@@ -122,27 +117,21 @@ def _from_record(record: Record) -> Row:
 def show(ctx: Context, actor: Actor | None, id: str) -> Row:
     """One handoff with its document, and who holds its paths now."""
     snapshot = read_snapshot(ctx, trusting=True)
-    view = ctx.view()
-    record = settle(ctx, snapshot, view, lambda state, _: handoff_record(state, check_id(id)))
+    state = snapshot.state
+    record = handoff_record(state, check_id(id))
     if record is None:
         raise Refused(unknown(id))
-
-    def holders(state: State, _: View) -> list[Row]:
-        found = []
-        items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
-        want_around(state, items)
-        for item, claim in zip(items, record["claims"]):
-            names = {c["agent"] for c in overlapping(state, item)}
-            row = {key: claim[key] for key in ("mode", "token", "base")}
-            found.append({"path": shown(claim["path"], claim["space"]), **row, "held_by": sorted(names)})
-        return found
-
-    def mine(state: State, view: View) -> bool:
-        return actor is not None and is_for(state, view, record, actor.agent, person=actor.person)
-
+    claims = []
+    items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
+    prefetch_around(state, items)
+    for item, claim in zip(items, record["claims"]):
+        names = {c["agent"] for c in overlapping(state, item)}
+        row = {key: claim[key] for key in ("mode", "token", "base")}
+        claims.append({"path": shown(claim["path"], claim["space"]), **row, "held_by": sorted(names)})
+    is_open = record["state"] == "open" and actor is not None
     told = {key: record[key] for key in record if key not in ("v", "text", "claims")}
     sections = parse_document(record["text"])
     return {
-        **told, "claims": settle(ctx, snapshot, view, holders), "sections": sections,
-        "for_you": record["state"] == "open" and settle(ctx, snapshot, view, mine),
+        **told, "claims": claims, "sections": sections,
+        "for_you": is_open and is_for(state, ctx.world(snapshot), record, actor.agent, person=actor.person),  # type: ignore[union-attr]
     }  # fmt: skip

@@ -31,8 +31,9 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     rows = [[str(row["seq"]), ago(row["at"]), str(row["words"])] for row in story]
     call.screen.say(*call.screen.table(rows, ["dim", "yellow", ""]))
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
-    if claims:
-        call.screen.say("now:", *("  " + line for line in call.screen.claim_lines(claims)))
+    if claims or result.get("server_claims"):
+        lines = call.screen.claim_lines(claims) + call.screen.server_lines(result)
+        call.screen.say("now:", *("  " + line for line in lines))
     elif story:
         call.screen.say("now nobody holds it")
     else:

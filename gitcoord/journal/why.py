@@ -43,8 +43,8 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
         row = {"seq": event.seq, "at": event.at, "agent": event.agent, "kind": event.kind, "commit": commit.oid}
         story += [{**row, "words": line} for line in lines]
     left_out = max(0, len(story) - limit) if limit else 0
-    claims = around(ctx, actor, item)["claims"]
-    return {"initialised": True, "path": path, "story": story[left_out:], "left_out": left_out, "claims": claims}
+    now = around(ctx, actor, item)
+    return {**now, "path": path, "story": story[left_out:], "left_out": left_out}
 
 
 class Deploys:

@@ -6,7 +6,7 @@ A kind's module has
     apply(state, event)       the changes to the tree, or Illegal
     refs(state, event)        claim refs: name -> True (points at this event's commit) or False (gone)
     AGENTS                    only where it differs: which of its fields name an agent
-and, where a command makes it, `decide...(state, command, view) -> Decision | Refusal` (of claim: in `claims/take.py` and
+and, where a command makes it, `decide...(state, command, world) -> Decision | Refusal` (of claim: in `claims/take.py` and
 `claims/renew.py`), and
     recall(state, events, actor)    the commands, likeliest first, that could stand behind a chain which this kind tells
                                     the command of (`server/retrace.py`): pairs of a `decide` and its command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gitcoord.base.errors import NotInitialised, StoreError
+from gitcoord.base.errors import GitcoordError, NotInitialised, StoreError
 from gitcoord.base.names import LEDGER, TIP, printable
 from gitcoord.ledger import fsck as app_fsck
 from gitcoord.ledger.repair import service as app_repair
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def run_fsck(call: Call, *, repair: bool) -> int:
-    """0 clean (or mended), 1 differences are left."""
+    """0 clean (or mended), 1 differences are left. Where the remote that decides could not be looked at, and what was last
+    seen of it has no difference, that error."""
+    unseen = _look(call)
     reader = _reader(call)
     try:
         _refuse_own_branch(call)
@@ -31,6 +33,12 @@ def run_fsck(call: Call, *, repair: bool) -> int:
         call.screen.note(f"note: {error.message}")
         call.screen.hint(*(hint for hint in error.hints if hint.startswith("rename")))
         return 0
+    if unseen is not None and not repair:
+        if result["clean"]:
+            call.screen.note(f"note: what was last seen of '{printable(call.ctx.remote)}' has no difference")
+            raise unseen
+        result["offline"] = unseen.message
+        call.screen.note(f"note: {printable(unseen.message)}")
     call.screen.answer(result, ok=bool(result["clean"]))
     call.screen.say(*(f"repaired: {printable(line)}" for line in result.get("repaired", ())))  # type: ignore[attr-defined]
     call.screen.say(*(f"difference: {printable(line)}" for line in result["differences"]))  # type: ignore[attr-defined]
@@ -40,6 +48,15 @@ def run_fsck(call: Call, *, repair: bool) -> int:
     if not repair:
         call.screen.hint("mend it: git coord fsck --repair")
     return 1
+
+
+def _look(call: Call) -> GitcoordError | None:
+    """Looks at the remote that decides. Gives the error where that fails."""
+    if not call.ctx.remote:
+        return None
+    from gitcoord.ledger.remote.fetch import renew
+
+    return renew(call.ctx)
 
 
 def _refuse_own_branch(call: Call) -> None:

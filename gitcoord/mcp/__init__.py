@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.ledger.open import environ
 from gitcoord.terminal.screen import Screen, guarded
+from gitcoord.world.open import environ
 
 _HINTS = (
     "where install.sh installed gitcoord: ./install.sh --with-mcp",

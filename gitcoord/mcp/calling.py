@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.git.files import fingerprint
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.terminal.call import Call, run
 from gitcoord.terminal.parser import Verb
 from gitcoord.terminal.screen import Screen
+from gitcoord.world.open import environ, open_repository
 
 if TYPE_CHECKING:
     from gitcoord.terminal.parser import Values

@@ -14,10 +14,10 @@ from gitcoord.base.names import printable
 from gitcoord.cli.typer_call import Json, new_app
 from gitcoord.gates.hooks.text import Kit
 from gitcoord.gates.hooks.typer_cli import DryRun, git_claim, hook_sources, step_lines
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.server import install as app_server
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Screen, guarded
+from gitcoord.world.open import environ, open_repository
 
 server = new_app("server", "Judge what is pushed to a repository on this machine: a gate that nobody can skip.")
 key_app = new_app("key", "The keys with which agents sign their events.")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from gitcoord.base.errors import TimedOut
 from gitcoord.git.files import is_folder, lstat, scandir, stat
 from gitcoord.shell.control_flow import follow
+from gitcoord.shell.effect_collector import MAX_WORD, TooMuch
 from gitcoord.shell.effects import UNKNOWN, Effect
-from gitcoord.shell.found import MAX_WORD, TooMuch
 from gitcoord.shell.interpreter import Run
 from gitcoord.shell.state import State, value_of
 from gitcoord.shell.syntax import BROKEN, COMMAND, LIST, Node, plain_word

@@ -22,7 +22,7 @@ HEAD = 32768  # bytes for the index at the beginning of the file
 
 # Modules that are loaded together; what their top level imports is added. `start` is loaded before git's processes are started, one of
 # the others while these get ready, `remote` after one that writes. A module that a group lacks is loaded when it is imported.
-_HOOK = "git.host ledger.context git.loose_reader claims.events.claim "
+_HOOK = "git.host ledger.context world.client git.loose_reader claims.events.claim "
 _EVERY = "terminal.screen terminal.call " + _HOOK
 _CHANGING = (
     _EVERY

@@ -17,7 +17,7 @@ from gitcoord.claims.take import Take
 from gitcoord.git.files import read_file
 from gitcoord.git.locks import flock
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions import service as sessions
 from gitcoord.sessions.cli_supervisor import GRACE, become_subreaper, descendants, exit_code
 from gitcoord.tasks import service as tasks
@@ -81,8 +81,7 @@ class Post:
         self._token = self._take()
 
     def _holder(self) -> str:
-        ctx = self._call.ctx
-        claims = settle(ctx, read_snapshot(ctx), ctx.view(), lambda state, _: overlapping(state, DISPATCHER))
+        claims = overlapping(read_snapshot(self._call.ctx).state, DISPATCHER)
         return ", ".join(claim["agent"] for claim in claims) or "another process of this machine"
 
     def _take(self) -> int:
@@ -91,8 +90,7 @@ class Post:
 
     def keep(self) -> None:
         """Refused where the place is another's now."""
-        ctx = self._call.ctx
-        own = settle(ctx, read_snapshot(ctx), ctx.view(), lambda s, _: own_claim(s, DISPATCHER, self._actor.agent))
+        own = own_claim(read_snapshot(self._call.ctx).state, DISPATCHER, self._actor.agent)
         if own is None:
             self._token = self._take()  # it was lost by silence, and is free or not
         elif own["token"] != self._token:
@@ -134,11 +132,8 @@ def _collect(call: Call, actor: Actor) -> list[str]:
 
 def _work(call: Call) -> tuple[int, list[str]]:
     """How many tasks could be taken, and who is at work on one."""
-    snapshot = read_snapshot(call.ctx, ahead=(("names", "work/ready"), ("below", "work/of")))
-    view = call.ctx.view()
-    open_tasks = settle(call.ctx, snapshot, view, lambda state, view: len(ready(state)))
-    held = settle(call.ctx, snapshot, view, lambda state, view: all_held(state))
-    return open_tasks, [row.agent for row in held if row.state in (ACTIVE, ASSIGNED)]
+    state = read_snapshot(call.ctx, prefetch=(("names", "work/ready"), ("below", "work/of"))).state
+    return len(ready(state)), [row.agent for row in all_held(state) if row.state in (ACTIVE, ASSIGNED)]
 
 
 class Crew:

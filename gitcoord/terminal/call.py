@@ -64,7 +64,9 @@ class Call:
         if "offline" in told:
             age = told["as_of_seconds"]
             since = f"as it was {format_duration(int(str(age)))} ago" if age is not None else "never seen"
-            if str(told["offline"]).startswith(ServerBehind.words):
+            if str(told["offline"]).startswith(ServerBehind.differs):
+                since = "the state that this clone has seen, which is not the server's"
+            elif str(told["offline"]).startswith(ServerBehind.words):
                 since = "the newer state that this clone has seen"
             self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
         return told

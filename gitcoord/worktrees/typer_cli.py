@@ -14,10 +14,10 @@ from gitcoord.base.names import check_agent, check_word, printable, quote, shell
 from gitcoord.claims import pathspec as paths
 from gitcoord.claims.model import Item
 from gitcoord.cli.typer_call import Json, act, new_app, not_set_up
-from gitcoord.ledger.open import open_repository
 from gitcoord.ledger.sessions import Actor
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import put
+from gitcoord.world.open import open_repository
 
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context

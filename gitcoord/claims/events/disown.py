@@ -14,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event, Recalled
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"path": str, "reason": str, "entries": [(str, int)]}
 
@@ -27,10 +28,10 @@ class Disown(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Disown, view: View) -> Decision | Refusal:
+def decide(state: State, command: Disown, world: World) -> Decision | Refusal:
     if not command.reason:
         raise UsageError("disowning needs a reason", hints=("git claim disown <path> --reason '...'",))
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = halted(state) or admit_or_none(state, command.actor, world)
     if refusal is not None:
         return refusal
     found = state.below(lineage_dir(state, command.path))
@@ -38,7 +39,7 @@ def decide(state: State, command: Disown, view: View) -> Decision | Refusal:
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:
         return Refusal("no-lineage", f"no released work is on record below '{printable(command.path)}'")
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
     return Decision(chain.events, [], result)
 

@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event, Recalled
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]}
 OPEN, APPROVED, DENIED = "open", "approved", "denied"
@@ -42,13 +43,13 @@ def approval_file(id: str) -> str:
     return f"approvals/{id}"
 
 
-def decide(state: State, command: Request, view: View) -> Decision | Refusal:
-    refusal = dead(state, view, command.actor.agent)
+def decide(state: State, command: Request, world: World) -> Decision | Refusal:
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     known = {(r["path"], r["mode"], r["blob"]) for r in approvals(state) if r["state"] != APPROVED}
     new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     if new:
         chain.add("request", {"rows": new})
     asked = {(r["path"], r["mode"], r["blob"]): r["id"] for r in approvals(chain.state)}

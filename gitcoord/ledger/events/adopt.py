@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event, Recalled
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"authority": dict}
 
@@ -23,10 +24,10 @@ class Adopt(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Adopt, view: View) -> Decision:
+def decide(state: State, command: Adopt, world: World) -> Decision:
     if format_record(state)["authority"] == command.authority:
         return Decision([], [], {"adopted": False})
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("adopt", {"authority": command.authority})
     return Decision(chain.events, [], {"adopted": True})
 
