@@ -328,7 +328,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 41, "list": 37, "take": 50, "release": 50, "guard": 57}
+BUDGET = {"check": 42, "list": 37, "take": 50, "release": 52, "guard": 58}
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {
