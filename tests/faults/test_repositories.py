@@ -21,10 +21,6 @@ def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([GIT, *words], capture_output=True, check=False)
 
 
-def _knows_reftable(place: Path) -> bool:
-    return _git("init", "-q", "--ref-format=reftable", str(place)).returncode == 0
-
-
 def usual(place: Path) -> World:
     return make_world(place / "repo", ledger=False)
 
@@ -46,8 +42,6 @@ def sha256(place: Path) -> World:
 
 
 def reftable(place: Path) -> World:
-    if not _knows_reftable(place / "probe"):
-        pytest.skip("this git has no reftable")
     return make_world(place / "repo", "--ref-format=reftable", ledger=False)
 
 
@@ -134,8 +128,8 @@ def reflogs_always(place: Path) -> World:
     return world
 
 
-PLACES: list[Callable[[Path], World]] = [
-    usual, worktree, bare, sha256, reftable, subdirectory, git_dir_is_set, git_dir_is_elsewhere, submodule, shared, alternates,
+PLACES = [
+    usual, worktree, bare, sha256, pytest.param(reftable, marks=pytest.mark.newer_git), subdirectory, git_dir_is_set, git_dir_is_elsewhere, submodule, shared, alternates,
     shallow, odd_place, newline_in_the_place, not_utf8, behind_a_symlink, detached, hooks_that_refuse, reflogs_always,
 ]  # fmt: skip
 
