@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.world import GIT, LEDGER, SOAK, World, make_world
+from tests.newer_git import VERSION, is_newer
 from tests.support import CLAIM, COORD
 
 pytestmark = pytest.mark.faults
@@ -326,7 +327,7 @@ def test_a_path_with_a_line_end_in_it(tmp_path: Path) -> None:
     for words in (["init"], ["install-hooks"], ["status"], ["fsck"], ["worktree", "add", "t"], ["worktree", "list"]):
         done = world.coord(*words, agent="alice")
         assert done.code == 0, (words, done)
-    assert (world.git_dir / "hooks/pre-commit").exists()
+    assert (world.git_dir / "hooks" / ("gitcoord-pre-commit" if is_newer(VERSION) else "pre-commit")).exists()
     assert world.claim(str(top / "src/app.py"), agent="alice").code == 0
     world.cwd = world.git_dir  # git itself is asked which repository it is
     assert "src/app.py" in world.claim("list").out
