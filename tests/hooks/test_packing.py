@@ -12,6 +12,8 @@ from tests.hooks.support import Project, refused
 from tests.race.support import wait_until
 from tests.support import CLAIM
 
+pytestmark = pytest.mark.both_gits
+
 LEDGER = "refs/heads/gitcoord"
 NOTHING = "0" * 40
 A = "refs/claims/path/shared/a/@alice"

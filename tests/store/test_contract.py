@@ -20,6 +20,8 @@ from tests.support import git
 if TYPE_CHECKING:
     from gitcoord.store.interface import Reader
 
+pytestmark = pytest.mark.both_gits
+
 A, B, C = "refs/claims/path/a/@x", "refs/claims/path/b/@x", "refs/gitcoord/tip"
 ODD_NAMES = (
     "refs/claims/path/\udcff\udcfe/@x",  # bytes that are no UTF-8

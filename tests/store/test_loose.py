@@ -16,6 +16,8 @@ from gitcoord.store.plumbing import PlumbingStore
 from gitcoord.store.reading import UNSURE
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
+pytestmark = pytest.mark.both_gits
+
 REF = "refs/claims/path/a/@x"
 
 
