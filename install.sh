@@ -632,7 +632,7 @@ install_servers() (
         printf '%s\n' '#!/bin/sh' "# from gitcoord's install.sh" "kill -0 $$ 2>/dev/null && exit 101" 'exit 0' >"$POLICY.$$" &&
             chmod 755 "$POLICY.$$" && mv "$POLICY.$$" "$POLICY" || exit 1
     fi
-    forbids_start || { warn "$POLICY lets servers start, so these are not installed: $*" && exit 1; }
+    forbids_start || { wipe && say "$POLICY lets servers start, so these are not installed: $*" && exit 1; }
     apt_get "$@" || true
     [ -d /run/systemd/system ] || exit 0
     for package; do
