@@ -24,8 +24,7 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**listing(call.ctx, actor, mine=mine, silent=bool(values.get("all"))), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
     call.screen.say(*call.screen.claim_lines(claims), *call.screen.server_lines(result))
@@ -44,8 +43,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**around(call.ctx, call.onlooker(), item), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
     for claim in claims:
@@ -82,8 +80,7 @@ def check(call: Call, values: Values, words: list[str]) -> int:
     result = {**(app_check(call.ctx, actor, items) if actor is not None else NOT_SET_UP), **age}
     allowed = bool(result["allowed"])
     call.screen.answer(result, ok=allowed)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     if "message" in result:
         call.screen.note(f"no: {printable(str(result['message']))}")

@@ -22,8 +22,7 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**app_why(call.ctx, call.onlooker(), item, number(values, "number", _USUAL)), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     if result["left_out"] and not call.screen.json:
         call.screen.note(f"({result['left_out']} older: -n 0 tells all)")

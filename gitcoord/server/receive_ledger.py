@@ -13,12 +13,11 @@ from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
-from gitcoord.ledger.event import Illegal, effects
+from gitcoord.ledger.event import Illegal, commit_bytes, effects
 from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.sessions import decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit, read_snapshot
 from gitcoord.ledger.state import State
-from gitcoord.ledger.step import commit_bytes
 from gitcoord.server.limits import read_limits
 from gitcoord.server.retrace import chains, retrace
 from gitcoord.server.signatures import require_signature, signing_on, split_signature

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Protocol
 
+from gitcoord.gates.hooks.cli import hook_sources
 from gitcoord.gates.hooks.text import Kit, render
-from gitcoord.gates.hooks.typer_cli import hook_sources
 from gitcoord.server.install import EVENTS
 from tests.cli.support import Done, World
 from tests.support import CLAIM, ROOT, git
@@ -152,7 +152,7 @@ def forge(site: Place, *events: Any, beats: tuple[Any, ...] = ()) -> str:
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from gitcoord.world.open import environ, open_repository\n"
         "from gitcoord.ledger.snapshot import read_snapshot\n"
-        "from gitcoord.ledger.step import prepare\n"
+        "from gitcoord.ledger.transaction import prepare\n"
         "from gitcoord.ledger.event import Decision, Event\n"
         "from gitcoord.ledger.sessions import Beat\n"
         "ctx = open_repository(environ(), writing=True)\n"
