@@ -45,10 +45,10 @@ def gate(call: Call, values: Values, words: list[str]) -> int:
 def commit_named(call: Call, name: str) -> str:
     from gitcoord.git.commands.refs import rev_parse_commit
 
-    answer = rev_parse_commit(call.ctx.repo.env, name)
-    if answer.code:
+    found = rev_parse_commit(call.ctx.repo.env, name)
+    if found.code:
         raise UsageError(f"'{printable(name)}' is no commit here", hints=("git fetch, if it is somewhere else",))
-    return answer.text
+    return found.text
 
 
 def show(call: Call, values: Values, words: list[str]) -> int:

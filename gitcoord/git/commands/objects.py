@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
 _NAMES = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
-# Whatever the user's settings say.
 # -c: of a merge, what differs from every parent; also where git made that alone, or makes nothing of the parents.
 _STEPS = (
     "log", "--no-show-signature", "--encoding=UTF-8", "--root", "-c", *_RAW,
@@ -51,14 +50,13 @@ def independent(env: Env, *commits: str) -> Answer:
 def first_parents(env: Env, head: str, *, until: str = "", oldest_first: bool = False, most: int = 0) -> Answer:
     """The chain of first parents from `head` back to, without, `until`."""
     argv = [*ORIGINAL, "rev-list", "--first-parent", *(["--reverse"] if oldest_first else [])]
-    argv += [f"--max-count={most}"] if most else []
-    return run([*argv, head, *([f"^{until}"] if until else []), "--"], env)
+    return run([*argv, *([f"--max-count={most}"] if most else []), head, *([f"^{until}"] if until else []), "--"], env)
 
 
-def first_parent_messages(env: Env, head: str, *, until: str = "") -> Answer:
-    """The chain of first parents, oldest first: of each `commit <id>`, its parents, its message, and a NUL."""
-    argv = [*ORIGINAL, "rev-list", "--first-parent", "--reverse", "--encoding=UTF-8", "--format=%P%n%B%x00"]
-    return run([*argv, head, *([f"^{until}"] if until else []), "--"], env)
+def first_parent_messages(env: Env, head: str, until: str = "") -> Answer:
+    """The same, oldest first, in lines: 'commit' and the id, the parents, the message and a NUL."""
+    argv = [*ORIGINAL, "rev-list", "--first-parent", "--reverse", "--encoding=UTF-8", "--format=%P%n%B%x00", head]
+    return run([*argv, *([f"^{until}"] if until else []), "--"], env)
 
 
 def roots(env: Env, head: str) -> Answer:
