@@ -14,7 +14,6 @@ from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targe
 from gitcoord.git.files import read_file
 from gitcoord.git.process import run
 from gitcoord.git.store import move
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import load, read_snapshot, settle
 from gitcoord.ledger.state import Policy
 from gitcoord.ledger.transaction import transact
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from gitcoord.deploy.events.deploy import Deploy
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State, View
 
 _TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"
@@ -234,15 +232,17 @@ def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
 
 def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Record | None:
     """The last successful deploy of a target."""
-    kind = kind_module("deploy")
-    record = settle(ctx, snapshot, ctx.view(), lambda state, view: kind.deploy_record(state, target))
+    from gitcoord.deploy.events.deploy import deploy_record
+
+    record = settle(ctx, snapshot, ctx.view(), lambda state, view: deploy_record(state, target))
     return record["good"][0] if record is not None and record["good"] else None
 
 
 def record(ctx: Context, command: Deploy) -> dict[str, object]:
     """Write down what came of a deploy, and give the target back in the same step."""
-    kind = kind_module("deploy")
-    result = transact(ctx, kind.decide, command)
+    from gitcoord.deploy.events.deploy import decide
+
+    result = transact(ctx, decide, command)
     if result["good"]:
         _keep(ctx, command)
     return result
@@ -270,11 +270,9 @@ def deploys(ctx: Context) -> dict[str, object]:
     load(ctx, snapshot, view, ("file", "format"))
     known = known_targets(ctx, snapshot)
 
-    def rule(state: State, view: View) -> list[Record]:
-        found: list[Record] = kind_module("deploy").all_deploys(state)
-        return found
+    from gitcoord.deploy.events.deploy import all_deploys
 
-    records = {row["target"]: row for row in settle(ctx, snapshot, view, rule)}
+    records = {row["target"]: row for row in settle(ctx, snapshot, view, lambda state, view: all_deploys(state))}
     usual = usual_remote(ctx, snapshot)
     rows: list[dict[str, object]] = []
     for name in sorted({*known, *records}):

@@ -10,7 +10,6 @@ from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next
 from gitcoord.effects.sequences import Sequence, number_in, sequences
 from gitcoord.gates.history import GIT
 from gitcoord.git.process import run
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import read_snapshot, settle
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
@@ -32,9 +31,10 @@ class Floor(NamedTuple):
 def reserve(ctx: Context, actor: Actor, name: str, count: int) -> dict[str, object]:
     """The next numbers, from now on this agent's."""
     sequence, floor = _look(ctx, read_snapshot(ctx), name)
-    kind = kind_module("number")
+    from gitcoord.effects.events.number import Number, decide
+
     try:
-        result = transact(ctx, kind.decide, kind.Number(actor, sequence.name, count, floor.number))
+        result = transact(ctx, decide, Number(actor, sequence.name, count, floor.number))
     except Refused as refused:
         raise _with_file(refused, floor) from None
     return {**result, **_shown(sequence, floor, int(str(result["first"])), count)}

@@ -7,7 +7,6 @@ from gitcoord.effects.events.once import told
 from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
 from gitcoord.git.files import remove_file
 from gitcoord.git.locks.flock import hold, is_held, let_go
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import load, read_snapshot, settle
 from gitcoord.ledger.transaction import transact
 
@@ -36,12 +35,13 @@ class Runner:
 
         TimedOut where another runs it (as if the time to wait were over), OutcomeUnknown where its runner died.
         """
-        kind = kind_module("once")
+        from gitcoord.effects.events.once import Once, decide
+
         if self._held < 0:
             self._held = hold(self._ctx.scratch(f"once/{self._nonce}"))
         self._open = True
         try:
-            result = transact(self._ctx, kind.decide, kind.Once(self._actor, self._key, self._nonce))
+            result = transact(self._ctx, decide, Once(self._actor, self._key, self._nonce))
         except Refused as refused:
             self._open = False
             if refused.code == UNDER_WAY:
@@ -54,8 +54,9 @@ class Runner:
         return result
 
     def end(self, code: int) -> dict[str, object]:
-        kind = kind_module("done")
-        result = transact(self._ctx, kind.decide, kind.Done(self._actor, self._key, self.token, code))
+        from gitcoord.effects.events.done import Done, decide
+
+        result = transact(self._ctx, decide, Done(self._actor, self._key, self.token, code))
         self._open = False
         return result
 
@@ -73,10 +74,11 @@ def runner_of(ctx: Context, nonce: str) -> str:
 
 
 def forget(ctx: Context, actor: Actor, key: str, reason: str) -> dict[str, object]:
-    kind = kind_module("forget")
+    from gitcoord.effects.events.forget import Forget, decide
+
     snapshot = read_snapshot(ctx)
     record = settle(ctx, snapshot, ctx.view(), lambda state, view: once_record(state, check_key(key)))
-    result = transact(ctx, kind.decide, kind.Forget(actor, key, reason))
+    result = transact(ctx, decide, Forget(actor, key, reason))
     if record is not None and record["token"] == result["token"]:
         remove_file(f"{ctx.repo.scratch}/once/{record['nonce']}")
     return result

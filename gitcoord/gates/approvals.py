@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
 from gitcoord.gates.events.request import approvals
 from gitcoord.git.process import run
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import load, read_snapshot, settle
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
@@ -30,21 +29,23 @@ def leave_records(ctx: Context, actor: Actor, gate: str, refused: list[Verdict],
         if asked:
             ids = ask(ctx, actor, asked)
         if noted:
-            kind = kind_module("notice")
+            from gitcoord.gates.events.notice import Notice, decide
+
             rows = tuple(
                 {key: str(getattr(v, key)) for key in ("rule", "stage", "path", "agent", "commit")} for v in noted
             )
-            transact(ctx, kind.decide, kind.Notice(actor, gate, rows))
+            transact(ctx, decide, Notice(actor, gate, rows))
     except (GitcoordError, OSError):
         pass
     return ids
 
 
 def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
-    kind = kind_module("request")
+    from gitcoord.gates.events.request import Request, decide
+
     words = ("path", "mode", "blob", "rule", "commit")
     rows = tuple({**{key: str(getattr(v, key)) for key in words}, "bases": list(v.bases)} for v in verdicts)
-    result = transact(ctx, kind.decide, kind.Request(actor, rows[:_ASKED]))
+    result = transact(ctx, decide, Request(actor, rows[:_ASKED]))
     ids: list[str] = result["ids"]  # type: ignore[assignment]
     return ids
 
@@ -82,8 +83,9 @@ def difference(ctx: Context, record: Record) -> str:
 
 
 def answer(ctx: Context, actor: Actor, id: str, blob: str, *, approved: bool, reason: str = "") -> dict[str, object]:
-    kind = kind_module("answer")
-    return transact(ctx, kind.decide, kind.Answer(actor, id, approved, blob, reason))
+    from gitcoord.gates.events.answer import Answer, decide
+
+    return transact(ctx, decide, Answer(actor, id, approved, blob, reason))
 
 
 def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
@@ -100,5 +102,6 @@ def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
 
 
 def set_role(ctx: Context, actor: Actor, target: str, role: str) -> dict[str, object]:
-    kind = kind_module("role")
-    return transact(ctx, kind.decide, kind.SetRole(actor, target, role))
+    from gitcoord.gates.events.role import SetRole, decide
+
+    return transact(ctx, decide, SetRole(actor, target, role))

@@ -7,7 +7,6 @@ from gitcoord.base.names import RULES, quote
 from gitcoord.claims.model import folds_case
 from gitcoord.gates.events.ack import all_acks
 from gitcoord.git.process import run
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import load, read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
@@ -47,8 +46,9 @@ def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, obje
     found = _version(ctx, version) if version else _source(ctx, read_snapshot(ctx)).rules
     if not found:
         raise UsageError("this project has no written rules", hints=_HINT)
-    kind = kind_module("ack")
-    return transact(ctx, kind.decide, kind.Ack(actor, found))
+    from gitcoord.gates.events.ack import Ack, decide
+
+    return transact(ctx, decide, Ack(actor, found))
 
 
 def readers(ctx: Context) -> dict[str, object]:

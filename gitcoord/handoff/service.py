@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, Refused
+from gitcoord.base.errors import NotInitialised, Refusal, Refused
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Item, overlapping, want_around
 from gitcoord.handoff.model import (
@@ -17,7 +17,6 @@ from gitcoord.handoff.model import (
     parse_document,
     unknown,
 )
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import read_snapshot, settle
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
@@ -39,12 +38,13 @@ def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
 
     Refused where it could not be made, whatever the document says.
     """
+    from gitcoord.handoff.events.handoff import decide
     from gitcoord.handoff.survey import survey
 
     snapshot = read_snapshot(ctx)
     fit = command._replace(sections={section.key: "to be written" for section in SECTIONS}, nonce="trial")
-    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: kind_module("handoff").decide(state, fit, view))
-    if not hasattr(answer, "events"):
+    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: decide(state, fit, view))
+    if isinstance(answer, Refusal):
         raise Refused(answer)
     claims = answer.events[-1].body["claims"]
     return claims, survey(ctx, snapshot, claims)
@@ -59,28 +59,32 @@ def offer(ctx: Context, command: New) -> Row:
 
     warnings = heed(ctx, command.actor, "handoff", command.sections)
     _, facts = would_offer(ctx, command)
-    kind = kind_module("handoff")
-    result = transact(ctx, kind.decide, command._replace(facts=facts))
+    from gitcoord.handoff.events.handoff import decide
+
+    result = transact(ctx, decide, command._replace(facts=facts))
     return {**result, "warnings": warnings} if warnings else result
 
 
 def accept(ctx: Context, actor: Actor, id: str) -> Row:
     """All that was handed over becomes the actor's, in one event; or Refused, and nothing has changed."""
-    kind = kind_module("accept")
-    result = transact(ctx, kind.decide, kind.Accept(actor, check_id(id)))
+    from gitcoord.handoff.events.accept import Accept, decide
+
+    result = transact(ctx, decide, Accept(actor, check_id(id)))
     note_tree(ctx, actor.agent)
     note_claims(ctx, result["claims"])  # type: ignore[arg-type]
     return result
 
 
 def decline(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
-    kind = kind_module("close")
-    return transact(ctx, kind.decide, kind.Close(actor, check_id(id), DECLINED, reason))
+    from gitcoord.handoff.events.close import Close, decide
+
+    return transact(ctx, decide, Close(actor, check_id(id), DECLINED, reason))
 
 
 def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
-    kind = kind_module("close")
-    return transact(ctx, kind.decide, kind.Close(actor, check_id(id), WITHDRAWN, reason))
+    from gitcoord.handoff.events.close import Close, decide
+
+    return transact(ctx, decide, Close(actor, check_id(id), WITHDRAWN, reason))
 
 
 # --- looking -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from gitcoord.git.loose_writer import Scales
 from gitcoord.git.process import run
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.log import commits
 from gitcoord.ledger.sessions import KILLED, OPEN, Beat
 from gitcoord.ledger.snapshot import Commit, read_beat
@@ -76,7 +76,7 @@ class Replay:
             self._make_good()
         elif self.skipped:
             self._since.append(commit.oid)
-        for ref, present in kind_module(event.kind).refs(self.state, event).items():
+        for ref, present in kind_of(event.kind).refs(self.state, event).items():
             if present:
                 self.grants[ref] = commit.oid
             else:

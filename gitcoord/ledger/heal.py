@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import LockHeld
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.git.store import SwapFailed, Verify, move
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import Beat, encode_beat
 from gitcoord.ledger.snapshot import Commit, history, load
 
@@ -26,7 +26,7 @@ def heal(ctx: Context, snapshot: Snapshot) -> bool:
     wanted: dict[str, Oid | None] = {}
     for commit in reversed(commits):
         event = commit.event
-        for ref, present in kind_module(event.kind).refs(snapshot.state, event).items():
+        for ref, present in kind_of(event.kind).refs(snapshot.state, event).items():
             wanted[ref] = commit.oid if present else None
     rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, ctx.store.resolve(list(wanted)))]
     rows += [(TIP, snapshot.tip, snapshot.head), *_tombstones(ctx, snapshot, commits)]
@@ -67,7 +67,9 @@ def _tombstones(ctx: Context, snapshot: Snapshot, commits: list[Commit]) -> list
     for commit in commits:
         if commit.event.kind != "kill":
             continue
-        agent, session = kind_module("kill").tombstone(commit.event)
+        from gitcoord.sessions.events.kill import tombstone
+
+        agent, session = tombstone(commit.event)
         view = ctx.view()
         load(ctx, snapshot, view, ("beat", agent))
         beat = view.beats[agent]

@@ -12,7 +12,6 @@ from gitcoord.git.store import Create, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.heal import swap_over_locks
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.step import event_commit
@@ -42,11 +41,11 @@ def first_ledger(
     ctx: Context, actor: Actor, *, sync: str, fold: bool | None, authority: dict[str, object]
 ) -> dict[str, object]:
     """The first event. Whoever is quicker makes it; the others go on with that one."""
+    from gitcoord.ledger.events.init import first_event
+
     sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
-    event = kind_module("init").first_event(
-        actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority
-    )
+    event = first_event(actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority)
     store = ctx.store
     blobs = {
         key: store.write("blob", encode_file(key, r)) for key, r in effects(State(complete=True), event).items() if r
@@ -82,8 +81,9 @@ def _again(ctx: Context, actor: Actor, *, adopt: bool) -> dict[str, object]:
 
 def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
     """The one event that a copy may write: that it is its own authority from now on."""
-    kind = kind_module("adopt")
-    result = transact(ctx, kind.decide, kind.Adopt(actor, ctx.authority()), copied=True)
+    from gitcoord.ledger.events.adopt import Adopt, decide
+
+    result = transact(ctx, decide, Adopt(actor, ctx.authority()), copied=True)
     snapshot = read_snapshot(ctx)
     record = snapshot.state.get("format")
     assert record is not None

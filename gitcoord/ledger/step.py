@@ -9,7 +9,7 @@ from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.store import Update, Verify, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.event import Decision, effects, encode_event
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import attempt, kind_of
 from gitcoord.ledger.refusal_counts import settle_refusals
 from gitcoord.ledger.sessions import agent_record, encode_beat, is_torn_kill, lost_rows
 from gitcoord.ledger.snapshot import load, settle
@@ -47,7 +47,7 @@ def prepare(ctx: Context, snapshot: Snapshot, view: View, decision: Decision) ->
         }
         tree = editor.edit(tree, blobs) or store.write("tree", b"")
         head = store.write("commit", event_commit(ctx, event, tree, head))
-        for ref, present in kind_module(event.kind).refs(state, event).items():
+        for ref, present in kind_of(event.kind).refs(state, event).items():
             wanted[ref] = head if present else None
         state = state.patched(changes)
         state.seq = event.seq
@@ -87,15 +87,12 @@ def bury(ctx: Context, snapshot: Snapshot, view: View, command: Any) -> Decision
         if beat is not None and beat.killed:
             record = _record(ctx, snapshot, view, agent)
             if record is not None and is_torn_kill(record, beat):
-                kind = kind_module("kill")
-                order = kind.Kill(command.actor, agent, "a tombstone without a record", command.nonce)
-                return _record_kill(ctx, snapshot, view, kind, order)
+                from gitcoord.sessions.events.kill import Kill, decide
+
+                order = Kill(command.actor, agent, "a tombstone without a record", command.nonce)
+                decision = settle(ctx, snapshot, view, attempt(decide, order))
+                return decision if isinstance(decision, Decision) else None
     return None
-
-
-def _record_kill(ctx: Context, snapshot: Snapshot, view: View, kind: Any, order: Any) -> Decision | None:
-    decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
-    return decision if isinstance(decision, Decision) else None
 
 
 def _record(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> Record | None:

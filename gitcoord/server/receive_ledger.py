@@ -15,7 +15,7 @@ from gitcoord.git.loose_writer import Scales
 from gitcoord.git.process import run
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit, Snapshot, load, read_snapshot
 from gitcoord.ledger.state import NotLoaded, State
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 _DAY = 86400
 _MOST_COMMITS = 1000
-_PERSONAL = ("adopt", "repair")  # what mends a ledger, or moves it elsewhere, is not an agent's business
 
 
 class Pushed:
@@ -244,7 +243,7 @@ class LedgerPush:
             after = self._retrace(snapshot, state, group, view)
             for pushed in mine:
                 changes = self._effects(snapshot, view, state, pushed.event)
-                for ref, present in kind_module(pushed.event.kind).refs(state, pushed.event).items():
+                for ref, present in kind_of(pushed.event.kind).refs(state, pushed.event).items():
                     self.wanted[ref] = pushed.commit.oid if present else None
                 tree = self._require_tree(editor, tree, pushed, changes)
                 state = state.patched(changes)
@@ -255,7 +254,7 @@ class LedgerPush:
     def _retrace(self, snapshot: Snapshot, state: State, group: list[Event], view: Hindsight) -> State:
         agent = group[0].agent
         actor = self._pusher.actor(agent)
-        if group[0].kind in _PERSONAL and not actor.person:
+        if kind_of(group[0].kind).personal and not actor.person:
             raise _refused("person", f"only a person's account may push '{group[0].kind}' events")
         self._require_commits(group)
         answer = self._settle(snapshot, view, lambda: retrace(state, group, actor, view))

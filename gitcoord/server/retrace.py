@@ -16,7 +16,7 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
 from gitcoord.claims.released import is_recorded, lineage_dir, lineage_file
 from gitcoord.ledger.event import Decision, apply
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import agent_record
 from gitcoord.ledger.state import View
 
@@ -24,11 +24,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Actor, Beat
     from gitcoord.ledger.state import State
 
-_LEADING = ("kill", "takeover", "deploy")  # the command is told by its first event, elsewhere by its last
-_JUDGED = {"expire": "claims", "lapse": "tasks"}  # where an event says by which rule somebody was silent
 _MOST_HEADS = 8
 
 
@@ -160,11 +159,11 @@ def retrace(state: State, events: list[Event], actor: Actor, view: Hindsight) ->
     """
     view.turn_to(state, events)
     no = Refusal("illegal-event", f"event {events[0].seq} cannot be pushed", hints=("upgrade gitcoord on the server",))
-    module = kind_module((events[0] if events[0].kind in _LEADING else events[-1]).kind)
-    recall = getattr(module, "recall", None)
+    first = kind_of(events[0].kind)
+    kind = first if first.leads else kind_of(events[-1].kind)
     for _ in range(view.heads):
-        for decide, command in recall(state, events, actor) if recall is not None else ():
-            answer = _decide(state, decide, command, view)
+        for attempt in kind.recall(state, events, actor):
+            answer = _decide(attempt, state, view)
             if isinstance(answer, Decision):
                 if [_essence(event) for event in answer.events] == [_essence(event) for event in events]:
                     return _after(state, events), answer.beats
@@ -174,13 +173,11 @@ def retrace(state: State, events: list[Event], actor: Actor, view: Hindsight) ->
     return no
 
 
-def _decide(state: State, decide: object, command: object, view: View) -> Decision | Refusal:
+def _decide(attempt: Attempt, state: State, view: View) -> Decision | Refusal:
     try:
-        answer = decide(state, command, view)  # type: ignore[operator]
+        return attempt(state, view)
     except UsageError as error:
         return Refusal("usage", error.message, hints=error.hints)
-    assert isinstance(answer, (Decision, Refusal))
-    return answer
 
 
 def _first(no: Refusal, answer: Refusal) -> Refusal:
@@ -190,7 +187,7 @@ def _first(no: Refusal, answer: Refusal) -> Refusal:
 
 def _essence(event: Event) -> tuple[object, ...]:
     body = event.body
-    judged = _JUDGED.get(event.kind)
+    judged = kind_of(event.kind).judged
     if judged:
         body = {**body, judged: [{**row, "rule": ""} for row in body[judged]]}
     return (event.kind, event.seq, event.agent, event.nonce, event.part, body, event.keep, event.refused)
@@ -203,7 +200,7 @@ def _differs(events: list[Event], made: list[Event]) -> Refusal:
             where = f" (in {', '.join(wrong)})" if wrong else ""
             return Refusal(
                 "differs",
-                f"event {given.seq}, '{printable(kind_module(given.kind).subject(given)[:100])}', is not what the rules make"
+                f"event {given.seq}, '{printable(kind_of(given.kind).subject(given)[:100])}', is not what the rules make"
                 f" of it on the server{where}",
                 hints=("fetch and try again",),
             )

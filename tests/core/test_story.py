@@ -130,7 +130,7 @@ def test_kinds_that_are_told_by_their_subject(
         def subject(event: Event) -> str:
             return f"later by {event.agent}\x1b"
 
-    monkeypatch.setattr("gitcoord.journal.story.kind_module", lambda kind: Later)
+    monkeypatch.setattr("gitcoord.journal.story.kind_of", lambda kind: Later)
     event = Event("later", 9, "alice", 0, "n", 0, body)
     assert words(event, About(Item("path", "a"), case=False)) == (["later by alice\\x1b"] if found else [])
 

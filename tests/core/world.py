@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha1
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.codec import dumps
@@ -12,7 +13,7 @@ from gitcoord.claims.model import Item, all_claims
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Decision, Event, apply, decode_event, effects, encode_event
 from gitcoord.ledger.events.init import first_event
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.sessions import Beat, Seen, encode_beat, next_beat
 from gitcoord.ledger.state import Policy, State, View
 from gitcoord.policy.model import Attributes, parse_policy
@@ -117,7 +118,7 @@ class World:
         """The rule's answer; the rule must leave the state it was given as it was."""
         before = dumps(self.state.files)
         command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
-        rule = decide_take if kind == "claim" else kind_module(kind).decide
+        rule = decide_take if kind == "claim" else import_module(f"gitcoord.{KINDS[kind]}.events.{kind}").decide
         answer: Decision | Refusal = rule(self.state, command, self.view(host))
         assert dumps(self.state.files) == before, "a rule changed the state that it was asked about"
         return answer

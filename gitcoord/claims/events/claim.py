@@ -18,22 +18,24 @@ from gitcoord.claims.model import (
     own_claim,
 )
 from gitcoord.ledger.event import Illegal
+from gitcoord.ledger.kinds import Kind, Touched, paths_in
 from gitcoord.sessions.admission import require_open
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import Changes, State
 
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "session": int, "items": [(str, str)], "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
     "bases": [str], "units": int, "capacity": dict,
 }  # fmt: skip
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     from gitcoord.claims import recall as recalled
 
     return recalled.recall(state, events, actor)
@@ -102,3 +104,10 @@ def _require_free(state: State, event: Event, item: Item) -> None:
 
 def refs(state: State, event: Event) -> dict[str, bool]:
     return {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in event.body["items"]}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in(event.body["items"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches)

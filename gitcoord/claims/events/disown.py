@@ -6,17 +6,19 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
 from gitcoord.claims.released import lineage_dir, lineage_file
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, admit_or_none
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
-FIELDS = {"path": str, "reason": str, "entries": [(str, int)]}
+FIELDS: dict[str, Shape] = {"path": str, "reason": str, "entries": [(str, int)]}
 
 
 class Disown(NamedTuple):
@@ -43,9 +45,13 @@ def decide(state: State, command: Disown, view: View) -> Decision | Refusal:
     return Decision(chain.events, [], result)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
+    return [
+        attempt(
+            decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused)
+        )
+    ]
 
 
 def subject(event: Event) -> str:
@@ -56,5 +62,4 @@ def apply(state: State, event: Event) -> Changes:
     return {lineage_file(state, path, seq): None for path, seq in event.body["entries"]}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

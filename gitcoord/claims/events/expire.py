@@ -6,6 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Item, all_claims, describe, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import (
     MAX_LOST,
     Actor,
@@ -21,12 +22,13 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
     from gitcoord.ledger.state import Changes, State, View
 
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "claims": [
         {
             "space": str, "path": str, "agent": str, "session": int, "token": int, "ttl": int,
@@ -101,12 +103,12 @@ def joined(beats: list[Beat], marked: list[Beat]) -> list[Beat]:
     return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """A sweep of what one client saw to be silent, which may be less than the server sees."""
     first, last = events[0], events[-1]
     only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in last.body["claims"])
     lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
-    return [(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
+    return [attempt(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
 
 
 def subject(event: Event) -> str:
@@ -148,3 +150,10 @@ def lose(state: State, event: Event, entries: list[Record]) -> Changes:
 def refs(state: State, event: Event) -> dict[str, bool]:
     claims = event.body["claims"]
     return {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in claims}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in((row["space"], row["path"]) for row in event.body["claims"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("claims",), judged="claims")

@@ -8,16 +8,18 @@ from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim, want_own
 from gitcoord.claims.released import changed, earlier, landed, lineage_file
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "released": [
         {
             "space": str, "path": str, "token": int, "commit": str, "base": str,
@@ -211,7 +213,7 @@ def add_release(chain: Chain, view: View, claims: list[Record], commit: str) -> 
     chain.add("release", {"released": released})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """A release by name, or what a session that was ended from outside gives back."""
     from gitcoord.sessions.events.stop import Stop
     from gitcoord.sessions.events.stop import decide as decide_stop
@@ -223,7 +225,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
     stop = Stop(
         actor._replace(session=record["session"] if record is not None else 0), True, first.nonce, first.refused
     )
-    return [(decide, release), (decide_stop, stop)]
+    return [attempt(decide, release), attempt(decide_stop, stop)]
 
 
 def subject(event: Event) -> str:
@@ -261,3 +263,12 @@ def _forget_kept(state: State, event: Event, changes: Changes) -> None:
 def refs(state: State, event: Event) -> dict[str, bool]:
     released = event.body["released"]
     return {"refs/" + file_of(state, Item(e["space"], e["path"]), event.agent): False for e in released}
+
+
+def touches(event: Event) -> Touched:
+    rows = event.body["released"]
+    files = (name for row in rows for name, *_ in row["files"])
+    return Touched(paths=(*paths_in((row["space"], row["path"]) for row in rows), *files))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches)

@@ -9,6 +9,7 @@ from gitcoord.claims.model import Item, describe, file_of, item_of, key_of, over
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, Touched, attempt
 from gitcoord.ledger.sessions import Actor, admit_or_none, silence
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.admission import as_started, halted
@@ -17,7 +18,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"space": str, "path": str, "holder": str, "token": int, "reason": str}
@@ -87,12 +89,12 @@ def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
     return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
     base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
     item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
     actor = as_started(events, actor)
-    return [(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
+    return [attempt(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -109,3 +111,10 @@ def apply(state: State, event: Event) -> Changes:
 def refs(state: State, event: Event) -> dict[str, bool]:
     item = Item(event.body["space"], event.body["path"])
     return {"refs/" + file_of(state, item, event.body["holder"]): False}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=(event.body["path"],))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("holder",), leads=True)

@@ -12,18 +12,18 @@ from gitcoord.claims.events.release import add_release
 from gitcoord.claims.model import Item, own_claim
 from gitcoord.deploy.targets import check_target, resource_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"target": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int}
-AGENTS = ()  # `target` is no agent here
-
 OK, FAILED, UNVERIFIED, INTERRUPTED = "ok", "failed", "unverified", "interrupted"
 OUTCOMES = (OK, FAILED, UNVERIFIED, INTERRUPTED)
 NOT_RUN = -1  # the exit code of a verification that did not take place
@@ -87,9 +87,11 @@ def succeeded(body: Record) -> bool:
     return body["outcome"] in (OK, UNVERIFIED) and body["code"] == 0 and body["verify_code"] in (0, NOT_RUN)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
-    return [(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))]
+    return [
+        attempt(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))
+    ]
 
 
 def subject(event: Event) -> str:
@@ -125,5 +127,4 @@ def _sound(event: Event) -> str:
     return target
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, leads=True)

@@ -6,13 +6,15 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.effects.events.once import told
 from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, check_key, once_file, once_record
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"key": str, "token": int, "code": int}
@@ -51,9 +53,9 @@ def _is_own(record: Record, agent: str, token: int) -> bool:
     return record["state"] == RUNNING and (record["agent"], record["token"]) == (agent, token)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
-    return [(decide, Done(actor, body["key"], body["token"], body["code"], event.nonce, event.refused))]
+    return [attempt(decide, Done(actor, body["key"], body["token"], body["code"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -80,5 +82,4 @@ def apply(state: State, event: Event) -> Changes:
     return {once_file(key): {**record, "state": DONE, "code": body["code"], "ended": event.at}}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -6,6 +6,7 @@ from gitcoord.base.codec import MAX_DIGITS, VERSION, check
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_word, encode
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +14,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"sequence": str, "first": int, "count": int, "floor": int}
@@ -72,11 +74,11 @@ def next_number(state: State, sequence: str, floor: int) -> int:
     return max(last, floor, 0) + 1
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """The floor is about files that only the client may have; whatever it is, numbers only grow."""
     event, body = events[0], events[0].body
     command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -100,5 +102,4 @@ def apply(state: State, event: Event) -> Changes:
     return {number_file(sequence): record}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

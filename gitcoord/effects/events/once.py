@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.effects.once import begun, check_key, once_file, once_record, standing
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, admit, next_beat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
@@ -12,7 +13,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"key": str, "session": int}
@@ -49,9 +51,9 @@ def told(record: Record) -> dict[str, object]:
     return {key: record[key] for key in ("key", "state", "agent", "session", "token", "at", "code", "ended")}
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     last = events[-1]
-    return [(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
+    return [attempt(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
 
 
 def subject(event: Event) -> str:
@@ -69,5 +71,4 @@ def apply(state: State, event: Event) -> Changes:
     return {once_file(key): begun(event)}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

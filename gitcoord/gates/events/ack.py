@@ -6,6 +6,7 @@ from gitcoord.base.codec import VERSION, check
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import is_oid, quote
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +14,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"version": str}
@@ -71,9 +73,9 @@ def all_acks(state: State) -> list[Record]:
     return [check(record, _RECORD, file) for file, record in sorted(state.below("acks").items())]
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
+    return [attempt(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -92,5 +94,4 @@ def apply(state: State, event: Event) -> Changes:
     return {file: {"v": VERSION, "agent": event.agent, "read": [*read, entry]}}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -6,6 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.gates.events.request import APPROVED, DENIED, OPEN, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +14,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"id": str, "approved": bool, "path": str, "blob": str, "reason": str}
@@ -65,10 +67,10 @@ def _may_not(command: Answer, record: Record, view: View) -> Refusal | None:
     return None
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
     command = Answer(actor, body["id"], body["approved"], body["blob"], body["reason"], event.nonce, event.refused)
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -89,5 +91,4 @@ def apply(state: State, event: Event) -> Changes:
     return {approval_file(event.body["id"]): new}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -6,16 +6,20 @@ from gitcoord.base.codec import VERSION, check
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
-FIELDS = {"rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]}
+FIELDS: dict[str, Shape] = {
+    "rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]
+}
 OPEN, APPROVED, DENIED = "open", "approved", "denied"
 _SHAPE = {
     "id": str, "path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": list,
@@ -56,9 +60,9 @@ def decide(state: State, command: Request, view: View) -> Decision | Refusal:
     return Decision(chain.events, [], {"ids": ids})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -79,5 +83,4 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

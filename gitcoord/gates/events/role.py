@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, attempt, touches_target
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.startup.namedtuple import NamedTuple
@@ -12,7 +13,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"target": str, "role": str}
@@ -42,10 +44,12 @@ def decide(state: State, command: SetRole, view: View) -> Decision | Refusal:
     return Decision(chain.events, [], {**result, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
     return [
-        (decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused))
+        attempt(
+            decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused)
+        )
     ]
 
 
@@ -65,5 +69,4 @@ def apply(state: State, event: Event) -> Changes:
     return {f"roles/{target}": {"v": VERSION, "agent": target, "role": role, "by": event.agent, "seq": event.seq}}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))

@@ -27,6 +27,7 @@ from gitcoord.claims.model import (
 )
 from gitcoord.handoff.model import ACCEPTED, closed_record, handoff_record, may_pass, not_addressed, not_open, unknown
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import Actor, admit, next_beat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
@@ -37,17 +38,18 @@ from gitcoord.tasks.workers import role as role_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Admission, Beat, Silence
     from gitcoord.ledger.state import Changes, State, View
 
     Judged = tuple[Record, Silence]
 
-_GRANT = {
+_GRANT: dict[str, Shape] = {
     "mode": str, "ttl": int, "expected": int, "reason": str, "task": str, "base": str, "units": int, "capacity": int,
 }  # fmt: skip
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "handoff": str, "holder": str, "session": int, "task": str, "items": [(str, str)], "grants": [_GRANT],
     "claims": [{"space": str, "path": str, "agent": str, "token": int}], "ttl": int,
 }  # fmt: skip
@@ -225,14 +227,14 @@ def _no_task(state: State, view: View, record: Record, actor: Actor) -> Refusal 
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
     actor = as_started(events, actor)
     lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
     said = (last.body["handoff"], first.nonce, first.refused, only, last.body["ttl"], lapsed)
-    return [(decide, Accept(actor, *said))]
+    return [attempt(decide, Accept(actor, *said))]
 
 
 def subject(event: Event) -> str:
@@ -310,3 +312,10 @@ def refs(state: State, event: Event) -> dict[str, bool]:
     body = event.body
     gone = {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in body["claims"]}
     return gone | {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in body["items"]}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in(event.body["items"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("holder", "claims"))

@@ -7,6 +7,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.model import own_claim
 from gitcoord.handoff.model import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.policy.roles import may_approve
 from gitcoord.sessions.standing import barred, sign_of_life
@@ -17,7 +18,8 @@ from gitcoord.tasks.workers import caps_for
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 # `returned`: the task that was offered goes back into the queue.
@@ -94,10 +96,10 @@ def _approvers(view: View) -> list[str]:
     return found
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[-1], events[-1].body
     command = Close(actor, body["handoff"], body["state"], body["reason"], event.nonce, event.refused)
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -130,5 +132,4 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

@@ -8,6 +8,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, want_around
 from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
@@ -16,19 +17,19 @@ from gitcoord.tasks.workers import is_cap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
-_CLAIM = {
+_CLAIM: dict[str, Shape] = {
     "space": str, "path": str, "agent": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str,
     "task": str, "base": str, "units": int,
 }  # fmt: skip
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "to": str, "role": str, "task": str, "session": int, "claims": [_CLAIM],
     "sections": {section.key: str for section in SECTIONS}, **FACTS,
 }  # fmt: skip
-AGENTS = ()  # `to` may be empty: see `apply`
 
 
 class New(NamedTuple):
@@ -198,12 +199,12 @@ def _not_whole(state: State, command: New) -> Refusal | None:
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[-1], events[-1].body
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
     told = (body["sections"], body["to"], body["role"], body["task"], items, facts)
-    return [(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -242,5 +243,4 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing, agents=("claims",))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from gitcoord.claims.model import format_record
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"authority": dict}
@@ -31,9 +33,9 @@ def decide(state: State, command: Adopt, view: View) -> Decision:
     return Decision(chain.events, [], {"adopted": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -44,5 +46,4 @@ def apply(state: State, event: Event) -> Changes:
     return {"format": {**format_record(state), "authority": event.body["authority"]}}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, personal=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import VERSION
 from gitcoord.claims.model import FORMAT_MAJOR, FORMAT_MINOR
 from gitcoord.ledger.event import Event, Illegal
+from gitcoord.ledger.kinds import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,5 +39,4 @@ def apply(state: State, event: Event) -> Changes:
     }
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply)

@@ -15,7 +15,6 @@ from gitcoord.git.process import run
 from gitcoord.git.store import Create, Delete
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.remote.fetch import look, store_of
 from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, Far, Move
 from gitcoord.ledger.remote.mirror_store import RemoteStore, waiting_for
@@ -130,8 +129,9 @@ def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same
     record = format_record(read_snapshot(joined, trusting=True).state)
     recorded = str(record["authority"].get("remote", ""))
     if adopt and recorded != found.url:
-        kind = kind_module("adopt")
-        transact(joined, kind.decide, kind.Adopt(actor, {"remote": found.url}), copied=True)
+        from gitcoord.ledger.events.adopt import Adopt, decide
+
+        transact(joined, decide, Adopt(actor, {"remote": found.url}), copied=True)
     elif not same and (not recorded or place(recorded) != place(found.url)):
         _forget_copies(store_of(joined).near)
         raise _elsewhere(found.name, found.url, recorded)
@@ -250,9 +250,10 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
     store = store_of(joined)
     with ctx.queue():
         snapshot, view = read_snapshot(ctx), ctx.view()
-        kind = kind_module("adopt")
-        order = kind.Adopt(actor, {"remote": url}, ctx.host.random())
-        decision = settle(ctx, snapshot, view, lambda state, view: kind.decide(state, order, view))
+        from gitcoord.ledger.events.adopt import Adopt, decide
+
+        order = Adopt(actor, {"remote": url}, ctx.host.random())
+        decision = settle(ctx, snapshot, view, lambda state, view: decide(state, order, view))
         assert isinstance(decision, Decision)
         head, operations = prepare(ctx, snapshot, view, decision)
         ctx.store.flush()

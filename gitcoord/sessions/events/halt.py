@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.sessions.admission import halt_record
 from gitcoord.startup.namedtuple import NamedTuple
@@ -12,7 +13,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"reason": str}
@@ -36,9 +38,9 @@ def decide(state: State, command: Halt, view: View) -> Decision | Refusal:
     return Decision(chain.events, [], {"halted": True, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -51,5 +53,4 @@ def apply(state: State, event: Event) -> Changes:
     return {"halt": {"v": VERSION, "by": event.agent, "reason": event.body["reason"], "seq": event.seq, "at": event.at}}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal
 from gitcoord.claims.model import Item, all_claims, describe, file_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
 from gitcoord.sessions.events.stop import end_children, free
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
-FIELDS = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
+FIELDS: dict[str, Shape] = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
 
 
 class Kill(NamedTuple):
@@ -47,9 +49,13 @@ def decide(state: State, command: Kill, view: View) -> Decision | Refusal:
     return Decision(chain.events, [tomb], result)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
+    return [
+        attempt(
+            decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused)
+        )
+    ]
 
 
 def subject(event: Event) -> str:
@@ -73,3 +79,10 @@ def refs(state: State, event: Event) -> dict[str, bool]:
 def tombstone(event: Event) -> tuple[str, int]:
     """Whose session ref must say that this session is dead."""
     return event.body["target"], event.body["session"]
+
+
+def touches(event: Event) -> Touched:
+    return Touched((event.body["target"],), paths_in(event.body["freed"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("target",), leads=True)

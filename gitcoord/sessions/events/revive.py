@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_target
 from gitcoord.ledger.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
 from gitcoord.policy.roles import not_an_overseer
 from gitcoord.sessions.admission import halted
@@ -12,7 +13,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"target": str}
@@ -42,9 +44,9 @@ def decide(state: State, command: Revive, view: View) -> Decision | Refusal:
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -58,5 +60,4 @@ def apply(state: State, event: Event) -> Changes:
     return {agent_file(event.body["target"]): {**record, "state": ENDED}}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))

@@ -6,6 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Item, all_claims, describe, in_the_way, own_claim, want_around, want_own
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import (
     KILLED,
     OPEN,
@@ -23,7 +24,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"session": int, "instance": str, "parent": str}
@@ -117,7 +119,7 @@ def _is_somebody(state: State, view: View, agent: str) -> bool:
     return record is not None and bool(record["instance"]) and alive(state, view, record)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, actor = events[0], as_started(events, actor)
     want_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     again = tuple(
@@ -125,7 +127,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
         for event in events
         if event.kind == "claim" and own_claim(state, Item(*event.body["items"][0]), actor.agent) is None
     )
-    return [(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
+    return [attempt(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
 
 
 def _said(event: Event) -> Record:
@@ -145,5 +147,4 @@ def apply(state: State, event: Event) -> Changes:
     return {agent_file(event.agent): new}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

@@ -8,17 +8,19 @@ from gitcoord.claims.events.release import add_release, dirty_paths, stranded, u
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, own_claim
 from gitcoord.handoff.model import handed_over
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, agent_records, dead
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, tasks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
-FIELDS = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
+FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
 
 
 class Stop(NamedTuple):
@@ -141,9 +143,9 @@ def end_children(chain: Chain, parent: str) -> None:
             end_children(chain, record["agent"])
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
-    return [(decide, Stop(actor, True, first.nonce, first.refused))]
+    return [attempt(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:
@@ -169,3 +171,10 @@ def free(state: State, agent: str, freed: list[list[str]], changes: Changes) -> 
 
 def refs(state: State, event: Event) -> dict[str, bool]:
     return {"refs/" + file_of(state, Item(*pair), event.body["target"]): False for pair in event.body["freed"]}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in([*event.body["freed"], *event.body["kept"]]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("target",))

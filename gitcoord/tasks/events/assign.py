@@ -12,6 +12,7 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
@@ -37,7 +38,8 @@ from gitcoord.tasks.model import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat
     from gitcoord.ledger.state import Changes, State, View
 
@@ -259,7 +261,7 @@ def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
@@ -269,7 +271,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
         last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired), tuple(lapsed),
         str(last.keep.get("id", "")) if last.keep is not None else None,
     )  # fmt: skip
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -290,5 +292,4 @@ def apply(state: State, event: Event) -> Changes:
     return changed(state, task, after)
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.claims.events.release import let_go
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
@@ -31,7 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Item
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"id": str, "outcome": str, "result": dict}
@@ -100,13 +102,13 @@ def to_release(state: State, view: View, actor: Actor, task: Record) -> tuple[It
     return (*items, *(() if others else caps_for(state, view, actor)))
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     outcome = FAILED if last.body["outcome"] == FAILED else DONE
     command = Finish(
         actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None, first.refused
     )
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -130,5 +132,4 @@ def apply(state: State, event: Event) -> Changes:
     return changed(state, task, {**given_back(task, event.at), "state": over, "result": result})
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

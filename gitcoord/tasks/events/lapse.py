@@ -10,6 +10,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.expire import expire_body, joined, judged_beats
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
@@ -17,15 +18,16 @@ from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, g
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
     from gitcoord.ledger.state import Changes, State, View
     from gitcoord.tasks.model import Held
 
     Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
 
-FIELDS = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
+FIELDS: dict[str, Shape] = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
 
 
 class Collect(NamedTuple):
@@ -120,10 +122,10 @@ def _task(state: State, id: str) -> Record:
     return task
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
     only = tuple(row["id"] for row in first.body["tasks"])
-    return [(decide, Collect(actor, first.nonce, first.refused, only, ()))]
+    return [attempt(decide, Collect(actor, first.nonce, first.refused, only, ()))]
 
 
 def subject(event: Event) -> str:
@@ -154,5 +156,4 @@ def _tell(state: State, event: Event, task: Record, changes: Changes) -> None:
         changes[file] = {**record, "lost": [*record["lost"], {**row, "cause": event.kind}][-MAX_LOST:]}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, judged="tasks")

@@ -9,6 +9,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.events.release import let_go
 from gitcoord.claims.model import own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.standing import barred, sign_of_life
@@ -40,12 +41,11 @@ from gitcoord.tasks.workers import caps_for
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 FIELDS = {"id": str, "set": dict, "move": str, "owner": str, "reason": str, "counted": bool}
-AGENTS = ()
-
 # Where a task may go from where it is, other than by being taken or finished.
 MOVES = {
     OPEN: (ASSIGNED, BLOCKED, NEEDS_HUMAN, ABANDONED),
@@ -186,11 +186,11 @@ def _may_not(state: State, view: View, actor: Actor, task: Record, move: str) ->
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     body = last.body
     return [
-        (
+        attempt(
             decide,
             Revise(
                 actor,
@@ -248,5 +248,4 @@ def _moved(task: Record, body: Record, at: int) -> Record:
     return {**task, "state": move, "reason": body["reason"]}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

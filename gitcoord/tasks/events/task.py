@@ -9,6 +9,7 @@ from gitcoord.base.names import check_agent, check_path, check_resource, check_w
 from gitcoord.base.texts import one_line, prose
 from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
 
 CONTENT: dict[str, Shape] = {
@@ -155,17 +157,14 @@ def _named(item: Item) -> Item:
     return Item(item.space, check_path(item.name) if item.space == "path" else check_resource(item.name))
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
     rows = []
     for event in events:
         body = {key: event.body[key] for key in FIELDS}
         items = tuple(Item(*pair) for pair in body["paths"])
         rows.append(New(**{**body, "needs": tuple(body["needs"]), "paths": items}))
-    return [(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
-
-
-AGENTS = ()
+    return [attempt(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:
@@ -193,5 +192,4 @@ def apply(state: State, event: Event) -> Changes:
     return changed(state, None, task)
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)
