@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from gitcoord.startup import bundle
+from tests.modules_page import PAGE, page
 from tests.support import git
 
 ROOT = Path(__file__).parent.parent
@@ -350,3 +351,7 @@ def test_only_after_a_command_of_codex_its_record_is_looked_into(tmp_path: Path)
     for name, looks in (("PreToolUse", False), ("PostToolUse", True)):
         there = set(_modules(tmp_path, "guard", event % (name, tmp_path)))
         assert "gitcoord.guard.tools.codex" in there and ("gitcoord.guard.tools.codex_rollout" in there) == looks
+
+
+def test_the_page_of_modules_is_current() -> None:
+    assert PAGE.read_text() == page(), "run: python -m tests.modules_page"

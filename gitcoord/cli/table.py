@@ -71,9 +71,9 @@ _TASKS = {
             JSON,
         ),
         False,
-        "tasks",
+        "tasks.cli",
     ),
-    "task show": Verb("Everything about a task.", "one", (JSON,), False, "tasks", "TASK"),
+    "task show": Verb("Everything about a task.", "one", (JSON,), False, "tasks.cli", "TASK"),
     "task take": _one("Take a task, with the paths that it needs: all or nothing.", _TTL, _WAIT, NONCE),
     "task next": Verb(
         "Take the next task that can be done now: each goes to exactly one asker.",
@@ -117,11 +117,16 @@ _TASKS = {
         "some",
         (_WAIT, JSON),
         False,
-        "joining",
+        "tasks.cli_join",
         "TASK",
     ),
     "task schema": Verb(
-        "Print the JSON schema of a record: assignment, complete or failed.", "one", (JSON,), False, "schema", "RECORD"
+        "Print the JSON schema of a record: assignment, complete or failed.",
+        "one",
+        (JSON,),
+        False,
+        "tasks.cli_schema",
+        "RECORD",
     ),
 }
 
@@ -152,7 +157,7 @@ _JOURNAL = {
             JSON,
         ),
         False,
-        "journal",
+        "journal.cli",
     ),
 }
 
@@ -235,10 +240,10 @@ HANDOFF: dict[str, Verb] = {
         "none",
         (Option("all", "flag", "Also those that were accepted, declined or withdrawn.", "a"), JSON),
         False,
-        "handing",
+        "handoff.cli",
     ),
     "show": Verb(
-        "One handoff: its document, its facts, who holds its paths now.", "one", (JSON,), False, "handing", "ID"
+        "One handoff: its document, its facts, who holds its paths now.", "one", (JSON,), False, "handoff.cli", "ID"
     ),
     "accept": Verb(
         "Take it over: claims, task and branch are yours from now on.",
