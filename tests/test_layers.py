@@ -76,9 +76,9 @@ PACKAGES = (
 # know nothing else.
 RULES = {
     "claims": "model take renew released recall",
-    "deploy": "targets",
+    "deploy": "model targets",
     "effects": "once sequences",
-    "gates": "judge lineage",
+    "gates": "judge lineage model",
     "guard": "findings seen",
     "handoff": "model",
     "journal": "story",

@@ -255,7 +255,7 @@ def _repeat(state: State, command: Take, view: View) -> Decision | Refusal | Non
     if gone:
         return Refusal(
             "gone",
-            f"granted before under this nonce (token {first['seq']}), but gone since: {printable(', '.join(gone))}",
+            f"granted before under this nonce (token {first.seq}), but gone since: {printable(', '.join(gone))}",
             hints=("ask again under a new nonce",),
         )
     held = [own for _, own in owns if own is not None]

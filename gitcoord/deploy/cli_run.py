@@ -19,7 +19,8 @@ from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.deploy import staleness as app
-from gitcoord.deploy.events.deploy import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED, Deploy
+from gitcoord.deploy.events.deploy import Deploy
+from gitcoord.deploy.model import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED
 from gitcoord.deploy.targets import VERIFY_SECONDS, Target, check_target, refusal, resource_of
 from gitcoord.deploy.typer_cli import refuse
 from gitcoord.ledger.sessions import Actor
@@ -46,7 +47,7 @@ def run_deploy(call: Call, name: str, command: list[str], word: str, *, surface:
         no = refusal(found)
         if no is not None:
             return refuse(call, Refused(no), found)
-        _require_finished(call, actor, name, commit, str(found.last["commit"]) if found.last is not None else "")
+        _require_finished(call, actor, name, commit, str(found.last.commit) if found.last is not None else "")
         _warn_of_uncommitted(call)
         deployment.run(command, surface=surface)
         return deployment.tell()

@@ -10,6 +10,7 @@ from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.claims.facts import declared_resources, project_settings
 from gitcoord.claims.model import format_record
 from gitcoord.claims.work_facts import usual_remote
+from gitcoord.deploy.model import all_deploys, deploys_of
 from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targets
 from gitcoord.git.files import read_file
 from gitcoord.git.process import run
@@ -20,8 +21,8 @@ from gitcoord.ledger.transaction import transact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.deploy.events.deploy import Deploy
+    from gitcoord.deploy.model import Deployed
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
 
@@ -107,7 +108,7 @@ def staleness(
     last = last_good(ctx, snapshot, name) if name else None
     if last is None:
         return found
-    return found._replace(last=last, contains_last=_contains(ctx, commit, last["commit"], remote))
+    return found._replace(last=last, contains_last=_contains(ctx, commit, last.commit, remote))
 
 
 def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
@@ -230,12 +231,10 @@ def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
 # --- the record ----------------------------------------------------------------------------------------------------
 
 
-def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Record | None:
+def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Deployed | None:
     """The last successful deploy of a target."""
-    from gitcoord.deploy.events.deploy import deploy_record
-
-    record = settle(ctx, snapshot, ctx.view(), lambda state, view: deploy_record(state, target))
-    return record["good"][0] if record is not None and record["good"] else None
+    found = settle(ctx, snapshot, ctx.view(), lambda state, view: deploys_of(state, target))
+    return found.good if found is not None else None
 
 
 def record(ctx: Context, command: Deploy) -> dict[str, object]:
@@ -270,22 +269,20 @@ def deploys(ctx: Context) -> dict[str, object]:
     load(ctx, snapshot, view, ("file", "format"))
     known = known_targets(ctx, snapshot)
 
-    from gitcoord.deploy.events.deploy import all_deploys
-
-    records = {row["target"]: row for row in settle(ctx, snapshot, view, lambda state, view: all_deploys(state))}
+    records = {row.target: row for row in settle(ctx, snapshot, view, lambda state, view: all_deploys(state))}
     usual = usual_remote(ctx, snapshot)
     rows: list[dict[str, object]] = []
     for name in sorted({*known, *records}):
         done = records.get(name)
-        good = done["good"][0] if done is not None and done["good"] else None
+        good = done.good if done is not None else None
         remote = known[name].remote if name in known else ""
         rows.append(
             {
                 "target": name,
                 "declared": name in known,
-                "last": done["last"] if done is not None else None,
-                "good": good,
-                "behind": _behind_now(ctx, snapshot, good["commit"], remote or usual) if good is not None else None,
+                "last": done.last._asdict() if done is not None else None,
+                "good": good._asdict() if good is not None else None,
+                "behind": _behind_now(ctx, snapshot, good.commit, remote or usual) if good is not None else None,
             }
         )
     return {"initialised": True, "sync": sync_name(snapshot), "deploys": rows}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, OutcomeUnknown, Refused, TimedOut
-from gitcoord.effects.events.once import told
 from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
 from gitcoord.git.files import remove_file
 from gitcoord.git.locks.flock import hold, is_held, let_go
@@ -13,6 +12,7 @@ from gitcoord.ledger.transaction import transact
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
+    from gitcoord.effects.once import Effect
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State, View
@@ -79,8 +79,8 @@ def forget(ctx: Context, actor: Actor, key: str, reason: str) -> dict[str, objec
     snapshot = read_snapshot(ctx)
     record = settle(ctx, snapshot, ctx.view(), lambda state, view: once_record(state, check_key(key)))
     result = transact(ctx, decide, Forget(actor, key, reason))
-    if record is not None and record["token"] == result["token"]:
-        remove_file(f"{ctx.repo.scratch}/once/{record['nonce']}")
+    if record is not None and record.token == result["token"]:
+        remove_file(f"{ctx.repo.scratch}/once/{record.nonce}")
     return result
 
 
@@ -100,8 +100,8 @@ def listing(ctx: Context) -> dict[str, object]:
     return {"initialised": True, "effects": sorted(rows, key=lambda row: row["token"])}
 
 
-def _shown(state: State, view: View, record: Record) -> Record:
-    row = told(record)
-    if record["state"] == "running" and not runs(state, view, record):
+def _shown(state: State, view: View, record: Effect) -> dict[str, object]:
+    row = record.to_json()
+    if record.state == "running" and not runs(state, view, record):
         row["state"] = "unknown"
     return row

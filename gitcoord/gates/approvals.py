@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
-from gitcoord.gates.events.request import approvals
+from gitcoord.gates.model import approvals
 from gitcoord.git.process import run
 from gitcoord.ledger.snapshot import load, read_snapshot, settle
 from gitcoord.ledger.transaction import transact
@@ -12,8 +12,8 @@ from gitcoord.policy.roles import not_an_overseer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.gates.judge import Verdict
+    from gitcoord.gates.model import Approval
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
 
@@ -50,14 +50,14 @@ def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
     return ids
 
 
-def listing(ctx: Context, *, all: bool = False) -> list[Record]:
+def listing(ctx: Context, *, all: bool = False) -> list[Approval]:
     """The requests that wait for an answer, or all."""
     snapshot = read_snapshot(ctx)
     load(ctx, snapshot, ctx.view(), ("below", "approvals"))
-    return [record for record in approvals(snapshot.state) if all or record["state"] == "open"]
+    return [record for record in approvals(snapshot.state) if all or record.state == "open"]
 
 
-def difference(ctx: Context, record: Record) -> str:
+def difference(ctx: Context, record: Approval) -> str:
     """The change that is asked for, against the sync branch: its mode, and a diff that no setting of anybody's can turn."""
     commit = sync_policy_commit(ctx, read_snapshot(ctx))
     argv = [
@@ -68,14 +68,14 @@ def difference(ctx: Context, record: Record) -> str:
         "--full-tree",
         commit,
         "--",
-        record["path"],
+        record.path,
     ]
     entry = run(argv, ctx.repo.env)[1].split() if commit else []
     empty = run(["git", "hash-object", "-w", "--stdin"], ctx.repo.env)[1].decode().strip()
     before = entry[2].decode() if entry else empty
     argv = ["git", "--no-replace-objects", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text"]
-    code, out, complaint = run([*argv, before, record["blob"] or empty], ctx.repo.env)
-    modes = f"mode {entry[0].decode() if entry else 'none'} -> {record['mode'] if record['blob'] else 'none'}"
+    code, out, complaint = run([*argv, before, record.blob or empty], ctx.repo.env)
+    modes = f"mode {entry[0].decode() if entry else 'none'} -> {record.mode if record.blob else 'none'}"
     # What comes before the first hunk only names the two blobs.
     _, hunk, told = out.decode("utf-8", "replace").partition("\n@@ ")
     told = f"@@ {told}" if hunk else "no line changes" if not code else ""

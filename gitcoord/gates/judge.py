@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.base.codec import Record
+    from gitcoord.gates.model import Approval
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State, View
     from gitcoord.policy.model import Policy
@@ -93,8 +94,8 @@ class _Judge:
             self._read(self._policy.rules, readers)
         halt = halt_record(self._state)
         if halt is not None:
-            reason = f": {printable(halt['reason'])}" if halt["reason"] else ""
-            self._add("halted", "", self._actor.agent, f"everything was halted by {halt['by']}{reason}", hints=())
+            reason = f": {printable(halt.reason)}" if halt.reason else ""
+            self._add("halted", "", self._actor.agent, f"everything was halted by {halt.by}{reason}", hints=())
         for step in self._steps:
             agent = step.agent or self._actor.agent
             if step.changes:
@@ -124,7 +125,7 @@ class _Judge:
             self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
 
     def _read(self, rules: str, readers: Iterable[str]) -> None:
-        from gitcoord.gates.events.ack import has_read  # only where the policy asks for it
+        from gitcoord.gates.model import has_read  # only where the policy asks for it
 
         for agent in readers:
             if not has_read(self._state, agent, rules):
@@ -235,23 +236,25 @@ class _Judge:
         """Approved for exactly this content and not used up, or made by a person who may approve."""
         if self._is_approver() and agent == self._actor.agent:
             return
+        from gitcoord.gates.model import approvals  # few changes need one
+
         asks = True
-        for record in self._state.below("approvals").values():
-            if (record["path"], record["mode"], record["blob"]) == tuple(change):
-                if record["state"] == "approved" and not self._is_used_up(step, change, record):
+        for record in approvals(self._state):
+            if record.content == tuple(change):
+                if record.state == "approved" and not self._is_used_up(step, change, record):
                     return
-                if record["state"] == "denied":
+                if record.state == "denied":
                     asks = False
-                    message = f"{record['by']} denied this change" + (
-                        f": {printable(record['reason'])}" if record["reason"] else ""
+                    message = f"{record.by} denied this change" + (
+                        f": {printable(record.reason)}" if record.reason else ""
                     )
         self._add(
             rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
         )
 
-    def _is_used_up(self, step: Step, change: Change, record: Record) -> bool:
+    def _is_used_up(self, step: Step, change: Change, record: Approval) -> bool:
         """Since it was asked for, the history that the change builds on has had the content, and left it again."""
-        return any(self._view.fact("left again", at, *change, *record["bases"]) for at in step.parents)
+        return any(self._view.fact("left again", at, *change, *record.bases) for at in step.parents)
 
 
 class _Claims:

@@ -9,6 +9,7 @@ import typer
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.cli.typer_call import Json, act, not_set_up
+from gitcoord.gates.model import Approval
 from gitcoord.terminal.call import Call, is_set_up
 
 policy = typer.Typer(help="What the project's policy says, and whether it makes sense.", rich_markup_mode=None)
@@ -171,13 +172,13 @@ def approvals(
         if _nothing(call, approvals=[]):
             return 0
         rows = listing(call.ctx, all=all)
-        told = [{k: v for k, v in row.items() if k != "v"} for row in rows]
+        told = [row._asdict() for row in rows]
         call.screen.answer({"initialised": True, "approvals": told})
         for row in rows:
-            state = "" if row["state"] == "open" else f"  {row['state']} by {row['by']}"
-            content = row["blob"][:12] or "deleted"
+            state = "" if row.state == "open" else f"  {row.state} by {row.by}"
+            content = row.blob[:12] or "deleted"
             call.screen.say(
-                f"{row['id']}  {printable(row['path'])} ({content})  asked by {row['agent']} {ago(row['at'])}  [{row['rule']}]{state}"
+                f"{row.id}  {printable(row.path)} ({content})  asked by {row.agent} {ago(row.at)}  [{row.rule}]{state}"
             )
             if diff and not json:
                 call.screen.say(*_difference(call, row))
@@ -190,7 +191,7 @@ def approvals(
     return act(body, json=json, writing=False)
 
 
-def _difference(call: Call, row: dict[str, Any]) -> list[str]:
+def _difference(call: Call, row: Approval) -> list[str]:
     """The change that is asked for, against the sync branch."""
     from gitcoord.gates.approvals import difference
 
@@ -222,10 +223,8 @@ def _answer(id: str, blob: str, reason: str, json: bool, *, approved: bool) -> i
     def body(call: Call) -> int:
         from gitcoord.gates.approvals import answer, listing
 
-        record = next((row for row in listing(call.ctx, all=True) if row["id"] == id), None)
-        shown = (
-            str(record["blob"]) if record is not None and (not blob or str(record["blob"]).startswith(blob)) else blob
-        )
+        record = next((row for row in listing(call.ctx, all=True) if row.id == id), None)
+        shown = str(record.blob) if record is not None and (not blob or str(record.blob).startswith(blob)) else blob
         result = answer(call.ctx, call.actor(), id, shown, approved=approved, reason=reason)
         call.screen.answer(result)
         call.screen.say(f"{result['state']} {printable(str(result['path']))}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.base.names import RULES, quote
 from gitcoord.claims.model import folds_case
-from gitcoord.gates.events.ack import all_acks
+from gitcoord.gates import model
 from gitcoord.git.process import run
 from gitcoord.ledger.snapshot import load, read_snapshot
 from gitcoord.ledger.transaction import transact
@@ -60,10 +60,9 @@ def readers(ctx: Context) -> dict[str, object]:
     load(ctx, snapshot, ctx.view(), ("below", "acks"))
     current = _source(ctx, snapshot).rules
     rows = []
-    for record in all_acks(snapshot.state):
-        last = record["read"][-1]
-        known = any(row["version"] == current for row in record["read"])
-        rows.append({"agent": record["agent"], **last, "current": known})
+    for reader in model.readers(snapshot.state):
+        known = any(row.version == current for row in reader.read)
+        rows.append({"agent": reader.agent, **reader.read[-1]._asdict(), "current": known})
     return {"initialised": True, "version": current, "readers": rows}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import check
+from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.claims.model import Item, all_claims, own_claim, want_around
 from gitcoord.ledger.event import Chain, Illegal
 from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,19 +19,31 @@ if TYPE_CHECKING:
 _HALT = {"by": str, "reason": str, "seq": int, "at": int}
 
 
-def halt_record(state: State) -> Record | None:
+class Halted(NamedTuple):
+    """The record that is there while everything is halted."""
+
+    by: str
+    reason: str
+    seq: int
+    at: int
+
+    def to_record(self) -> Record:
+        return record_of(_HALT, self)
+
+
+def halt_record(state: State) -> Halted | None:
     record = state.get("halt")
-    return None if record is None else check(record, _HALT, "halt")
+    return None if record is None else Halted(*values_of(record, _HALT, "halt"))
 
 
 def halted(state: State) -> Refusal | None:
     record = halt_record(state)
     if record is None:
         return None
-    why = f": {printable(record['reason'])}" if record["reason"] else ""
+    why = f": {printable(record.reason)}" if record.reason else ""
     return Refusal(
         "halted",
-        f"everything was halted by {record['by']}{why}",
+        f"everything was halted by {record.by}{why}",
         hints=("releases still work; go on with: git coord unhalt",),
     )
 

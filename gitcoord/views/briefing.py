@@ -163,10 +163,12 @@ def _approvals(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list
     """Approvals that this agent asked for and nobody has answered, among the last ones."""
 
     def rule(state: State, view: View) -> list[Row]:
+        from gitcoord.gates.model import approval
+
         ids = sorted(state.names("approvals"), key=lambda id: [int(part) for part in id.split(".")])[-_APPROVALS:]
-        records = [record for id in ids if (record := state.get(f"approvals/{id}")) is not None]
-        mine = [r for r in records if (r["agent"], r["state"]) == (agent, "open")]
-        return [{"approval": r["id"], "path": r["path"], "at": r["at"]} for r in mine]
+        records = [record for id in ids if (record := approval(state, id)) is not None]
+        mine = [r for r in records if (r.agent, r.state) == (agent, "open")]
+        return [{"approval": r.id, "path": r.path, "at": r.at} for r in mine]
 
     return settle(ctx, snapshot, view, rule)
 

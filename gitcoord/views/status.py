@@ -33,7 +33,7 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
         "initialised": True,
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
-        "halted": {key: halt[key] for key in ("by", "reason", "at")} if halt is not None else None,
+        "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
         "claims": listing(ctx, actor, silent=True)["claims"],
         "agents": agents(ctx, snapshot, view),
         "warnings": warnings,

@@ -23,7 +23,8 @@ from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
 from gitcoord.claims.model import Item, item_of, own_claim
 from gitcoord.claims.take import Take
-from gitcoord.deploy.events.deploy import Deploy, all_deploys
+from gitcoord.deploy.events.deploy import Deploy
+from gitcoord.deploy.model import all_deploys
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New as Offer
@@ -235,8 +236,8 @@ class Ledger(RuleBasedStateMachine):
         )
         if isinstance(answer, Decision):
             (record,) = all_deploys(self.world.state)
-            assert record["last"]["seq"] == answer.result["seq"]
-            assert all(good["code"] == 0 and good["verify_code"] <= 0 for good in record["good"]), "no success"
+            assert record.last.seq == answer.result["seq"]
+            assert record.good is None or (record.good.code == 0 and record.good.verify_code <= 0), "no success"
 
     @rule(seed=seeds)
     def time_passes(self, seed: int) -> None:

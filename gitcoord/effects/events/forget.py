@@ -46,8 +46,8 @@ def decide(state: State, command: Forget, view: View) -> Decision | Refusal:
     if refusal is not None and refusal.code == UNDER_WAY:
         return refusal
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    event = chain.add("forget", {"key": command.key, "token": record["token"], "reason": reason})
-    return Decision(chain.events, [], {"key": command.key, "token": record["token"], "seq": event.seq})
+    event = chain.add("forget", {"key": command.key, "token": record.token, "reason": reason})
+    return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
@@ -66,7 +66,7 @@ def apply(state: State, event: Event) -> Changes:
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     record = once_record(state, key)
-    if record is None or record["token"] != event.body["token"]:
+    if record is None or record.token != event.body["token"]:
         raise Illegal(f"event {event.seq} forgets '{key}', which was not begun so")
     return {once_file(key): None}
 

@@ -34,7 +34,7 @@ def decide(state: State, command: Once, view: View) -> Decision | Refusal:
     check_key(command.key)
     record = once_record(state, command.key)
     if record is not None:
-        return standing(state, view, record) or Decision([], [], {"begun": False, **told(record)})
+        return standing(state, view, record) or Decision([], [], {"begun": False, **record.to_json()})
     admitted = halted(state) or admit(state, command.actor, view)
     if isinstance(admitted, Refusal):
         return admitted
@@ -43,12 +43,7 @@ def decide(state: State, command: Once, view: View) -> Decision | Refusal:
     open_session(chain, command.actor, view, admitted)
     event = chain.add("once", {"key": command.key, "session": admitted.session})
     beat = next_beat(view.beat(agent), agent, admitted.session, view)
-    return Decision(chain.events, [beat] if beat else [], {"begun": True, **told(begun(event))})
-
-
-def told(record: Record) -> dict[str, object]:
-    """A record as `--json` shows it."""
-    return {key: record[key] for key in ("key", "state", "agent", "session", "token", "at", "code", "ended")}
+    return Decision(chain.events, [beat] if beat else [], {"begun": True, **begun(event).to_json()})
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
@@ -68,7 +63,7 @@ def apply(state: State, event: Event) -> Changes:
     require_open(state, event.agent, event.body["session"])
     if once_record(state, key) is not None:
         raise Illegal(f"event {event.seq} begins '{key}' a second time")
-    return {once_file(key): begun(event)}
+    return {once_file(key): begun(event).to_record()}
 
 
 KIND = Kind(FIELDS, subject, apply, recall)

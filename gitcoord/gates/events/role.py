@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.kinds import Kind, attempt, touches_target
 from gitcoord.ledger.sessions import Actor, dead
-from gitcoord.policy.roles import not_an_approver
+from gitcoord.policy.roles import GivenRole, given_role, not_an_approver, role_file
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -35,9 +34,9 @@ def decide(state: State, command: SetRole, view: View) -> Decision | Refusal:
     refusal = refusal or not_an_approver(command.actor, view, "give roles", "ask one of them")
     if refusal is not None:
         return refusal
-    record = state.get(f"roles/{command.target}")
+    given = given_role(state, command.target)
     result = {"agent": command.target, "role": command.role}
-    if (record["role"] if record is not None else "") == command.role:
+    if (given.role if given is not None else "") == command.role:
         return Decision([], [], {**result, "changed": False})
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("role", {"target": command.target, "role": command.role})
@@ -65,8 +64,8 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     target, role = event.body["target"], event.body["role"]
     if not role:
-        return {f"roles/{target}": None}
-    return {f"roles/{target}": {"v": VERSION, "agent": target, "role": role, "by": event.agent, "seq": event.seq}}
+        return {role_file(target): None}
+    return {role_file(target): GivenRole(target, role, event.agent, event.seq).to_record()}
 
 
 KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))

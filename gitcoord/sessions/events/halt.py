@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
-from gitcoord.sessions.admission import halt_record
+from gitcoord.sessions.admission import Halted, halt_record
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -50,7 +49,7 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     if halt_record(state) is not None:
         raise Illegal(f"event {event.seq} halts what is halted")
-    return {"halt": {"v": VERSION, "by": event.agent, "reason": event.body["reason"], "seq": event.seq, "at": event.at}}
+    return {"halt": Halted(event.agent, event.body["reason"], event.seq, event.at).to_record()}
 
 
 KIND = Kind(FIELDS, subject, apply, recall)

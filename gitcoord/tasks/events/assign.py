@@ -253,11 +253,11 @@ def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
     if first is None or isinstance(first, Refusal):
         return first
     for held in held_by(state, command.actor.agent):
-        task = task_record(state, held.id) if held.token == first["seq"] else None
+        task = task_record(state, held.id) if held.token == first.seq else None
         if task is not None:
             return Decision([], [], {**assignment(state, task), "repeated": True})
     return Refusal(
-        "gone", f"given before under this nonce (event {first['seq']}), and no longer yours", hints=("use a new nonce",)
+        "gone", f"given before under this nonce (event {first.seq}), and no longer yours", hints=("use a new nonce",)
     )
 
 
