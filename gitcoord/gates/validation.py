@@ -238,7 +238,7 @@ def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
         waiting = handed_over(state, actor.agent) if claims else set()
         held = [c["path"] for c in claims if c["space"] == "path" and ("path", c["path"]) not in waiting]
         dirty = list(dirty_paths(view, held, actor.agent)) if held else []
-        tasks = [t["id"] for t in tasks_of(state, actor.agent) if t["state"] == ACTIVE and not t["handoff"]]
+        tasks = [t.id for t in tasks_of(state, actor.agent) if t.state == ACTIVE and not t.handoff]
         return held, dirty, tasks
 
     return settle(ctx, snapshot, ctx.view(), rule)

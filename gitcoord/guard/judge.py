@@ -213,7 +213,7 @@ class Judging:
         def rule(state: State, view: View) -> str:
             for id in ready(state)[:1]:
                 task = task_record(state, id)
-                return f"{id} {printable(task['title'])}" if task is not None else ""
+                return f"{id} {printable(task.title)}" if task is not None else ""
             return ""
 
         return settle(self.ctx, self.snapshot, self.view, rule)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State, View
+    from gitcoord.tasks.model import Task
 
 _KEPT = 500  # things that were asked about
 
@@ -38,12 +39,12 @@ def give_back(ctx: Context, actor: Actor) -> Left:
     """Release what the guard had claimed and what is committed by now; tell what is left."""
     snapshot = read_snapshot(ctx)
 
-    def rule(state: State, view: View) -> tuple[list[Record], set[str], list[Record]]:
+    def rule(state: State, view: View) -> tuple[list[Record], set[str], list[Task]]:
         claims = [claim for claim in all_claims(state, actor.agent) if claim["space"] == "path"]
         waiting = handed_over(state, actor.agent) if claims else set()
         claims = [claim for claim in claims if ("path", claim["path"]) not in waiting]
         paths = [claim["path"] for claim in claims]
-        tasks = [task for task in tasks_of(state, actor.agent) if task["state"] == ACTIVE and not task["handoff"]]
+        tasks = [task for task in tasks_of(state, actor.agent) if task.state == ACTIVE and not task.handoff]
         return claims, set(dirty_paths(view, paths, actor.agent)) if paths else set(), tasks
 
     claims, dirty, tasks = settle(ctx, snapshot, ctx.view(), rule)
@@ -56,9 +57,9 @@ def give_back(ctx: Context, actor: Actor) -> Left:
         except GitcoordError:
             pass  # somebody was quicker, or a remote does not have the work yet: the claims stay until their ttl
     left = [claim for claim in claims if claim["path"] in dirty]
-    keys = [f"claim {claim['token']} {claim['path']}" for claim in left] + [f"task {task['token']}" for task in tasks]
+    keys = [f"claim {claim['token']} {claim['path']}" for claim in left] + [f"task {task.token}" for task in tasks]
     return Left(
-        tuple(str(claim["path"]) for claim in left), tuple(str(task["id"]) for task in tasks), tuple(keys)
+        tuple(str(claim["path"]) for claim in left), tuple(str(task.id) for task in tasks), tuple(keys)
     )  # fmt: skip
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, overlapping, want_around
+from gitcoord.claims.model import overlapping, want_around
 from gitcoord.handoff.model import (
     DECLINED,
+    OPEN,
     SECTIONS,
     WITHDRAWN,
     all_handoffs,
@@ -25,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.handoff.events.handoff import New
+    from gitcoord.handoff.model import Handoff, Waiting
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
@@ -101,26 +103,27 @@ def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> R
 
 def rows(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None, *, everything: bool = False) -> list[Row]:
     def rule(state: State, view: View) -> list[Row]:
-        found = (
-            [_from_record(r) for r in all_handoffs(state)] if everything else [_open(r) for r in open_handoffs(state)]
-        )
-        for row in found:
-            mine = actor is not None and row["state"] == "open"
-            row["for_you"] = mine and is_for(state, view, row, actor.agent, person=actor.person)  # type: ignore[union-attr]
-        return found
+        def for_you(one: Handoff | Waiting) -> bool:
+            return actor is not None and is_for(state, view, one, actor.agent, person=actor.person)
+
+        if not everything:
+            return [{**_waiting(one), "for_you": for_you(one)} for one in open_handoffs(state)]
+        return [{**_any(one), "for_you": one.state == OPEN and for_you(one)} for one in all_handoffs(state)]
 
     return settle(ctx, snapshot, view, rule)
 
 
-def _open(row: Record) -> Row:
-    told = {key: row[key] for key in ("id", "from", "to", "role", "task", "at", "next")}
-    return {**told, "state": "open", "claims": [shown(pair[1], pair[0]) for pair in row["claims"]]}
+def _row(one: Handoff | Waiting) -> Row:
+    return {"id": one.id, "from": one.giver, "to": one.to, "role": one.role, "task": one.task, "at": one.at}
 
 
-def _from_record(record: Record) -> Row:
-    told = {key: record[key] for key in ("id", "from", "to", "role", "task", "at", "state")}
-    first = parse_document(record["text"])["next"].split("\n")[0]
-    return {**told, "next": first, "claims": [shown(c["path"], c["space"]) for c in record["claims"]]}
+def _waiting(one: Waiting) -> Row:
+    return {**_row(one), "state": OPEN, "next": one.next, "claims": [shown(name, space) for space, name in one.claims]}
+
+
+def _any(one: Handoff) -> Row:
+    first = parse_document(one.text)["next"].split("\n")[0]
+    return {**_row(one), "state": one.state, "next": first, "claims": [shown(c.path, c.space) for c in one.claims]}
 
 
 def show(ctx: Context, actor: Actor | None, id: str) -> Row:
@@ -133,20 +136,19 @@ def show(ctx: Context, actor: Actor | None, id: str) -> Row:
 
     def holders(state: State, _: View) -> list[Row]:
         found = []
-        items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
-        want_around(state, items)
-        for item, claim in zip(items, record["claims"]):
-            names = {c["agent"] for c in overlapping(state, item)}
-            row = {key: claim[key] for key in ("mode", "token", "base")}
-            found.append({"path": shown(claim["path"], claim["space"]), **row, "held_by": sorted(names)})
+        want_around(state, [claim.item for claim in record.claims])
+        for claim in record.claims:
+            names = {c["agent"] for c in overlapping(state, claim.item)}
+            row = {"mode": claim.mode, "token": claim.token, "base": claim.base}
+            found.append({"path": shown(claim.path, claim.space), **row, "held_by": sorted(names)})
         return found
 
     def mine(state: State, view: View) -> bool:
         return actor is not None and is_for(state, view, record, actor.agent, person=actor.person)
 
-    told = {key: record[key] for key in record if key not in ("v", "text", "claims")}
-    sections = parse_document(record["text"])
+    told = record.to_json()
+    sections = parse_document(record.text)
     return {
         **told, "claims": settle(ctx, snapshot, view, holders), "sections": sections,
-        "for_you": record["state"] == "open" and settle(ctx, snapshot, view, mine),
+        "for_you": record.state == "open" and settle(ctx, snapshot, view, mine),
     }  # fmt: skip

@@ -6,7 +6,7 @@ from gitcoord.base.errors import NotInitialised, Refusal, Refused
 from gitcoord.ledger.snapshot import read_snapshot, settle
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
-from gitcoord.tasks.model import OVER, all_tasks, described, ready, the_task, unmet
+from gitcoord.tasks.model import OVER, all_tasks, ready, the_task, unmet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> d
     def rule(state: State, view: View) -> list[Record]:
         found = all_tasks(state)
         able = set(ready(state))
-        return [{**described(task), "ready": task["id"] in able, "waits": unmet(state, task)} for task in found]
+        return [{**task.to_json(), "ready": task.id in able, "waits": unmet(state, task)} for task in found]
 
     rows = settle(ctx, snapshot, ctx.view(), rule)
     shown = [
@@ -147,7 +147,7 @@ def several(ctx: Context, ids: list[str]) -> list[Record]:
             task = the_task(state, id)
             if isinstance(task, Refusal):
                 return task
-            found.append({**described(task), "waits": unmet(state, task)})
+            found.append({**task.to_json(), "waits": unmet(state, task)})
         return found
 
     answer = settle(ctx, snapshot, ctx.view(), rule)

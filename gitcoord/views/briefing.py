@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.state import State, View
+    from gitcoord.tasks.model import Task
 
     Row = dict[str, "object"]
 
@@ -180,7 +181,7 @@ def _tasks(ctx: Context, snapshot: Snapshot, view: View, agent: str, lost: list[
     """The tasks that the agent has, and those that it lost, as they are now."""
     from gitcoord.tasks.model import task_record, tasks_of
 
-    def rule(state: State, _: View) -> list[Record]:
+    def rule(state: State, _: View) -> list[Task]:
         own = tasks_of(state, agent)
         gone = [record for id in lost if (record := task_record(state, id)) is not None and record not in own]
         return [*own, *gone]
@@ -199,8 +200,10 @@ def _next_tasks(ctx: Context, snapshot: Snapshot, view: View) -> list[Row]:
     return settle(ctx, snapshot, view, rule)
 
 
-def _task(record: Record) -> Row:
-    return {key: record[key] for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")}
+def _task(task: Task) -> Row:
+    return {
+        key: getattr(task, key) for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")
+    }
 
 
 def _start_status(ctx: Context, paths: list[str]) -> Child | None:

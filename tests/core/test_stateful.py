@@ -174,19 +174,19 @@ class Ledger(RuleBasedStateMachine):
             return
         row = chance.choice(waiting)
         if chance.random() < 0.2:
-            self.act("close", Close(who, row["id"], chance.choice(["declined", "withdrawn"]), "because"))
+            self.act("close", Close(who, row.id, chance.choice(["declined", "withdrawn"]), "because"))
             assert self.world.held() == before
             return
-        answer = self.act("accept", Accept(who, row["id"]), seed % 4 == 0)
-        offered = {tuple(pair) for pair in row["claims"]}
+        answer = self.act("accept", Accept(who, row.id), seed % 4 == 0)
+        offered = {(space, name) for space, name in row.claims}
         if isinstance(answer, Refusal):
             assert self.world.held() == before
             return
         mine = {(c["space"], c["path"]): c for c in self.world.claims(who.agent)}
         assert offered <= set(mine), "accepted in part"
         assert all(mine[key]["token"] == self.world.state.seq for key in offered), "an old token"
-        left = {(c["space"], c["path"]) for c in self.world.claims(row["from"])}
-        assert who.agent != row["from"] and not offered & left, "the old holder still has it"
+        left = {(c["space"], c["path"]) for c in self.world.claims(row.giver)}
+        assert who.agent != row.giver and not offered & left, "the old holder still has it"
         self.handed += 1
 
     @rule(seed=seeds)

@@ -150,13 +150,13 @@ def _overlap(state: State, command: New, claims: list[Record]) -> Refusal | None
     """One piece of work is offered once."""
     offered = {(claim["space"], claim["path"]) for claim in claims}
     for row in open_handoffs(state):
-        both = [shown(pair[1], pair[0]) for pair in row["claims"] if tuple(pair) in offered]
-        if row["from"] == command.actor.agent and (both or (command.task and row["task"] == command.task)):
+        both = [shown(pair[1], pair[0]) for pair in row.claims if tuple(pair) in offered]
+        if row.giver == command.actor.agent and (both or (command.task and row.task == command.task)):
             what = printable(both[0]) if both else command.task
             return Refusal(
                 "handed-over",
-                f"{what} is part of {row['id']}, which waits to be accepted",
-                hints=(f"take that one back first: git handoff withdraw {row['id']}",),
+                f"{what} is part of {row.id}, which waits to be accepted",
+                hints=(f"take that one back first: git handoff withdraw {row.id}",),
             )
     return None
 
@@ -169,9 +169,9 @@ def _task(state: State, command: New) -> Refusal | None:
         return task
     if may_pass(task, command.actor.agent):
         return _not_whole(state, command)
-    who = f"it is {task['owner']}'s" if task["owner"] else f"it is {task['state']}"
+    who = f"it is {task.owner}'s" if task.owner else f"it is {task.state}"
     return Refusal(
-        "not-yours", f"{task['id']} is not yours to hand over: {who}", hints=(f"git coord task show {task['id']}",)
+        "not-yours", f"{task.id} is not yours to hand over: {who}", hints=(f"git coord task show {task.id}",)
     )
 
 

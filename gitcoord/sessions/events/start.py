@@ -110,7 +110,7 @@ def _is_for_another(state: State, id: str, agent: str) -> bool:
     from gitcoord.tasks.model import task_record
 
     task = task_record(state, id) if id else None
-    return task is not None and task["owner"] != agent
+    return task is not None and task.owner != agent
 
 
 def _is_somebody(state: State, view: View, agent: str) -> bool:

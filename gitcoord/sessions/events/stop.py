@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.tasks.model import Task
 
 FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
 
@@ -53,7 +54,7 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
     refusal = admit_or_none(state, command.actor, view) if is_open else None
     if refusal is not None:
         return refusal
-    tasks = [task for task in tasks_of(state, agent) if task["state"] == ACTIVE and not task["handoff"]]
+    tasks = [task for task in tasks_of(state, agent) if task.state == ACTIVE and not task.handoff]
     if tasks and is_open and not command.keep:
         return _stranded(tasks)
     claims, handed = _by_handoff(state, agent)
@@ -108,8 +109,8 @@ def _by_handoff(state: State, agent: str) -> tuple[list[Record], list[Record]]:
     return [c for c in claims if (c["space"], c["path"]) not in waiting], handed
 
 
-def _stranded(tasks: list[Record]) -> Refusal:
-    ids = [str(task["id"]) for task in tasks]
+def _stranded(tasks: list[Task]) -> Refusal:
+    ids = [str(task.id) for task in tasks]
     return Refusal(
         "task",
         f"{', '.join(ids)} would be left behind",
@@ -120,7 +121,7 @@ def _stranded(tasks: list[Record]) -> Refusal:
     )
 
 
-def give_up_all(chain: Chain, tasks: list[Record]) -> None:
+def give_up_all(chain: Chain, tasks: list[Task]) -> None:
     if tasks:
         from gitcoord.tasks.events.revise import give_up  # few sessions end with a task in hand
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
     from gitcoord.ledger.state import Changes, State, View
-    from gitcoord.tasks.model import Held
+    from gitcoord.tasks.model import Held, Task
 
     Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
 
@@ -104,18 +104,17 @@ def add_lapses(chain: Chain, view: View, rows: list[tuple[Held, Silence]]) -> li
     return [beat._replace(judged=event.seq) for beat in beats.values()]
 
 
-def after_loss(task: Record) -> str:
+def after_loss(task: Task) -> str:
     """Where a task goes whose owner was lost: back into the queue, until that has happened too often."""
-    return NEEDS_HUMAN if task["attempts"] + 1 >= task["limit"] else OPEN
+    return NEEDS_HUMAN if task.attempts + 1 >= task.limit else OPEN
 
 
-def lost_task(task: Record, at: int, why: str) -> Record:
+def lost_task(task: Task, at: int, why: str) -> Task:
     """The task without its owner, the attempt counted."""
-    after = {**given_back(task, at, reason=why), "attempts": task["attempts"] + 1}
-    return {**after, "state": after_loss(task)}
+    return given_back(task, at, reason=why)._replace(attempts=task.attempts + 1, state=after_loss(task))
 
 
-def _task(state: State, id: str) -> Record:
+def _task(state: State, id: str) -> Task:
     task = task_record(state, id)
     if task is None:
         raise Illegal(f"the task '{id}' is not there")
@@ -138,7 +137,7 @@ def apply(state: State, event: Event) -> Changes:
     changes: Changes = {}
     for row in event.body["tasks"]:
         task = _task(state, row["id"])
-        if (task["state"], task["owner"], task["session"]) != (ACTIVE, row["agent"], row["session"]):
+        if (task.state, task.owner, task.session) != (ACTIVE, row["agent"], row["session"]):
             raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
         if row["to"] != after_loss(task) or not sound_evidence(row):
             raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
@@ -147,12 +146,12 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def _tell(state: State, event: Event, task: Record, changes: Changes) -> None:
+def _tell(state: State, event: Event, task: Task, changes: Changes) -> None:
     """Whoever lost it learns so with its next command."""
-    file = agent_file(task["owner"])
-    record = changes.get(file) or agent_record(state, task["owner"])
+    file = agent_file(task.owner)
+    record = changes.get(file) or agent_record(state, task.owner)
     if record is not None:
-        row = {"space": "task", "path": task["id"], "token": task["token"], "by": event.agent, "seq": event.seq}
+        row = {"space": "task", "path": task.id, "token": task.token, "by": event.agent, "seq": event.seq}
         changes[file] = {**record, "lost": [*record["lost"], {**row, "cause": event.kind}][-MAX_LOST:]}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.durations import LONGEST
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_path, check_resource, check_word, quote
@@ -19,9 +18,9 @@ from gitcoord.tasks.model import (
     MAX_PATHS,
     OPEN,
     PRIORITIES,
+    Task,
     by_key,
     changed,
-    described,
     number_of,
     task_record,
 )
@@ -89,7 +88,7 @@ def decide(state: State, command: Add, view: View) -> Decision | Refusal:
             id = f"t{chain.add('task', _body(chain.state, new, view)).seq}"
         ids.append(id)
     found = [task for id in ids if (task := task_record(chain.state, id)) is not None]
-    result: dict[str, object] = {"tasks": [described(task) for task in found], "known": known}
+    result: dict[str, object] = {"tasks": [task.to_json() for task in found], "known": known}
     return Decision(chain.events, sign_of_life(state, command.actor, view), result)
 
 
@@ -184,11 +183,10 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} waits for a task that is not there")
     if body["key"] and by_key(state, body["key"]):
         raise Illegal(f"event {event.seq} adds a task twice")
-    task: Record = {
-        "v": VERSION, **body, "id": f"t{event.seq}", "state": ASSIGNED if body["owner"] else OPEN, "session": 0,
-        "token": 0, "ttl": 0, "attempts": 0, "handoff": "", "reason": "", "by": event.agent, "at": event.at,
-        "changed": event.at, "result": {},
-    }  # fmt: skip
+    task = Task(
+        **body, id=f"t{event.seq}", state=ASSIGNED if body["owner"] else OPEN, session=0, token=0, ttl=0, attempts=0,
+        handoff="", reason="", by=event.agent, at=event.at, changed=event.at, result={},
+    )  # fmt: skip
     return changed(state, None, task)
 
 
