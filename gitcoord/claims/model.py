@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, check
+from gitcoord.base.codec import Malformed, check, record_of, values_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
 from gitcoord.ledger.sessions import silence
@@ -66,15 +66,29 @@ def item_of(record: Record) -> Item:
     return Item(record["space"], record["path"])
 
 
-def format_record(state: State) -> Record:
+class Format(NamedTuple):
+    """The ledger's format, and what was fixed when it was set up."""
+
+    major: int
+    minor: int
+    case: str
+    sync: str  # the branch on which work lands
+    authority: Record  # {"remote": url}, or what names the repository that decides
+    ledger: str  # names this ledger for ever
+
+    def to_record(self) -> Record:
+        return record_of(_FORMAT, self)
+
+
+def format_record(state: State) -> Format:
     record = state.get("format")
     if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
         raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
-    return check(record, _FORMAT, "format")
+    return Format(*values_of(record, _FORMAT, "format"))
 
 
 def folds_case(state: State) -> bool:
-    return bool(format_record(state)["case"] == "fold")
+    return format_record(state).case == "fold"
 
 
 def key_of(state: State, item: Item) -> str:

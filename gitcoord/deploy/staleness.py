@@ -58,7 +58,7 @@ def _lines(out: bytes, end: str = "\n") -> list[str]:
 
 
 def sync_name(snapshot: Snapshot) -> str:
-    return str(format_record(snapshot.state)["sync"])
+    return format_record(snapshot.state).sync
 
 
 def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:

@@ -86,7 +86,7 @@ def floor_of(ctx: Context, snapshot: Snapshot, sequence: Sequence) -> Floor:
 
 
 def _commits(ctx: Context, snapshot: Snapshot) -> list[str]:
-    sync = format_record(snapshot.state)["sync"]
+    sync = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     refs = ["HEAD", f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
     return list(dict.fromkeys(oid for ref in refs if (oid := ctx.store.target(ref))))

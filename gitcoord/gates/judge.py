@@ -157,10 +157,10 @@ class _Judge:
         if lack is not None:
             self._add(
                 "lineage", change.path, agent,
-                f"it does not contain what {lack['agent']} released there ({lack['commit'][:12]}, event {lack['seq']})",
+                f"it does not contain what {lack.agent} released there ({lack.commit[:12]}, event {lack.seq})",
                 step=step, change=change,
                 hints=(
-                    f"bring it in: git merge {'' if step.oid else '--autostash '}{lack['commit'][:12]}",
+                    f"bring it in: git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
                     f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
                 ),
             )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
+from gitcoord.claims.model import format_record
 from gitcoord.git.config import Settings
 from gitcoord.git.config_writer import change_settings
 from gitcoord.git.process import run
@@ -72,11 +73,10 @@ def _again(ctx: Context, actor: Actor, *, adopt: bool) -> dict[str, object]:
     if adopt:
         return _adopt(ctx, actor)
     snapshot = read_snapshot(ctx)
-    record = snapshot.state.get("format")
-    assert record is not None
+    record = format_record(snapshot.state)
     if not ctx.settings.get("gitcoord.root") or not ctx.settings.get("gitcoord.ledger"):
-        note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
-    return {"created": False, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
+        note(ctx, {"root": root_of(ctx), "ledger": record.ledger})
+    return {"created": False, "ledger": record.ledger, "root": root_of(ctx), "sync": record.sync}
 
 
 def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
@@ -85,10 +85,9 @@ def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
 
     result = transact(ctx, decide, Adopt(actor, ctx.authority()), copied=True)
     snapshot = read_snapshot(ctx)
-    record = snapshot.state.get("format")
-    assert record is not None
-    note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
-    return {"created": False, **result, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
+    record = format_record(snapshot.state)
+    note(ctx, {"root": root_of(ctx), "ledger": record.ledger})
+    return {"created": False, **result, "ledger": record.ledger, "root": root_of(ctx), "sync": record.sync}
 
 
 def require_room(ctx: Context, *, adopt: bool = False) -> None:

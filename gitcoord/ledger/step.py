@@ -30,7 +30,7 @@ _GC_EVERY = 128
 
 def require_known_format(snapshot: Snapshot) -> None:
     """A newer minor format may be read, not written."""
-    if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+    if format_record(snapshot.state).minor > FORMAT_MINOR:
         raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side to write here",))
 
 

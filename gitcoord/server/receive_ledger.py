@@ -153,7 +153,7 @@ class LedgerPush:
         snapshot = read_snapshot(self._ctx, trusting=True)
         if snapshot.head != self._move.old:
             raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
-        if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+        if format_record(snapshot.state).minor > FORMAT_MINOR:
             raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
         self._follow(snapshot)
 
@@ -326,7 +326,7 @@ class LedgerPush:
         return True
 
     def _landed(self, snapshot: Snapshot, work: str, commits: list[str]) -> list[str]:
-        sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
+        sync = f"refs/heads/{format_record(snapshot.state).sync}"
         there = [commit for commit, oid in zip(commits, self._ctx.store.resolve(commits)) if oid is not None]
         if not there or self._ctx.store.target(sync) is None:
             return []

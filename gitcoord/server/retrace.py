@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
-from gitcoord.claims.released import is_recorded, lineage_dir, lineage_file
+from gitcoord.claims.released import Released, is_recorded, lineage_dir, lineage_file
 from gitcoord.ledger.event import Decision, apply
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import agent_record
@@ -57,7 +57,9 @@ class Hindsight(View):
         self._commits = list(dict.fromkeys(entry["commit"] for entry in released if entry["commit"]))
         landed = [lineage_file(state, path, seq) for entry in released for path, seq in entry["landed"]]
         state.want(("file", file) for file in landed)
-        self._landed = {record["commit"] for file in landed if (record := state.get(file)) is not None}
+        self._landed = {
+            Released.from_record(record, file).commit for file in landed if (record := state.get(file)) is not None
+        }
         record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
         self._gone = record["instance"] if record is not None else ""
 

@@ -118,7 +118,7 @@ def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
 
 def _copy(ctx: Context, snapshot: Snapshot) -> Row:
     """How many commits of the sync branch this copy lacks; None where that cannot be told."""
-    sync = str(format_record(snapshot.state)["sync"])
+    sync = format_record(snapshot.state).sync
     remote = ctx.remote or "origin"
     told: Row = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
     if ctx.remote:

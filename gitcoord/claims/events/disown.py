@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
-from gitcoord.claims.released import lineage_dir, lineage_file
+from gitcoord.claims.released import lineage_file, released_below
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, admit_or_none
@@ -35,8 +35,7 @@ def decide(state: State, command: Disown, view: View) -> Decision | Refusal:
     refusal = halted(state) or admit_or_none(state, command.actor, view)
     if refusal is not None:
         return refusal
-    found = state.below(lineage_dir(state, command.path))
-    entries = [[record["path"], record["seq"]] for _, record in sorted(found.items())]
+    entries = [[record.path, record.seq] for record in released_below(state, command.path)]
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:
         return Refusal("no-lineage", f"no released work is on record below '{printable(command.path)}'")

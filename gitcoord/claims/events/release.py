@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim, want_own
-from gitcoord.claims.released import changed, earlier, landed, lineage_file
+from gitcoord.claims.released import Released, changed, earlier, landed, lineage_file
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
@@ -245,10 +244,8 @@ def apply(state: State, event: Event) -> Changes:
         for path, seq in entry["landed"]:
             changes[lineage_file(state, path, seq)] = None
         for path, mode, blob in entry["files"]:
-            changes[lineage_file(state, path, event.seq)] = {
-                "v": VERSION, "path": path, "commit": entry["commit"], "mode": mode, "blob": blob,
-                "seq": event.seq, "agent": event.agent, "token": entry["token"], "base": entry["base"],
-            }  # fmt: skip
+            left = Released(path, entry["commit"], mode, blob, event.seq, event.agent, entry["token"], entry["base"])
+            changes[lineage_file(state, path, event.seq)] = left.to_record()
     _forget_kept(state, event, changes)
     return changes
 

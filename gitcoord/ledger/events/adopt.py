@@ -26,7 +26,7 @@ class Adopt(NamedTuple):
 
 
 def decide(state: State, command: Adopt, view: View) -> Decision:
-    if format_record(state)["authority"] == command.authority:
+    if format_record(state).authority == command.authority:
         return Decision([], [], {"adopted": False})
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     chain.add("adopt", {"authority": command.authority})
@@ -43,7 +43,7 @@ def subject(event: Event) -> str:
 
 
 def apply(state: State, event: Event) -> Changes:
-    return {"format": {**format_record(state), "authority": event.body["authority"]}}
+    return {"format": format_record(state)._replace(authority=event.body["authority"]).to_record()}
 
 
 KIND = Kind(FIELDS, subject, apply, recall, personal=True)

@@ -27,8 +27,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
+    from gitcoord.claims.model import Format
     from gitcoord.git.deadline import Patience
     from gitcoord.git.plumbing_store import PlumbingStore
     from gitcoord.ledger.remote.git_remote import Report
@@ -84,11 +84,11 @@ def init_remote(
         raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
     _follow_tip(joined)
     record = _recorded(joined, actor, found, adopt=adopt, same=same or looks)
-    known = {"root": root_of(joined), "ledger": str(record["ledger"])}
+    known = {"root": root_of(joined), "ledger": record.ledger}
     note(ctx, {"readOnly": "true" if looks else "", **known, "authority": name, **_notes(ways)})
     _fetch_with_the_rest(joined, name, ways)
     return {
-        "created": found.there is None, **known, "sync": record["sync"], "remote": name,
+        "created": found.there is None, **known, "sync": record.sync, "remote": name,
         "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
     }  # fmt: skip
 
@@ -124,10 +124,10 @@ def _find(ctx: Context, near: PlumbingStore, name: str) -> _Found:
     return _Found(name, url, there, local)
 
 
-def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Record:
+def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Format:
     """What the ledger says of itself. Refused where it was set up at another address, until somebody says what that is."""
     record = format_record(read_snapshot(joined, trusting=True).state)
-    recorded = str(record["authority"].get("remote", ""))
+    recorded = str(record.authority.get("remote", ""))
     if adopt and recorded != found.url:
         from gitcoord.ledger.events.adopt import Adopt, decide
 
