@@ -14,7 +14,6 @@ from gitcoord.ledger.sessions import (
     agent_record,
     agent_records,
     is_torn_kill,
-    lost_rows,
     next_beat,
     silence,
     want_signs,
@@ -60,9 +59,9 @@ def sign_of_life(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | No
 
     def due(state: State, view: View) -> bool:
         record = agent_record(state, name)
-        if record is None or record["state"] != OPEN or admit_or_none(state, actor, view) is not None:
+        if record is None or record.state != OPEN or admit_or_none(state, actor, view) is not None:
             return False
-        return next_beat(view.beat(name), name, record["session"], view) is not None
+        return next_beat(view.beat(name), name, record.session, view) is not None
 
     if settle(ctx, snapshot, view, due):
         from gitcoord.sessions.service import beat_quietly
@@ -178,7 +177,7 @@ def agents(ctx: Context, snapshot: Snapshot, view: View) -> list[dict[str, objec
     """Every agent known here, its session and whether it is heard of."""
 
     def rule(state: State, view: View) -> list[dict[str, object]]:
-        names = [record["agent"] for record in agent_records(state)]
+        names = [record.agent for record in agent_records(state)]
         want_signs(view, names)
         return [_agent(state, view, name) for name in names]
 
@@ -189,13 +188,13 @@ def _agent(state: State, view: View, name: str) -> dict[str, object]:
     record = agent_record(state, name)
     assert record is not None
     beat = view.beat(name)
-    verdict = silence(state, view, name, record["session"], SESSION_TTL)
+    verdict = silence(state, view, name, record.session, SESSION_TTL)
     heard = max(0, view.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == view.boot else None
-    shown = record["state"]
+    shown = record.state
     if is_torn_kill(record, beat):
         shown = "killed"
     return {
-        "agent": name, "session": record["session"], "state": shown, "live": shown == "open" and not verdict.silent,
-        "silent_seconds": heard, "since": record["since"], "instance": record["instance"], "parent": record["parent"],
-        "lost": lost_rows(record),
+        "agent": name, "session": record.session, "state": shown, "live": shown == "open" and not verdict.silent,
+        "silent_seconds": heard, "since": record.since, "instance": record.instance, "parent": record.parent,
+        "lost": [row.to_json() for row in record.lost],
     }  # fmt: skip

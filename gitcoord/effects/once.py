@@ -91,7 +91,7 @@ def runs(state: State, view: View, record: Effect) -> bool:
     if known:
         return known == "alive"
     runner = agent_record(state, record.agent)
-    if runner is None or runner["state"] != OPEN or runner["session"] != record.session:
+    if runner is None or runner.state != OPEN or runner.session != record.session:
         return False
     return not silence(state, view, record.agent, record.session, SESSION_TTL).silent
 

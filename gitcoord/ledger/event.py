@@ -18,7 +18,7 @@ from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import check_agent, printable
 from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.nonces import keep_nonce
-from gitcoord.ledger.sessions import agent_file
+from gitcoord.ledger.sessions import Agent, agent_file
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -110,7 +110,7 @@ def effects(state: State, event: Event) -> Changes:
     record = changes[own] if own in changes else state.get(own)
     if record is not None and record["lost"]:
         # Whoever acts has been told what it lost.
-        changes[own] = {**record, "lost": []}
+        changes[own] = Agent.from_record(record, own)._replace(lost=()).to_record()
     if event.keep is not None:
         keep_nonce(state, event, changes)
     return changes

@@ -11,17 +11,17 @@ from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.event import Decision, effects, encode_event
 from gitcoord.ledger.kinds import attempt, kind_of
 from gitcoord.ledger.refusal_counts import settle_refusals
-from gitcoord.ledger.sessions import agent_record, encode_beat, is_torn_kill, lost_rows
+from gitcoord.ledger.sessions import agent_record, encode_beat, is_torn_kill
 from gitcoord.ledger.snapshot import load, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitcoord.base.codec import Record
     from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
+    from gitcoord.ledger.sessions import Agent
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.state import View
 
@@ -95,7 +95,7 @@ def bury(ctx: Context, snapshot: Snapshot, view: View, command: Any) -> Decision
     return None
 
 
-def _record(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> Record | None:
+def _record(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> Agent | None:
     return settle(ctx, snapshot, view, lambda state, view: agent_record(state, agent))
 
 
@@ -127,6 +127,6 @@ def told(ctx: Context, snapshot: Snapshot, view: View, actor: str, decision: Dec
     """The result, with what the actor lost since its last event."""
     record = _record(ctx, snapshot, view, actor)
     result = dict(decision.result)
-    if record is not None and record["lost"]:
-        result["lost"] = lost_rows(record)
+    if record is not None and record.lost:
+        result["lost"] = [row.to_json() for row in record.lost]
     return result

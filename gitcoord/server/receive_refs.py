@@ -8,7 +8,7 @@ from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_r
 from gitcoord.gates.history import GIT
 from gitcoord.git.loose_writer import Scales
 from gitcoord.git.process import run
-from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, decode_beat, encode_beat
+from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, agent_file, decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit
 from gitcoord.server.limits import BEAT_BYTES
 
@@ -105,7 +105,7 @@ class Sessions:
     def begin(self, agent_of: Lookup) -> None:
         """A whole history brings the heartbeats of all who took part in it, the living and the ended."""
         for agent in self.beats:
-            if agent_of(f"agents/{agent}") is None:
+            if agent_of(agent_file(agent)) is None:
                 raise _refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
 
     def judge(self, pusher: Pusher, demanded: dict[str, Beat], agent_of: Lookup) -> None:
@@ -117,7 +117,9 @@ class Sessions:
         for agent, beat in self.beats.items():
             if agent not in demanded:
                 pusher.require(agent, f"{session_ref(agent)} is the heartbeat of '{agent}'")
-                self._require_living(agent, beat, agent_of(f"agents/{agent}"))
+                file = agent_file(agent)
+                record = agent_of(file)
+                self._require_living(agent, beat, Agent.from_record(record, file) if record is not None else None)
 
     def _require_due(self, agent: str, due: Beat) -> None:
         beat = self.beats[agent]
@@ -128,9 +130,9 @@ class Sessions:
         if not same:
             raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
 
-    def _require_living(self, agent: str, beat: Beat, record: Record | None) -> None:
-        if record is None or record["state"] != OPEN or record["session"] != beat.session:
-            dead = record is not None and record["state"] == KILLED
+    def _require_living(self, agent: str, beat: Beat, record: Agent | None) -> None:
+        if record is None or record.state != OPEN or record.session != beat.session:
+            dead = record is not None and record.state == KILLED
             why = "was killed: nothing of it gets through" if dead else f"has no open session {beat.session}"
             raise _refused("sessions", f"'{agent}' {why}", "start anew: git coord start")
         host = self._ctx.host

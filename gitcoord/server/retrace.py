@@ -60,8 +60,8 @@ class Hindsight(View):
         self._landed = {
             Released.from_record(record, file).commit for file in landed if (record := state.get(file)) is not None
         }
-        record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
-        self._gone = record["instance"] if record is not None else ""
+        own = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
+        self._gone = own.instance if own is not None else ""
 
     def told(self, path: str) -> list[list[str]]:
         """The files that the chain's release names below a claimed path."""

@@ -53,11 +53,11 @@ def open_session(chain: Chain, actor: Actor, view: View, admitted: Admission) ->
     if not admitted.opens:
         return
     record = agent_record(chain.state, actor.agent)
-    kept = record["kept"] if record is not None else []
-    if record is not None and record["state"] == OPEN:
+    kept = record.kept if record is not None else []
+    if record is not None and record.state == OPEN:
         # The claims go on with the name: nobody else asked for them, and the work may be uncommitted.
         kept = [[c["space"], c["path"]] for c in all_claims(chain.state, actor.agent)]
-        body = {"target": actor.agent, "session": record["session"], "cause": "superseded", "freed": [], "kept": kept}
+        body = {"target": actor.agent, "session": record.session, "cause": "superseded", "freed": [], "kept": kept}
         chain.add("stop", body)
         from gitcoord.sessions.events.stop import end_children
 
@@ -82,7 +82,7 @@ def _resume(chain: Chain, view: View, agent: str, session: int, kept: list[list[
 
 def require_open(state: State, agent: str, session: int) -> None:
     record = agent_record(state, agent)
-    if record is None or record["state"] != OPEN or record["session"] != session:
+    if record is None or record.state != OPEN or record.session != session:
         raise Illegal(f"session {session} of '{agent}' is not open")
 
 

@@ -48,12 +48,12 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
 def _lost(state: State, view: View, agent: str) -> tuple[Record, ...]:
     """The grants that an agent lost by silence since its last event."""
     record = agent_record(state, agent)
-    lost = [row for row in record["lost"] if row["cause"] == "expire"] if record is not None else []
+    lost = [row for row in record.lost if row.cause == "expire"] if record is not None else []
     if not lost:
         return ()
-    found = view.fact("grants", *sorted({str(row["token"]) for row in lost}))
+    found = view.fact("grants", *sorted({str(row.token) for row in lost}))
     assert isinstance(found, list)
-    wanted = {(row["token"], row["space"], row["path"]) for row in lost}
+    wanted = {(row.token, row.space, row.path) for row in lost}
     return tuple(row for row in found if (row["token"], *row["item"]) in wanted)
 
 
@@ -133,7 +133,7 @@ def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
     # It counts only if the ledger, read after the swap, still shows what it keeps alive.
     after = read_snapshot(ctx)
     now = settle(ctx, after, ctx.view(), lambda state, view: agent_record(state, actor.agent))
-    return bool(session) and now is not None and now["state"] == OPEN and now["session"] == session
+    return bool(session) and now is not None and now.state == OPEN and now.session == session
 
 
 class Due(NamedTuple):
@@ -153,9 +153,9 @@ def due_beat(ctx: Context, actor: Actor) -> Due:
         raise Refused(refusal)
     record = settle(ctx, snapshot, view, lambda state, view: agent_record(state, actor.agent))
     stranger = settle(ctx, snapshot, view, lambda state, view: admit_or_none(state, actor, view))
-    if record is None or record["state"] != OPEN or stranger is not None:
+    if record is None or record.state != OPEN or stranger is not None:
         return Due(0)
-    session = int(record["session"])
+    session = record.session
     due = settle(ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, session, view))
     if due is None:
         return Due(session)

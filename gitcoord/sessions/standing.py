@@ -20,7 +20,7 @@ def barred(state: State, actor: Actor, view: View) -> Refusal | None:
 def sign_of_life(state: State, actor: Actor, view: View) -> list[Beat]:
     """The heartbeat of whoever acts, where it has a session open and one is due."""
     record = agent_record(state, actor.agent)
-    if record is None or record["state"] != OPEN:
+    if record is None or record.state != OPEN:
         return []
-    beat = next_beat(view.beat(actor.agent), actor.agent, record["session"], view)
+    beat = next_beat(view.beat(actor.agent), actor.agent, record.session, view)
     return [beat] if beat is not None else []

@@ -275,7 +275,7 @@ def owner_is_lost(state: State, view: View, held: Held) -> Silence | None:
     if held.state != ACTIVE or held.handoff:
         return None
     record = agent_record(state, held.agent)
-    if record is None or record["state"] != SESSION_OPEN or record["session"] != held.session:
+    if record is None or record.state != SESSION_OPEN or record.session != held.session:
         return Silence(True, "session over", 0)
     verdict = silence(state, view, held.agent, held.session, held.ttl)
     return verdict if verdict.silent else None
@@ -285,7 +285,7 @@ def not_the_owner(state: State, task: Task, agent: str) -> Refusal | None:
     """The refusal of what only the owner may do, in the session in which it has the task."""
     record = agent_record(state, agent) if agent else None
     if agent and task.owner == agent and task.state not in (*OVER, ASSIGNED):
-        if record is not None and record["state"] == SESSION_OPEN and record["session"] == task.session:
+        if record is not None and record.state == SESSION_OPEN and record.session == task.session:
             return None
         return Refusal(
             "session-over",

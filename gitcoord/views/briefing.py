@@ -147,15 +147,17 @@ def _fetch(ctx: Context, sync: str) -> str:
 def _others(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list[Row]:
     """Who else has a session that is heard of."""
     records = settle(ctx, snapshot, view, lambda state, _: agent_records(state))
-    there = [record for record in records if record["state"] == OPEN and record["agent"] != agent]
-    names = [str(record["agent"]) for record in there]
+    there = [record for record in records if record.state == OPEN and record.agent != agent]
+    names = [str(record.agent) for record in there]
     for name, found in zip(names, ctx.store.read([session_ref(name) for name in names])):
         if found is not None:
             snapshot.sessions[name] = found
     load(ctx, snapshot, view, *(("beat", name) for name in names))
 
     def rule(state: State, view: View) -> list[Row]:
-        return [{k: r[k] for k in ("agent", "session", "since", "parent")} for r in there if alive(state, view, r)]
+        return [
+            {k: getattr(r, k) for k in ("agent", "session", "since", "parent")} for r in there if alive(state, view, r)
+        ]
 
     return settle(ctx, snapshot, view, rule)
 

@@ -8,8 +8,8 @@ from gitcoord.claims.model import Item, all_claims, describe, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import (
-    MAX_LOST,
     Actor,
+    Lost,
     agent_file,
     agent_record,
     dead,
@@ -128,22 +128,22 @@ def apply(state: State, event: Event) -> Changes:
 def lose(state: State, event: Event, entries: list[Record]) -> Changes:
     """Claims end without their holders' doing; the holders will be told."""
     changes: Changes = {}
-    lost: dict[str, list[Record]] = {}
+    lost: dict[str, list[Lost]] = {}
     for entry in entries:
         item, holder = Item(entry["space"], entry["path"]), entry["agent"]
         claim = own_claim(state, item, holder)
         if claim is None or claim["token"] != entry["token"]:
             raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
         changes[file_of(state, item, holder)] = None
-        told = {"space": item.space, "path": item.name, "token": entry["token"]}
-        lost.setdefault(holder, []).append({**told, "by": event.agent, "seq": event.seq, "cause": event.kind})
+        row = Lost(item.space, item.name, entry["token"], event.agent, event.seq, event.kind)
+        lost.setdefault(holder, []).append(row)
     state.want(("file", agent_file(holder)) for holder in lost)
     for holder, rows in lost.items():
         record = agent_record(state, holder)
         if record is not None:
-            gone = {(row["space"], row["path"]) for row in rows}
-            kept = [pair for pair in record["kept"] if tuple(pair) not in gone]
-            changes[agent_file(holder)] = {**record, "lost": [*record["lost"], *rows][-MAX_LOST:], "kept": kept}
+            gone = {(row.space, row.path) for row in rows}
+            kept = [pair for pair in record.kept if tuple(pair) not in gone]
+            changes[agent_file(holder)] = record.losing(rows)._replace(kept=kept).to_record()
     return changes
 
 

@@ -137,17 +137,17 @@ def unpushed(view: View, event: Event) -> Refusal | None:
 
 def _is_open(state: State, agent: str) -> bool:
     record = agent_record(state, agent)
-    return record is not None and record["state"] == "open"
+    return record is not None and record.state == "open"
 
 
 def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
     record = agent_record(state, agent)
-    rows = [entry for entry in record["lost"] if entry["space"] != "task"] if record is not None else []
-    lost = {shown(entry["path"], entry["space"]): entry for entry in rows}
+    rows = [entry for entry in record.lost if entry.space != "task"] if record is not None else []
+    lost = {shown(entry.path, entry.space): entry for entry in rows}
     words = []
     for item in missing:
         name = shown(item.name, item.space)
-        who = f"lost to {lost[name]['by']}" if name in lost else _holders(state, item, agent)
+        who = f"lost to {lost[name].by}" if name in lost else _holders(state, item, agent)
         words.append(f"{name} ({who})" if who else name)
     return Refusal(
         "not-held",
@@ -221,9 +221,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
     release = Release(actor, items, "", True, first.nonce, first.refused)
     record = agent_record(state, actor.agent)
-    stop = Stop(
-        actor._replace(session=record["session"] if record is not None else 0), True, first.nonce, first.refused
-    )
+    stop = Stop(actor._replace(session=record.session if record is not None else 0), True, first.nonce, first.refused)
     return [attempt(decide, release), attempt(decide_stop, stop)]
 
 
@@ -252,9 +250,10 @@ def apply(state: State, event: Event) -> Changes:
 
 def _forget_kept(state: State, event: Event, changes: Changes) -> None:
     record = agent_record(state, event.agent)
-    if record is not None and record["kept"]:
+    if record is not None and record.kept:
         gone = {(e["space"], e["path"]) for e in event.body["released"]}
-        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if tuple(k) not in gone]}
+        kept = [pair for pair in record.kept if tuple(pair) not in gone]
+        changes[agent_file(event.agent)] = record._replace(kept=kept).to_record()
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:

@@ -76,7 +76,7 @@ def apply(state: State, event: Event) -> Changes:
     body = event.body
     target = _sound(event)
     record = agent_record(state, event.agent)
-    if record is None or record["state"] == KILLED:
+    if record is None or record.state == KILLED:
         raise Illegal(f"event {event.seq} is a deploy by '{event.agent}', who may not")
     before = deploys_of(state, target)
     last = Deployed(event.seq, event.at, event.agent, **{key: body[key] for key in FIELDS if key != "target"})

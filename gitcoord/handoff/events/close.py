@@ -111,7 +111,7 @@ def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = handoff_record(state, body["handoff"])
     mine = agent_record(state, event.agent)
-    if record is None or not_open(record) is not None or (mine is not None and mine["state"] == KILLED):
+    if record is None or not_open(record) is not None or (mine is not None and mine.state == KILLED):
         raise Illegal(f"event {event.seq} closes a handoff that does not wait")
     own = record.giver == event.agent
     if body["state"] not in (DECLINED, WITHDRAWN) or (body["state"] == DECLINED and (own or not body["reason"])):

@@ -65,7 +65,7 @@ def decide(state: State, command: New, view: View) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     record = agent_record(state, agent)
-    session = record["session"] if record is not None else 0
+    session = record.session if record is not None else 0
     body = {
         "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
         "claims": [{key: claim[key] for key in _CLAIM} for claim in claims],
@@ -228,7 +228,7 @@ def apply(state: State, event: Event) -> Changes:
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     record = agent_record(state, event.agent)
-    if not sound or body["to"] == event.agent or (record is not None and record["state"] == KILLED):
+    if not sound or body["to"] == event.agent or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is a handoff that cannot be made")
     for claim in body["claims"]:
         own = own_claim(state, Item(claim["space"], claim["path"]), event.agent)

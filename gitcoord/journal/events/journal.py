@@ -79,7 +79,7 @@ def apply(state: State, event: Event) -> Changes:
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     record = agent_record(state, event.agent)
-    if not sound or (record is not None and record["state"] == KILLED):
+    if not sound or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is an entry that '{event.agent}' cannot make")
     file = entry_file(event)
     if state.get(file) is not None:

@@ -36,15 +36,15 @@ def decide(state: State, command: Kill, view: View) -> Decision | Refusal:
     record = agent_record(state, command.target)
     if record is None:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
-    if record["state"] == KILLED:
+    if record.state == KILLED:
         return Decision([], [], {"agent": command.target, "killed": False, "freed": []})
     claims = all_claims(state, command.target)
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     freed = [[c["space"], c["path"]] for c in claims]
-    body = {"target": command.target, "session": record["session"], "reason": command.reason, "freed": freed}
+    body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)
     end_children(chain, command.target)
-    tomb = Beat("", command.target, view.boot, record["session"], view.mono, view.wall, 1, killed=event.seq)
+    tomb = Beat("", command.target, view.boot, record.session, view.mono, view.wall, 1, killed=event.seq)
     result = {"agent": command.target, "killed": True, "freed": [describe(c, None) for c in claims]}
     return Decision(chain.events, [tomb], result)
 
@@ -65,9 +65,9 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
-    if record is None or record["session"] != body["session"] or record["state"] == KILLED:
+    if record is None or record.session != body["session"] or record.state == KILLED:
         raise Illegal(f"event {event.seq} kills '{body['target']}', which is not there")
-    changes: Changes = {agent_file(body["target"]): {**record, "state": KILLED, "kept": []}}
+    changes: Changes = {agent_file(body["target"]): record._replace(state=KILLED, kept=[]).to_record()}
     free(state, body["target"], body["freed"], changes)
     return changes
 

@@ -34,7 +34,7 @@ def decide(state: State, command: Revive, view: View) -> Decision | Refusal:
     record = agent_record(state, command.target)
     if record is None:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
-    if record["state"] != KILLED:
+    if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
     refusal = not_an_overseer(state, command.actor, view, "revive the killed")
     if refusal is not None:
@@ -55,9 +55,9 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.body["target"])
-    if record is None or record["state"] != KILLED:
+    if record is None or record.state != KILLED:
         raise Illegal(f"event {event.seq} revives '{event.body['target']}', which was not killed")
-    return {agent_file(event.body["target"]): {**record, "state": ENDED}}
+    return {agent_file(event.body["target"]): record._replace(state=ENDED).to_record()}
 
 
 KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))

@@ -11,11 +11,11 @@ from gitcoord.ledger.sessions import (
     KILLED,
     OPEN,
     Actor,
+    Agent,
     admit,
     agent_file,
     agent_record,
     alive,
-    new_agent,
     next_beat,
 )
 from gitcoord.sessions.admission import as_started, halted, open_session
@@ -116,7 +116,7 @@ def _is_for_another(state: State, id: str, agent: str) -> bool:
 def _is_somebody(state: State, view: View, agent: str) -> bool:
     """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
     record = agent_record(state, agent)
-    return record is not None and bool(record["instance"]) and alive(state, view, record)
+    return record is not None and bool(record.instance) and alive(state, view, record)
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
@@ -140,11 +140,11 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.agent)
-    last = record["session"] if record is not None else 0
-    if event.body["session"] != last + 1 or (record is not None and record["state"] in (OPEN, KILLED)):
+    last = record.session if record is not None else 0
+    if event.body["session"] != last + 1 or (record is not None and record.state in (OPEN, KILLED)):
         raise Illegal(f"event {event.seq} opens session {event.body['session']} of '{event.agent}', which may not open")
-    new = new_agent(event.agent, last + 1, event.body["instance"], event.body["parent"], event.at)
-    return {agent_file(event.agent): new}
+    new = Agent(event.agent, last + 1, OPEN, event.body["instance"], event.body["parent"], event.at, (), [])
+    return {agent_file(event.agent): new.to_record()}
 
 
 KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

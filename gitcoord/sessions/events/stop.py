@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.sessions import Agent
     from gitcoord.ledger.state import Changes, State, View
     from gitcoord.tasks.model import Task
 
@@ -47,10 +48,10 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     record = agent_record(state, agent)
-    wrong = record is not None and command.actor.session not in (0, record["session"])
-    if record is None or wrong or (record["state"] != OPEN and not (record["kept"] and command.actor.session)):
+    wrong = record is not None and command.actor.session not in (0, record.session)
+    if record is None or wrong or (record.state != OPEN and not (record.kept and command.actor.session)):
         return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": [], "handed_over": []})
-    is_open = record["state"] == OPEN
+    is_open = record.state == OPEN
     refusal = admit_or_none(state, command.actor, view) if is_open else None
     if refusal is not None:
         return refusal
@@ -87,7 +88,7 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
         end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in [*dirty, *handed]])
         end_children(chain, agent)
     result: dict[str, object] = {
-        "agent": agent, "stopped": is_open, "session": record["session"],
+        "agent": agent, "stopped": is_open, "session": record.session,
         "released": [shown(c["path"], c["space"]) for c in clean],
         "kept": [shown(c["path"], c["space"]) for c in dirty],
         "handed_over": [shown(c["path"], c["space"]) for c in handed],
@@ -129,19 +130,19 @@ def give_up_all(chain: Chain, tasks: list[Task]) -> None:
             give_up(chain, task, f"{chain.agent}'s session ended")
 
 
-def end_session(chain: Chain, record: Record, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
-    body = {"target": record["agent"], "session": record["session"], "cause": cause, "freed": freed, "kept": kept}
+def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
+    body = {"target": record.agent, "session": record.session, "cause": cause, "freed": freed, "kept": kept}
     chain.add("stop", body)
 
 
 def end_children(chain: Chain, parent: str) -> None:
     """A session that was launched inside another one ends with it."""
     for record in agent_records(chain.state):
-        if record["parent"] == parent and record["state"] == OPEN and record["agent"] != parent:
+        if record.parent == parent and record.state == OPEN and record.agent != parent:
             # Whether its work is committed is not known here: its claims stay until their ttl.
-            kept = [[c["space"], c["path"]] for c in all_claims(chain.state, record["agent"])]
+            kept = [[c["space"], c["path"]] for c in all_claims(chain.state, record.agent)]
             end_session(chain, record, f"ended with {parent}", [], kept)
-            end_children(chain, record["agent"])
+            end_children(chain, record.agent)
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
@@ -156,9 +157,9 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
-    if record is None or record["state"] != OPEN or record["session"] != body["session"]:
+    if record is None or record.state != OPEN or record.session != body["session"]:
         raise Illegal(f"event {event.seq} ends session {body['session']} of '{body['target']}', which is not open")
-    changes: Changes = {agent_file(body["target"]): {**record, "state": ENDED, "kept": body["kept"]}}
+    changes: Changes = {agent_file(body["target"]): record._replace(state=ENDED, kept=body["kept"]).to_record()}
     free(state, body["target"], body["freed"], changes)
     return changes
 

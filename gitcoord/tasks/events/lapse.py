@@ -11,7 +11,7 @@ from gitcoord.claims.events.expire import expire_body, joined, judged_beats
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
-from gitcoord.ledger.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
+from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, silence, sound_evidence
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
@@ -149,10 +149,11 @@ def apply(state: State, event: Event) -> Changes:
 def _tell(state: State, event: Event, task: Task, changes: Changes) -> None:
     """Whoever lost it learns so with its next command."""
     file = agent_file(task.owner)
-    record = changes.get(file) or agent_record(state, task.owner)
+    made = changes.get(file)
+    record = Agent.from_record(made, file) if made is not None else agent_record(state, task.owner)
     if record is not None:
-        row = {"space": "task", "path": task.id, "token": task.token, "by": event.agent, "seq": event.seq}
-        changes[file] = {**record, "lost": [*record["lost"], {**row, "cause": event.kind}][-MAX_LOST:]}
+        row = Lost("task", task.id, task.token, event.agent, event.seq, event.kind)
+        changes[file] = record.losing([row]).to_record()
 
 
 KIND = Kind(FIELDS, subject, apply, recall, judged="tasks")
