@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, NotInitialised
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, covers_item, describe, folds_case, in_the_way, overlapping
+from gitcoord.claims.model import WRITE, Item, all_claims, covers_item, folds_case, in_the_way, overlapping
 from gitcoord.git.files import is_directory
 from gitcoord.git.process import run
 from gitcoord.ledger.sessions import (
@@ -23,7 +23,7 @@ from gitcoord.sessions.admission import halted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
@@ -41,7 +41,7 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bo
 
     def rule(state: State, view: View) -> list[dict[str, object]]:
         claims = all_claims(state, agent if mine else "")
-        want_signs(view, [claim["agent"] for claim in claims])
+        want_signs(view, [claim.agent for claim in claims])
         return [_shown(state, view, claim) for claim in claims]
 
     rows = settle(ctx, snapshot, view, rule)
@@ -69,9 +69,9 @@ def sign_of_life(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | No
         beat_quietly(ctx, actor)
 
 
-def _shown(state: State, view: View, claim: Record) -> dict[str, object]:
-    verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
-    return {**describe(claim, verdict.expires_in), "silent": verdict.silent}
+def _shown(state: State, view: View, claim: Claim) -> dict[str, object]:
+    verdict = silence(state, view, claim.agent, claim.session, claim.ttl)
+    return {**claim.to_json(verdict.expires_in), "silent": verdict.silent}
 
 
 def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
@@ -117,10 +117,10 @@ def _verdict(state: State, view: View, agent: str, item: Item) -> dict[str, obje
     """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
     standing = in_the_way(state, view, item, agent, WRITE, 1)
     claims = overlapping(state, item)
-    mine = [c for c in claims if c["agent"] == agent and c["mode"] == WRITE and covers_item(state, c, item)]
+    mine = [c for c in claims if c.agent == agent and c.mode == WRITE and covers_item(state, c, item)]
     held = [] if mine and item.space == "resource" else standing.binding
     row: dict[str, object] = {"path": shown(item.name, item.space), "kind": item.space}
-    row["held"] = [{**describe(claim, verdict.expires_in), "silent": False} for claim, verdict in held]
+    row["held"] = [{**claim.to_json(verdict.expires_in), "silent": False} for claim, verdict in held]
     row["verdict"] = "held" if held else "mine" if mine else "free"
     return row
 

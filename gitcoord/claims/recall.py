@@ -49,6 +49,6 @@ def _stood(state: State, items: tuple[Item, ...], body: Record, agent: str) -> s
     want_own(state, items, agent)
     for item, base in zip(items, body["bases"]):
         own = own_claim(state, item, agent)
-        if own is None or own["mode"] != WRITE or body["mode"] != WRITE:
+        if own is None or own.mode != WRITE or body["mode"] != WRITE:
             return str(base)
     return ""

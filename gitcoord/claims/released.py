@@ -15,6 +15,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.state import State, View
 
     Rows = list[list[str]]  # [path, mode, blob] of each file
@@ -66,12 +67,12 @@ def lineage_file(state: State, path: str, seq: int) -> str:
     return f"{lineage_dir(state, path)}/@{seq}"
 
 
-def changed(state: State, view: View, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
+def changed(state: State, view: View, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
     """By claimed path, where there are any: since which commit the files below it were changed by `work`, and which."""
     bases: dict[str, list[str]] = {}
     for claim in claims:
-        if work and claim["base"] != work:
-            bases.setdefault(claim["base"], []).append(claim["path"])
+        if work and claim.base != work:
+            bases.setdefault(claim.base, []).append(claim.path)
     starts: dict[str, list[str]] = {}
     for base, paths in bases.items():
         since = view.fact("since", base, work, *paths)
@@ -112,11 +113,11 @@ def _without_others(state: State, view: View, start: str, work: str, differing: 
     return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
 
 
-def earlier(state: State, view: View, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
+def earlier(state: State, view: View, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
     """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
     if not claims or not work:
         return {}
-    unlanded = view.fact("unlanded", work, *(claim["path"] for claim in claims))
+    unlanded = view.fact("unlanded", work, *(claim.path for claim in claims))
     assert isinstance(unlanded, dict)
     state.want(("leaves", lineage_dir(state, row[0])) for _, files in unlanded.values() for row in files)
     found = {}

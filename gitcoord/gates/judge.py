@@ -8,7 +8,7 @@ against it; what cannot be judged raises CouldNotJudge, which every gate treats 
 from __future__ import annotations
 
 from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
-from gitcoord.claims.model import WRITE, Item, check_claim, compatible, describe, folds_case, key_of
+from gitcoord.claims.model import WRITE, Claim, Item, compatible, folds_case, key_of
 from gitcoord.gates.lineage import Lineages
 from gitcoord.ledger.sessions import dead, silence
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
@@ -172,13 +172,13 @@ class _Judge:
         """
         holds, others = False, []
         for claim in self._claims.over(path):
-            if is_family(claim["agent"], agent) or is_family(claim["agent"], self._actor.agent):
+            if is_family(claim.agent, agent) or is_family(claim.agent, self._actor.agent):
                 # Its own claim, as long as no event says otherwise: the gate is a sign of life.
-                holds = holds or claim["mode"] == WRITE
-            elif not compatible(claim["mode"], WRITE):
-                verdict = silence(self._state, self._view, claim["agent"], claim["session"], claim["ttl"])
+                holds = holds or claim.mode == WRITE
+            elif not compatible(claim.mode, WRITE):
+                verdict = silence(self._state, self._view, claim.agent, claim.session, claim.ttl)
                 if not verdict.silent:
-                    others.append(describe(claim, verdict.expires_in))
+                    others.append(claim.to_json(verdict.expires_in))
         return holds, others
 
     def _unheld(self, agent: str, step: Step, change: Change, others: list[dict[str, object]]) -> None:
@@ -263,19 +263,19 @@ class _Claims:
     def __init__(self, state: State, keys: dict[str, str]) -> None:
         self._state = state
         self._keys = keys
-        self._at: dict[str, list[Record]] | None = None
-        self._above: dict[str, list[Record]] = {}  # by directory, of which there are far fewer than paths
+        self._at: dict[str, list[Claim]] | None = None
+        self._above: dict[str, list[Claim]] = {}  # by directory, of which there are far fewer than paths
         if len(keys) > FEW:
             self._at = {}
             for file, record in state.below("claims/path").items():
-                claim = check_claim(record, file)
-                self._at.setdefault(key_of(state, Item("path", claim["path"])), []).append(claim)
+                claim = Claim.from_record(record, file)
+                self._at.setdefault(key_of(state, Item("path", claim.path)), []).append(claim)
 
-    def over(self, path: str) -> list[Record]:
+    def over(self, path: str) -> list[Claim]:
         key = self._keys[path]
         if self._at is None:
             found = (self._state.leaves(claim_dir("path", above)) for above in (*ancestors(key), key))
-            return [check_claim(record, file) for leaves in found for file, record in leaves.items()]
+            return [Claim.from_record(record, file) for leaves in found for file, record in leaves.items()]
         directory = key.rpartition("/")[0]
         if directory not in self._above:
             self._above[directory] = [claim for above in ancestors(key) for claim in self._at.get(above, ())]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
-from gitcoord.claims.model import WRITE, Item, compatible, covers_item, describe, folds_case, overlapping
+from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
 from gitcoord.claims.query import inside, sign_of_life
 from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
 from gitcoord.git.files import is_directory
@@ -184,10 +184,10 @@ class Judging:
             found = []
             for path in paths:
                 for claim in overlapping(state, Item("path", path)):
-                    if not compatible(claim["mode"], WRITE) and not is_family(claim["agent"], self.actor.agent):
-                        verdict = silence(state, view, claim["agent"], claim["session"], claim["ttl"])
-                        narrow = path if covers_item(state, claim, Item("path", path)) else str(claim["path"])
-                        found += [] if verdict.silent else [(narrow, describe(claim, verdict.expires_in))]
+                    if not compatible(claim.mode, WRITE) and not is_family(claim.agent, self.actor.agent):
+                        verdict = silence(state, view, claim.agent, claim.session, claim.ttl)
+                        narrow = path if covers_item(state, claim, Item("path", path)) else str(claim.path)
+                        found += [] if verdict.silent else [(narrow, claim.to_json(verdict.expires_in))]
             return found
 
         return settle(self.ctx, self.snapshot, self.view, rule) if paths else []

@@ -18,7 +18,7 @@ from gitcoord.tasks.model import ACTIVE, tasks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State, View
@@ -39,16 +39,16 @@ def give_back(ctx: Context, actor: Actor) -> Left:
     """Release what the guard had claimed and what is committed by now; tell what is left."""
     snapshot = read_snapshot(ctx)
 
-    def rule(state: State, view: View) -> tuple[list[Record], set[str], list[Task]]:
-        claims = [claim for claim in all_claims(state, actor.agent) if claim["space"] == "path"]
+    def rule(state: State, view: View) -> tuple[list[Claim], set[str], list[Task]]:
+        claims = [claim for claim in all_claims(state, actor.agent) if claim.space == "path"]
         waiting = handed_over(state, actor.agent) if claims else set()
-        claims = [claim for claim in claims if ("path", claim["path"]) not in waiting]
-        paths = [claim["path"] for claim in claims]
+        claims = [claim for claim in claims if ("path", claim.path) not in waiting]
+        paths = [claim.path for claim in claims]
         tasks = [task for task in tasks_of(state, actor.agent) if task.state == ACTIVE and not task.handoff]
         return claims, set(dirty_paths(view, paths, actor.agent)) if paths else set(), tasks
 
     claims, dirty, tasks = settle(ctx, snapshot, ctx.view(), rule)
-    clean = [c["path"] for c in claims if c["path"] not in dirty and c["reason"].startswith(AUTO)]
+    clean = [c.path for c in claims if c.path not in dirty and c.reason.startswith(AUTO)]
     if clean:
         from gitcoord.claims.service import release
 
@@ -56,10 +56,10 @@ def give_back(ctx: Context, actor: Actor) -> Left:
             release(ctx, actor, tuple(Item("path", path) for path in clean))
         except GitcoordError:
             pass  # somebody was quicker, or a remote does not have the work yet: the claims stay until their ttl
-    left = [claim for claim in claims if claim["path"] in dirty]
-    keys = [f"claim {claim['token']} {claim['path']}" for claim in left] + [f"task {task.token}" for task in tasks]
+    left = [claim for claim in claims if claim.path in dirty]
+    keys = [f"claim {claim.token} {claim.path}" for claim in left] + [f"task {task.token}" for task in tasks]
     return Left(
-        tuple(str(claim["path"]) for claim in left), tuple(str(task.id) for task in tasks), tuple(keys)
+        tuple(str(claim.path) for claim in left), tuple(str(task.id) for task in tasks), tuple(keys)
     )  # fmt: skip
 
 

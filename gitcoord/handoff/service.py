@@ -138,7 +138,7 @@ def show(ctx: Context, actor: Actor | None, id: str) -> Row:
         found = []
         want_around(state, [claim.item for claim in record.claims])
         for claim in record.claims:
-            names = {c["agent"] for c in overlapping(state, claim.item)}
+            names = {c.agent for c in overlapping(state, claim.item)}
             row = {"mode": claim.mode, "token": claim.token, "base": claim.base}
             found.append({"path": shown(claim.path, claim.space), **row, "held_by": sorted(names)})
         return found

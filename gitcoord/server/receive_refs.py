@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_ref
+from gitcoord.claims.model import Claim
 from gitcoord.gates.history import GIT
 from gitcoord.git.loose_writer import Scales
 from gitcoord.git.process import run
@@ -54,7 +55,8 @@ def judge_claims(
 
 def _require_grant(ctx: Context, limits: Limits, move: Move, head: Oid, claim: Lookup) -> None:
     """A ref that is mended must name the very event that granted the claim."""
-    record = claim(move.ref.removeprefix("refs/"))
+    file = move.ref.removeprefix("refs/")
+    record = claim(file)
     if record is None:
         raise _refused("claims", f"{_ref(move.ref)} stands for no claim in the ledger", "ask for it: git claim <path>")
     limits.check_size(ctx, move.new, "commit", _ref(move.ref))
@@ -63,7 +65,7 @@ def _require_grant(ctx: Context, limits: Limits, move: Move, head: Oid, claim: L
     except CouldNotJudge:
         event = None
     argv = [*GIT, "merge-base", "--is-ancestor", move.new, head]
-    if event is None or event.seq != record["token"] or run(argv, ctx.repo.env)[0]:
+    if event is None or event.seq != Claim.from_record(record, file).token or run(argv, ctx.repo.env)[0]:
         raise _refused("claims", f"{_ref(move.ref)} does not name the event that granted this claim")
 
 

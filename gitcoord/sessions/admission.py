@@ -56,7 +56,7 @@ def open_session(chain: Chain, actor: Actor, view: View, admitted: Admission) ->
     kept = record.kept if record is not None else []
     if record is not None and record.state == OPEN:
         # The claims go on with the name: nobody else asked for them, and the work may be uncommitted.
-        kept = [[c["space"], c["path"]] for c in all_claims(chain.state, actor.agent)]
+        kept = [[c.space, c.path] for c in all_claims(chain.state, actor.agent)]
         body = {"target": actor.agent, "session": record.session, "cause": "superseded", "freed": [], "kept": kept}
         chain.add("stop", body)
         from gitcoord.sessions.events.stop import end_children
@@ -74,10 +74,8 @@ def _resume(chain: Chain, view: View, agent: str, session: int, kept: list[list[
         claim = own_claim(chain.state, Item(*pair), agent)
         if claim is None:
             continue
-        body = {key: claim[key] for key in ("mode", "ttl", "expected", "reason", "task", "units")}
-        capacity = {claim["path"]: view.resource(claim["path"]).capacity} if claim["space"] == "resource" else {}
-        grant = {"session": session, "items": [pair], "bases": [claim["base"]], "capacity": capacity}
-        chain.add("claim", {**body, **grant})
+        capacity = {claim.path: view.resource(claim.path).capacity} if claim.space == "resource" else {}
+        chain.add("claim", claim.grant(session, claim.ttl, capacity))
 
 
 def require_open(state: State, agent: str, session: int) -> None:

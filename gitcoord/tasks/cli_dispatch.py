@@ -83,7 +83,7 @@ class Post:
     def _holder(self) -> str:
         ctx = self._call.ctx
         claims = settle(ctx, read_snapshot(ctx), ctx.view(), lambda state, _: overlapping(state, DISPATCHER))
-        return ", ".join(claim["agent"] for claim in claims) or "another process of this machine"
+        return ", ".join(claim.agent for claim in claims) or "another process of this machine"
 
     def _take(self) -> int:
         result: Any = take(self._call.ctx, Take(self._actor, (DISPATCHER,), ttl=60, reason=self._reason))
@@ -95,7 +95,7 @@ class Post:
         own = settle(ctx, read_snapshot(ctx), ctx.view(), lambda s, _: own_claim(s, DISPATCHER, self._actor.agent))
         if own is None:
             self._token = self._take()  # it was lost by silence, and is free or not
-        elif own["token"] != self._token:
+        elif own.token != self._token:
             raise Refused(Refusal("dispatching", f"another process dispatches as '{self._actor.agent}' now"))
 
     def leave(self) -> None:

@@ -57,14 +57,12 @@ def resources(ctx: Context) -> dict[str, object]:
     view = ctx.view()
     load(ctx, snapshot, view, ("file", "format"))
     declared = declared_resources(ctx, snapshot)
-    claims = settle(ctx, snapshot, view, lambda state, view: [c for c in all_claims(state) if c["space"] == "resource"])
+    claims = settle(ctx, snapshot, view, lambda state, view: [c for c in all_claims(state) if c.space == "resource"])
     rows: list[dict[str, object]] = []
-    for name in sorted({*declared, *(c["path"] for c in claims)}):
+    for name in sorted({*declared, *(c.path for c in claims)}):
         policy = declared.get(name)
         held = [
-            {"agent": c["agent"], "units": c["units"], "mode": c["mode"], "token": c["token"]}
-            for c in claims
-            if c["path"] == name
+            {"agent": c.agent, "units": c.units, "mode": c.mode, "token": c.token} for c in claims if c.path == name
         ]
         rows.append(
             {

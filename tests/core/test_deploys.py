@@ -186,7 +186,7 @@ def test_who_lost_the_claim_still_records_and_frees_nobody_elses(world: World) -
     claim(world, BOB)
     answer = world.must("deploy", made(ALICE, token))
     assert answer.result["held"] is False and [event.kind for event in answer.events] == ["deploy"]
-    assert [c["agent"] for c in world.claims()] == ["bob"]
+    assert [c.agent for c in world.claims()] == ["bob"]
 
 
 def test_a_late_record_does_not_replace_a_newer_success(world: World) -> None:

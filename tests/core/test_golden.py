@@ -113,7 +113,7 @@ def _claims(world: World, do: Do) -> None:
     do("claim", Take(BOB, paths("src/a"), "read"))
     do("disown", Disown(ALICE, "src/a", "rewritten"))
     world.changed = {}
-    do("takeover", Takeover(ADA, paths("doc")[0], world.claims("bob")[0]["token"], "needed"))
+    do("takeover", Takeover(ADA, paths("doc")[0], world.claims("bob")[0].token, "needed"))
     world.host.advance(4000)
     world.heartbeat("bob")
     do("claim", Take(BOB, paths("Straße")))

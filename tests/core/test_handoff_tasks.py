@@ -79,7 +79,7 @@ def test_the_task_lives_as_long_as_its_new_owner_can_be_silent(said: int, launch
     assert not isinstance(judged(world, answer.events), Refusal), judged(world, answer.events)
     world.commit(answer)
     assert world.task(id).ttl == lives
-    assert {c["path"]: c["ttl"] for c in world.claims()} == {"src": lives, "docs": 300}
+    assert {c.path: c.ttl for c in world.claims()} == {"src": lives, "docs": 300}
 
 
 def test_the_line_goes_along_whatever_paths_are_named(world: Queue) -> None:
@@ -198,13 +198,13 @@ def test_caps_hold() -> None:
     id = offered(world)
     # alice's place goes with her last task; carol gets it.
     answer = accepted(world, id, "carol")
-    places = sorted((c["agent"], c["units"]) for c in world.claims() if c["path"] == "workers/all")
+    places = sorted((c.agent, c.units) for c in world.claims() if c.path == "workers/all")
     assert places == [("bob", 1), ("carol", 1)]
     (event,) = [event for event in answer.events if event.kind == "accept"]
     # Who has a place already needs no second one.
     other = str(world.must("handoff", Handoff(worker("carol"), SAID, task=the_task(world))).result["id"])
     accepted(world, other)
-    assert [(c["agent"], c["units"]) for c in world.claims() if c["path"] == "workers/all"] == [("bob", 1)]
+    assert [(c.agent, c.units) for c in world.claims() if c.path == "workers/all"] == [("bob", 1)]
     # With all places taken by others nothing passes.
     assert world.next("dave")
     third = str(world.must("handoff", Handoff(worker("bob"), SAID, task=the_task(world))).result["id"])

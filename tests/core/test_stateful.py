@@ -21,7 +21,7 @@ from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
-from gitcoord.claims.model import Item, item_of, own_claim
+from gitcoord.claims.model import Item, own_claim
 from gitcoord.claims.take import Take
 from gitcoord.deploy.events.deploy import Deploy
 from gitcoord.deploy.model import all_deploys
@@ -114,9 +114,9 @@ class Ledger(RuleBasedStateMachine):
             assert self.world.held() == before
             return
         owns = [own_claim(self.world.state, item, agent) for item in command.items]
-        assert all(own is not None and own["mode"] == command.mode for own in owns), "granted in part"
+        assert all(own is not None and own.mode == command.mode for own in owns), "granted in part"
         if answer.events:
-            assert {own["token"] for own in owns if own is not None} == {answer.result["token"]}
+            assert {own.token for own in owns if own is not None} == {answer.result["token"]}
             self.kept += [command] if command.keep else []
 
     @precondition(lambda self: self.kept)
@@ -182,10 +182,10 @@ class Ledger(RuleBasedStateMachine):
         if isinstance(answer, Refusal):
             assert self.world.held() == before
             return
-        mine = {(c["space"], c["path"]): c for c in self.world.claims(who.agent)}
+        mine = {(c.space, c.path): c for c in self.world.claims(who.agent)}
         assert offered <= set(mine), "accepted in part"
-        assert all(mine[key]["token"] == self.world.state.seq for key in offered), "an old token"
-        left = {(c["space"], c["path"]) for c in self.world.claims(row.giver)}
+        assert all(mine[key].token == self.world.state.seq for key in offered), "an old token"
+        left = {(c.space, c.path) for c in self.world.claims(row.giver)}
         assert who.agent != row.giver and not offered & left, "the old holder still has it"
         self.handed += 1
 
@@ -217,7 +217,7 @@ class Ledger(RuleBasedStateMachine):
     def takeover(self, seed: int) -> None:
         chance = Chance(seed)
         claim = chance.choice(self.world.claims())
-        self.act("takeover", Takeover(chance.actor(), item_of(claim), claim["token"], "because"))
+        self.act("takeover", Takeover(chance.actor(), claim.item, claim.token, "because"))
 
     @precondition(lambda self: self.world.claims())
     @rule(seed=seeds)

@@ -171,21 +171,21 @@ class Walk:
         assert self.finished <= done, "what is done stays done"
         self.finished = done
         for task in tasks:
-            claims = [c for c in self.world.claims() if c["task"] == task.id and not c["path"].startswith("workers/")]
+            claims = [c for c in self.world.claims() if c.task == task.id and not c.path.startswith("workers/")]
             if task.state in ("open", "assigned", *OVER):
-                live = [c for c in claims if [c["space"], c["path"]] in task.paths and self._has(c["agent"], task.id)]
+                live = [c for c in claims if [c.space, c.path] in task.paths and self._has(c.agent, task.id)]
                 assert not live, f"claims outlive {task}"
         # What is offered to others is nobody's work for now.
         mine = [task for task in tasks if task.state == "active" and not task.handoff]
         at_work = {task.owner for task in mine if self._is_here(task)}
-        held_now = {(c["space"], c["path"], c["agent"]) for c in self.world.claims()}
+        held_now = {c.key for c in self.world.claims()}
         for task in mine:
             wanted = {(*item, task.owner) for item in items_of(task)}
             assert not self._is_here(task) or wanted <= held_now, f"at work on {task.id} without {wanted - held_now}"
         cap = self.world.caps.get("")
-        holding = [c for c in self.world.claims() if c["path"] == "workers/all"]
+        holding = [c for c in self.world.claims() if c.path == "workers/all"]
         assert cap is None or len(holding) <= cap
-        assert cap is None or at_work <= {c["agent"] for c in holding}, "at work beside the cap"
+        assert cap is None or at_work <= {c.agent for c in holding}, "at work beside the cap"
 
     def _is_here(self, task: Task) -> bool:
         record = self.world.agent(task.owner)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gitcoord.base.codec import dumps
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import covers, fold
-from gitcoord.claims.model import Item, all_claims
+from gitcoord.claims.model import Claim, Item, all_claims
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Decision, Event, apply, decode_event, effects, encode_event
 from gitcoord.ledger.events.init import first_event
@@ -168,11 +168,11 @@ class World:
     def agent(self, name: str) -> Record | None:
         return self.state.get(f"agents/{name}")
 
-    def claims(self, agent: str = "") -> list[Record]:
+    def claims(self, agent: str = "") -> list[Claim]:
         return all_claims(self.state, agent)
 
     def held(self) -> set[tuple[str, str, str]]:
-        return {(claim["path"], claim["agent"], claim["mode"]) for claim in self.claims()}
+        return {(claim.path, claim.agent, claim.mode) for claim in self.claims()}
 
     def events(self) -> list[Event]:
         return [decode_event(message) for message in self.log]
@@ -190,18 +190,18 @@ class World:
         claims = self.claims()
         units: dict[str, int] = {}
         for index, one in enumerate(claims):
-            policy = self.resources.get(one["path"], Policy()) if one["space"] == "resource" else Policy()
+            policy = self.resources.get(one.path, Policy()) if one.space == "resource" else Policy()
             if policy.capacity > 1:
-                units[one["path"]] = units.get(one["path"], 0) + one["units"]
-                assert units[one["path"]] <= policy.capacity, f"too many units of {one['path']}"
+                units[one.path] = units.get(one.path, 0) + one.units
+                assert units[one.path] <= policy.capacity, f"too many units of {one.path}"
             for other in claims[index + 1 :]:
-                if one["agent"] == other["agent"] or one["space"] != other["space"]:
+                if one.agent == other.agent or one.space != other.space:
                     continue
-                if policy.capacity > 1 and one["path"] == other["path"]:
+                if policy.capacity > 1 and one.path == other.path:
                     continue
-                keys = [fold(each["path"], case=self.fold) for each in (one, other)]
+                keys = [fold(each.path, case=self.fold) for each in (one, other)]
                 overlap = covers(*keys) or covers(*keys[::-1])
-                assert not (overlap and "write" in (one["mode"], other["mode"])), f"conflict: {one} and {other}"
+                assert not (overlap and "write" in (one.mode, other.mode)), f"conflict: {one} and {other}"
 
     def _sessions_stay_over(self) -> None:
         for name in self.state.names("agents"):
@@ -216,7 +216,7 @@ class World:
 
     def _tokens_grow(self) -> None:
         """A grant that was not there at the last look has a token that nobody had then; Seq counts the messages."""
-        grants = {(c["space"], c["path"], c["agent"], c["token"]) for c in self.claims()}
+        grants = {(c.space, c.path, c.agent, c.token) for c in self.claims()}
         for *_, token in grants - self.grants:
             assert self.looked < token <= self.state.seq, f"token {token} was given before"
         assert self.state.seq == len(self.log) >= self.looked
@@ -224,10 +224,10 @@ class World:
 
     def _claims_belong_to_sessions(self) -> None:
         for claim in self.claims():
-            record = self.agent(claim["agent"])
-            assert record is not None and record["state"] != "killed", f"a killed agent holds {claim['path']}"
-            kept = [claim["space"], claim["path"]] in record["kept"]
-            assert kept or (record["state"] == "open" and record["session"] == claim["session"]), claim
+            record = self.agent(claim.agent)
+            assert record is not None and record["state"] != "killed", f"a killed agent holds {claim.path}"
+            kept = [claim.space, claim.path] in record["kept"]
+            assert kept or (record["state"] == "open" and record["session"] == claim.session), claim
 
     def check_replay(self) -> None:
         """From the first message on, the same state comes out, in whole and event by event without a gap."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, describe, file_of, own_claim
+from gitcoord.claims.model import Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import (
@@ -23,6 +23,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
@@ -52,12 +53,12 @@ def decide(state: State, command: Sweep, view: View) -> Decision | Refusal:
     refusal = halted(state) or dead(state, view, command.actor.agent)
     if refusal is not None:
         return refusal
-    others = [c for c in all_claims(state) if c["agent"] != command.actor.agent]  # whoever sweeps is not silent
+    others = [c for c in all_claims(state) if c.agent != command.actor.agent]  # whoever sweeps is not silent
     if command.only:
         only = set(command.only)
-        others = [c for c in others if (c["space"], c["path"], c["agent"]) in only]
-    want_signs(view, [c["agent"] for c in others])
-    judged = [(c, silence(state, view, c["agent"], c["session"], c["ttl"])) for c in others]
+        others = [c for c in others if c.key in only]
+    want_signs(view, [c.agent for c in others])
+    judged = [(c, silence(state, view, c.agent, c.session, c.ttl)) for c in others]
     silent = [(c, s) for c, s in judged if s.silent]
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     beats = _lapses(chain, command, view)
@@ -65,7 +66,7 @@ def decide(state: State, command: Sweep, view: View) -> Decision | Refusal:
     if silent:
         event = chain.add("expire", expire_body(view, silent))
         beats = joined(beats, judged_beats(view, silent, event.seq))
-    result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent], "lapsed": lapsed}
+    result: dict[str, object] = {"expired": [c.to_json(0) for c, _ in silent], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
 
@@ -78,23 +79,28 @@ def _lapses(chain: Chain, command: Sweep, view: View) -> list[Beat]:
     return add_lapses(chain, view, lost(chain.state, view, command.actor.agent, command.lapsed or ()))
 
 
-def expire_body(view: View, silent: list[tuple[Record, Silence]]) -> Record:
+def expire_body(view: View, silent: list[tuple[Claim, Silence]]) -> Record:
     """The event with its evidence: which heartbeat was judged, by which rule."""
     claims = []
     for claim, verdict in silent:
-        beat = view.beat(claim["agent"])
-        evidence = {key: claim[key] for key in ("space", "path", "agent", "session", "token", "ttl")}
-        claims.append({**evidence, "beat": beat.oid if beat is not None else "", "rule": verdict.rule})
+        beat = view.beat(claim.agent)
+        claims.append(
+            {
+                "space": claim.space, "path": claim.path, "agent": claim.agent, "session": claim.session,
+                "token": claim.token, "ttl": claim.ttl, "beat": beat.oid if beat is not None else "",
+                "rule": verdict.rule,
+            }
+        )  # fmt: skip
     return {"claims": claims}
 
 
-def judged_beats(view: View, silent: list[tuple[Record, Silence]], seq: int) -> list[Beat]:
+def judged_beats(view: View, silent: list[tuple[Claim, Silence]], seq: int) -> list[Beat]:
     """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
     beats = {}
     for claim, _ in silent:
-        beat = view.beat(claim["agent"])
+        beat = view.beat(claim.agent)
         if beat is not None and not beat.killed:
-            beats[claim["agent"]] = beat._replace(judged=seq)
+            beats[claim.agent] = beat._replace(judged=seq)
     return list(beats.values())
 
 
@@ -132,7 +138,7 @@ def lose(state: State, event: Event, entries: list[Record]) -> Changes:
     for entry in entries:
         item, holder = Item(entry["space"], entry["path"]), entry["agent"]
         claim = own_claim(state, item, holder)
-        if claim is None or claim["token"] != entry["token"]:
+        if claim is None or claim.token != entry["token"]:
             raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
         changes[file_of(state, item, holder)] = None
         row = Lost(item.space, item.name, entry["token"], event.agent, event.seq, event.kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, file_of, item_of, key_of, overlapping, own_claim, want_own
+from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, want_own
 from gitcoord.claims.released import Released, changed, earlier, landed, lineage_file
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
@@ -14,6 +14,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
@@ -59,7 +60,7 @@ def decide(state: State, command: Release, view: View) -> Decision | Refusal:
     refusal = None if command.dirty else uncommitted(view, claims)
     if refusal is not None:
         return refusal
-    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     if (
         command.commit
         and not changed(state, view, command.commit, written)
@@ -75,7 +76,7 @@ def decide(state: State, command: Release, view: View) -> Decision | Refusal:
     refusal = unpushed(view, chain.events[-1])
     if refusal is not None:
         return refusal
-    beat = next_beat(view.beat(agent), agent, claims[0]["session"], view) if _is_open(state, agent) else None
+    beat = next_beat(view.beat(agent), agent, claims[0].session, view) if _is_open(state, agent) else None
     return Decision(
         chain.events,
         [beat] if beat else [],
@@ -101,9 +102,9 @@ def _told(entry: Record) -> dict[str, object]:
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
 
 
-def uncommitted(view: View, claims: list[Record]) -> Refusal | None:
+def uncommitted(view: View, claims: list[Claim]) -> Refusal | None:
     """The refusal to give up paths below which something is not committed."""
-    paths = [c["path"] for c in claims if c["space"] == "path"]
+    paths = [c.path for c in claims if c.space == "path"]
     unclean = dirty_paths(view, paths) if paths else []
     if not unclean:
         return None
@@ -158,11 +159,11 @@ def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
 
 def _holders(state: State, item: Item, agent: str) -> str:
     """Who holds the item, or else something above or below it."""
-    others = [claim for claim in overlapping(state, item) if claim["agent"] != agent]
-    same = [claim["agent"] for claim in others if key_of(state, item_of(claim)) == key_of(state, item)]
+    others = [claim for claim in overlapping(state, item) if claim.agent != agent]
+    same = [claim.agent for claim in others if key_of(state, claim.item) == key_of(state, item)]
     if same:
         return f"held by {', '.join(same)}"
-    return ", ".join(f"{claim['agent']} holds {shown(claim['path'], claim['space'])}" for claim in others[:3])
+    return ", ".join(f"{claim.agent} holds {shown(claim.path, claim.space)}" for claim in others[:3])
 
 
 def dirty_paths(view: View, paths: list[str], agent: str = "") -> list[str]:
@@ -182,31 +183,31 @@ def _trees(view: View, agent: str) -> list[str]:
     return found
 
 
-def add_release(chain: Chain, view: View, claims: list[Record], commit: str) -> None:
+def add_release(chain: Chain, view: View, claims: list[Claim], commit: str) -> None:
     """One event for all these claims, each judged from its own base."""
     state, work = chain.state, commit or str(view.fact("head"))
-    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     found = changed(state, view, work, written)
     carries = dict.fromkeys(found, work)
     if not commit and len(found) < len(written):
         for tree in _trees(view, chain.agent):  # the work may have been done in another work tree
-            left = [c for c in written if c["path"] not in found]
+            left = [c for c in written if c.path not in found]
             work_there = str(view.fact("head in", tree))
             more = changed(state, view, work_there, left)
             found.update(more)
             carries.update(dict.fromkeys(more, work_there))
-    before = earlier(state, view, work, [c for c in written if c["path"] not in found])
+    before = earlier(state, view, work, [c for c in written if c.path not in found])
     found.update(before)
     carries.update(dict.fromkeys(before, work))
     gone = landed(state, view, found, carries)
     released = []
     for claim in claims:
-        base, files = found.get(claim["path"], ("", [])) if claim["space"] == "path" else ("", [])
+        base, files = found.get(claim.path, ("", [])) if claim.space == "path" else ("", [])
         released.append(
             {
-                "space": claim["space"], "path": claim["path"], "token": claim["token"],
-                "commit": carries[claim["path"]] if files else "", "base": base if files else claim["base"],
-                "files": files, "landed": gone[claim["path"]] if files else [],
+                "space": claim.space, "path": claim.path, "token": claim.token,
+                "commit": carries[claim.path] if files else "", "base": base if files else claim.base,
+                "files": files, "landed": gone[claim.path] if files else [],
             }
         )  # fmt: skip
     chain.add("release", {"released": released})
@@ -236,7 +237,7 @@ def apply(state: State, event: Event) -> Changes:
     for entry in event.body["released"]:
         item = Item(entry["space"], entry["path"])
         claim = own_claim(state, item, event.agent)
-        if claim is None or claim["token"] != entry["token"]:
+        if claim is None or claim.token != entry["token"]:
             raise Illegal(f"event {event.seq} releases '{printable(item.name)}', which {event.agent} does not hold")
         changes[file_of(state, item, event.agent)] = None
         for path, seq in entry["landed"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import lose
-from gitcoord.claims.model import Item, describe, file_of, item_of, key_of, overlapping
+from gitcoord.claims.model import Item, file_of, key_of, overlapping
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision
@@ -53,17 +53,17 @@ def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     what = shown(command.item.name, command.item.space)
-    rivals = [c for c in overlapping(state, command.item) if c["agent"] != command.actor.agent]
+    rivals = [c for c in overlapping(state, command.item) if c.agent != command.actor.agent]
     claim = next(
-        (c for c in rivals if c["token"] == command.token and key_of(state, item_of(c)) == key_of(state, command.item)),
+        (c for c in rivals if c.token == command.token and key_of(state, c.item) == key_of(state, command.item)),
         None,
     )
     if claim is None:
-        held = tuple(describe(c, None) for c in rivals)
+        held = tuple(c.to_json(None) for c in rivals)
         return Refusal(
             "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
         )
-    if silence(state, view, claim["agent"], claim["session"], claim["ttl"]).silent:
+    if silence(state, view, claim.agent, claim.session, claim.ttl).silent:
         return Refusal(
             "expired",
             f"the claim on '{printable(what)}' has expired: just ask for it",
@@ -72,21 +72,21 @@ def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
         )
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
     body = {
-        "space": claim["space"],
-        "path": claim["path"],
-        "holder": claim["agent"],
-        "token": claim["token"],
+        "space": claim.space,
+        "path": claim.path,
+        "holder": claim.agent,
+        "token": claim.token,
         "reason": command.reason,
     }
     chain.add("takeover", body)
     take = Take(
-        command.actor, (command.item,), claim["mode"], reason=command.reason, base=command.base, nonce=command.nonce
+        command.actor, (command.item,), claim.mode, reason=command.reason, base=command.base, nonce=command.nonce
     )
     granted = decide_take(chain.state, take, view)
     if isinstance(granted, Refusal):
         return granted
     events = [event._replace(part=event.part + 1) for event in granted.events]
-    return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
+    return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": claim.to_json(None)})
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:

@@ -53,7 +53,7 @@ def decide(state: State, command: Deploy, view: View) -> Decision | Refusal:
     own = own_claim(state, Item("resource", resource_of(command.target)), agent)
     if own is not None:
         add_release(chain, view, [own], "")
-    held = own is not None and own["token"] == command.token
+    held = own is not None and own.token == command.token
     record = deploys_of(chain.state, command.target)
     good = record is not None and record.good is not None and record.good.seq == event.seq
     return Decision(chain.events, [], {"seq": event.seq, "held": held, "good": good})

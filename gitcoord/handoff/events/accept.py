@@ -6,7 +6,6 @@ granted too where nobody else has taken it; where somebody has, nothing is accep
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.claims.events.expire import expire_body, joined, judged_beats, lose
@@ -14,11 +13,9 @@ from gitcoord.claims.model import (
     MAX_TTL,
     MODES,
     WRITE,
+    Claim,
     Item,
-    Standing,
-    check_claim,
     compatible,
-    describe,
     file_of,
     in_the_way,
     overlapping,
@@ -47,6 +44,8 @@ from gitcoord.tasks.workers import role as role_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitcoord.base.codec import Record, Shape
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Admission, Beat, Silence
     from gitcoord.ledger.state import Changes, State, View
 
-    Judged = tuple[Record, Silence]
+    Judged = tuple[Claim, Silence]
 
 _GRANT: dict[str, Shape] = {
     "mode": str, "ttl": int, "expected": int, "reason": str, "task": str, "base": str, "units": int, "capacity": int,
@@ -113,11 +112,11 @@ def _accept(state: State, command: Accept, view: View, record: Handoff, admitted
         if refusal is not None:
             return refusal
     ways = [in_the_way(free, view, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
-    binding = _by_claim(ways, "binding")
+    binding = _by_claim(way.binding for way in ways)
     if binding:
         return _held(record, list(binding.values()))
     only = set(command.only)
-    silent = {key: row for key, row in _by_claim(ways, "silent").items() if not only or key in only}
+    silent = {key: row for key, row in _by_claim(way.silent for way in ways).items() if not only or key in only}
     chain = Chain(state, actor.agent, view.wall, command.nonce, command.refused)
     beats = _end_silent(chain, command, view, list(silent.values()))
     open_session(chain, actor, view, admitted)
@@ -127,8 +126,8 @@ def _accept(state: State, command: Accept, view: View, record: Handoff, admitted
     }  # fmt: skip
     chain.add("accept", body)
     now = [own for item in items if (own := own_claim(chain.state, item, actor.agent)) is not None]
-    beat = next_beat(view.beat(actor.agent), actor.agent, session, view, min([own["ttl"] for own in now], default=0))
-    result = {**_told(record), "claims": [describe(own, own["ttl"]) for own in now], "repeated": False}
+    beat = next_beat(view.beat(actor.agent), actor.agent, session, view, min([own.ttl for own in now], default=0))
+    result = {**_told(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
@@ -137,7 +136,7 @@ def _end_silent(chain: Chain, command: Accept, view: View, silent: list[Judged])
     if not silent:
         return []
     beats = []
-    if any(is_cap((claim["space"], claim["path"])) for claim, _ in silent):
+    if any(is_cap((claim.space, claim.path)) for claim, _ in silent):
         rows = lost(chain.state, view, chain.agent, command.lapsed)
         beats = add_lapses(chain, view, rows)
         known = [claim for claim, _ in silent]
@@ -159,8 +158,8 @@ def _losing(state: State, record: Handoff) -> list[Record]:
     held = [own for own in owns if own is not None]
     if record.task and [task.id for task in held_by(state, holder)] == [record.task]:
         places = overlapping(state, Item("resource", "workers"))
-        held += [c for c in places if c["agent"] == holder and is_cap((c["space"], c["path"]))]
-    return [{key: own[key] for key in ("space", "path", "agent", "token")} for own in held]
+        held += [c for c in places if c.agent == holder and is_cap((c.space, c.path))]
+    return [{"space": own.space, "path": own.path, "agent": own.agent, "token": own.token} for own in held]
 
 
 def _silence(state: State, view: View, command: Accept, record: Handoff) -> int:
@@ -202,21 +201,21 @@ def _grant(state: State, view: View, item: Item, claim: Offered, agent: str) -> 
     grant: Record = {key: getattr(claim, key) for key in _GRANT if key != "capacity"}
     grant["capacity"] = view.resource(item.name).capacity if item.space == "resource" else 1
     if own is not None:
-        grant["mode"] = max(own["mode"], claim.mode, key=MODES.index)
-        grant["ttl"] = max(own["ttl"], claim.ttl)
+        grant["mode"] = max(own.mode, claim.mode, key=MODES.index)
+        grant["ttl"] = max(own.ttl, claim.ttl)
         if grant["capacity"] > 1:
-            grant["units"] = min(own["units"] + claim.units, grant["capacity"])
+            grant["units"] = min(own.units + claim.units, grant["capacity"])
     return grant
 
 
-def _by_claim(ways: list[Standing], part: str) -> dict[tuple[str, str, str], Judged]:
-    return {(c["space"], c["path"], c["agent"]): (c, verdict) for way in ways for c, verdict in getattr(way, part)}
+def _by_claim(rows: Iterable[list[Judged]]) -> dict[tuple[str, str, str], Judged]:
+    return {claim.key: (claim, verdict) for row in rows for claim, verdict in row}
 
 
 def _held(record: Handoff, rows: list[Judged]) -> Refusal:
     """Others took what had expired; nothing is accepted, and every holder is named."""
-    names = ", ".join(sorted({claim["agent"] for claim, _ in rows}))
-    held = tuple(describe(claim, verdict.expires_in) for claim, verdict in rows)
+    names = ", ".join(sorted({claim.agent for claim, _ in rows}))
+    held = tuple(claim.to_json(verdict.expires_in) for claim, verdict in rows)
     hints = (f"accept it when they have released it: git handoff accept {record.id}",)
     return Refusal("held", f"{record.id} cannot be accepted now: part of it is held by {names}", held, hints)
 
@@ -264,7 +263,7 @@ def apply(state: State, event: Event) -> Changes:
         item = Item(*pair)
         _require_free(free, event, item, grant)
         file = file_of(state, item, event.agent)
-        changes[file] = check_claim(_claim(event, item, grant), file)
+        changes[file] = _claim(event, item, grant).checked(file).to_record()
     if body["task"]:
         task = task_record(state, body["task"])
         if task is None or not may_pass(task, body["holder"]):
@@ -301,22 +300,22 @@ def _require_free(state: State, event: Event, item: Item, grant: Record) -> None
     capacity = grant["capacity"] if item.space == "resource" else 1
     units = grant["units"]
     for claim in overlapping(state, item):
-        if claim["agent"] == event.agent:
+        if claim.agent == event.agent:
             continue
-        if capacity > 1 and claim["path"] == item.name:
-            units += claim["units"]
-        elif not compatible(claim["mode"], grant["mode"]):
-            raise Illegal(f"event {event.seq} passes on '{printable(item.name)}', which {claim['agent']} holds")
+        if capacity > 1 and claim.path == item.name:
+            units += claim.units
+        elif not compatible(claim.mode, grant["mode"]):
+            raise Illegal(f"event {event.seq} passes on '{printable(item.name)}', which {claim.agent} holds")
     if units > max(capacity, 1) and item.space == "resource":
         raise Illegal(f"event {event.seq} passes on more of '@{item.name}' than there is")
 
 
-def _claim(event: Event, item: Item, grant: Record) -> Record:
+def _claim(event: Event, item: Item, grant: Record) -> Claim:
     kept = {key: value for key, value in grant.items() if key != "capacity"}
-    return {
-        "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": event.body["session"],
-        "token": event.seq, "nonce": event.nonce, "at": event.at, **kept,
-    }  # fmt: skip
+    return Claim(
+        path=item.name, space=item.space, agent=event.agent, session=event.body["session"], token=event.seq,
+        nonce=event.nonce, at=event.at, **kept,
+    )  # fmt: skip
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:

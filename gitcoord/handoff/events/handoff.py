@@ -18,6 +18,7 @@ from gitcoord.tasks.workers import is_cap
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State, View
@@ -68,12 +69,16 @@ def decide(state: State, command: New, view: View) -> Decision | Refusal:
     session = record.session if record is not None else 0
     body = {
         "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
-        "claims": [{key: claim[key] for key in _CLAIM} for claim in claims],
+        "claims": [_row(claim) for claim in claims],
     }  # fmt: skip
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
     beats = sign_of_life(state, command.actor, view)
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
+
+
+def _row(claim: Claim) -> Record:
+    return {key: getattr(claim, key) for key in _CLAIM}
 
 
 def _told(body: Record) -> dict[str, object]:
@@ -107,21 +112,21 @@ def check_facts(facts: Record | None) -> Record:
     return found
 
 
-def _claims(state: State, command: New) -> list[Record] | Refusal:
+def _claims(state: State, command: New) -> list[Claim] | Refusal:
     """What goes along: all claims, or for each item the claim on it or those below it; what the task needs in any case.
 
     Never a place under a cap, which is the worker's and not the work's, nor what belongs to a task that stays.
     """
     agent = command.actor.agent
-    found: dict[tuple[str, str], Record] = {}
+    found: dict[tuple[str, str], Claim] = {}
     missing = []
     if not command.items:
-        found = {(claim["space"], claim["path"]): claim for claim in all_claims(state, agent)}
+        found = {(claim.space, claim.path): claim for claim in all_claims(state, agent)}
     want_around(state, command.items)
     for item in command.items:
         own = own_claim(state, item, agent)
         mine = [own] if own is not None else [c for c in overlapping(state, item) if _is_below(c, item, agent)]
-        found.update({(claim["space"], claim["path"]): claim for claim in mine})
+        found.update({(claim.space, claim.path): claim for claim in mine})
         missing += [] if mine else [shown(item.name, item.space)]
     if missing:
         what = printable(", ".join(missing))
@@ -129,9 +134,9 @@ def _claims(state: State, command: New) -> list[Record] | Refusal:
     for item in _needed(state, command.task):
         own = own_claim(state, item, agent)
         if own is not None:
-            found[own["space"], own["path"]] = own
+            found[own.space, own.path] = own
     staying = set() if command.items else {held.id for held in held_by(state, agent)} - {command.task}
-    return [claim for key, claim in found.items() if not is_cap(key) and claim["task"] not in staying]
+    return [claim for key, claim in found.items() if not is_cap(key) and claim.task not in staying]
 
 
 def _needed(state: State, id: str) -> tuple[Item, ...]:
@@ -142,13 +147,13 @@ def _needed(state: State, id: str) -> tuple[Item, ...]:
     return items_of(task) if task is not None else ()
 
 
-def _is_below(claim: Record, item: Item, agent: str) -> bool:
-    return claim["agent"] == agent and covers(item.name, claim["path"])
+def _is_below(claim: Claim, item: Item, agent: str) -> bool:
+    return claim.agent == agent and covers(item.name, claim.path)
 
 
-def _overlap(state: State, command: New, claims: list[Record]) -> Refusal | None:
+def _overlap(state: State, command: New, claims: list[Claim]) -> Refusal | None:
     """One piece of work is offered once."""
-    offered = {(claim["space"], claim["path"]) for claim in claims}
+    offered = {(claim.space, claim.path) for claim in claims}
     for row in open_handoffs(state):
         both = [shown(pair[1], pair[0]) for pair in row.claims if tuple(pair) in offered]
         if row.giver == command.actor.agent and (both or (command.task and row.task == command.task)):
@@ -232,7 +237,7 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} is a handoff that cannot be made")
     for claim in body["claims"]:
         own = own_claim(state, Item(claim["space"], claim["path"]), event.agent)
-        if own is None or any(own[key] != claim[key] for key in _CLAIM):
+        if own is None or _row(own) != claim:
             raise Illegal(f"event {event.seq} hands over '{printable(claim['path'])}', which is not held so")
     changes = new_record(event.seq, event.agent, event.at, body)
     if body["task"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
-from gitcoord.claims.model import Item, all_claims, describe, file_of
+from gitcoord.claims.model import Item, all_claims, file_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
@@ -40,12 +40,12 @@ def decide(state: State, command: Kill, view: View) -> Decision | Refusal:
         return Decision([], [], {"agent": command.target, "killed": False, "freed": []})
     claims = all_claims(state, command.target)
     chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    freed = [[c["space"], c["path"]] for c in claims]
+    freed = [[c.space, c.path] for c in claims]
     body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)
     end_children(chain, command.target)
     tomb = Beat("", command.target, view.boot, record.session, view.mono, view.wall, 1, killed=event.seq)
-    result = {"agent": command.target, "killed": True, "freed": [describe(c, None) for c in claims]}
+    result = {"agent": command.target, "killed": True, "freed": [c.to_json(None) for c in claims]}
     return Decision(chain.events, [tomb], result)
 
 

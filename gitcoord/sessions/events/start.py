@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, describe, in_the_way, own_claim, want_around, want_own
+from gitcoord.claims.model import Item, all_claims, in_the_way, own_claim, want_around, want_own
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import (
@@ -75,12 +75,12 @@ def decide(state: State, command: Start, view: View) -> Decision | Refusal:
     want_around(chain.state, [Item(*row["item"]) for row in command.again])
     taken = [row["item"] for row in command.again if _take_again(chain, command.actor, view, admitted.session, row)]
     held = all_claims(chain.state, agent)
-    beat = next_beat(view.beat(agent), agent, admitted.session, view, min([c["ttl"] for c in held if taken], default=0))
+    beat = next_beat(view.beat(agent), agent, admitted.session, view, min([c.ttl for c in held if taken], default=0))
     result = {
         "agent": agent,
         "session": admitted.session,
         "opened": admitted.opens,
-        "claims": [describe(c, c["ttl"]) for c in held],
+        "claims": [c.to_json(c.ttl) for c in held],
         "again": [shown(item[1], item[0]) for item in taken],
     }
     return Decision(chain.events, [beat] if beat else [], result)

@@ -16,6 +16,7 @@ from gitcoord.tasks.model import ACTIVE, tasks_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Agent
@@ -60,7 +61,7 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
         return _stranded(tasks)
     claims, handed = _by_handoff(state, agent)
     unclean = _unclean(view, agent, claims, blind=command.blind)
-    dirty = [c for c in claims if c["space"] == "path" and c["path"] in unclean]
+    dirty = [c for c in claims if c.space == "path" and c.path in unclean]
     if dirty and not command.keep:
         return Refusal(
             "dirty",
@@ -70,7 +71,7 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
                 "or leave the claims to their ttl: git coord stop --keep",
             ),
         )
-    clean = [c for c in claims if c["space"] != "path" or c["path"] not in unclean]
+    clean = [c for c in claims if c.space != "path" or c.path not in unclean]
     if clean and view.remote:
         trial = Chain(state, agent, view.wall, command.nonce)
         add_release(trial, view, clean, "")
@@ -78,36 +79,36 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
         if refusal is not None:
             return refusal
         left = set(stranded(view, trial.events[-1]))
-        dirty += [c for c in clean if c["space"] == "path" and c["path"] in left]
-        clean = [c for c in clean if c["space"] != "path" or c["path"] not in left]
+        dirty += [c for c in clean if c.space == "path" and c.path in left]
+        clean = [c for c in clean if c.space != "path" or c.path not in left]
     chain = Chain(state, agent, view.wall, command.nonce, command.refused)
     if clean:
         add_release(chain, view, clean, "")
     if is_open:
         give_up_all(chain, tasks)
-        end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in [*dirty, *handed]])
+        end_session(chain, record, "stopped", [], [[c.space, c.path] for c in [*dirty, *handed]])
         end_children(chain, agent)
     result: dict[str, object] = {
         "agent": agent, "stopped": is_open, "session": record.session,
-        "released": [shown(c["path"], c["space"]) for c in clean],
-        "kept": [shown(c["path"], c["space"]) for c in dirty],
-        "handed_over": [shown(c["path"], c["space"]) for c in handed],
+        "released": [shown(c.path, c.space) for c in clean],
+        "kept": [shown(c.path, c.space) for c in dirty],
+        "handed_over": [shown(c.path, c.space) for c in handed],
     }  # fmt: skip
     return Decision(chain.events, [], result)
 
 
-def _unclean(view: View, agent: str, claims: list[Record], *, blind: bool) -> set[str]:
+def _unclean(view: View, agent: str, claims: list[Claim], *, blind: bool) -> set[str]:
     """The claimed paths below which something is not committed, or may not be."""
-    paths = [c["path"] for c in claims if c["space"] == "path" and (c["mode"] == WRITE or not blind)]
+    paths = [c.path for c in claims if c.space == "path" and (c.mode == WRITE or not blind)]
     return set(paths if blind or not paths else dirty_paths(view, paths, agent))
 
 
-def _by_handoff(state: State, agent: str) -> tuple[list[Record], list[Record]]:
+def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:
     """(claims that end or are stranded with the session, those that wait with a handoff to be accepted)."""
     claims = all_claims(state, agent)
     waiting = handed_over(state, agent) if claims else set()
-    handed = [c for c in claims if (c["space"], c["path"]) in waiting]
-    return [c for c in claims if (c["space"], c["path"]) not in waiting], handed
+    handed = [c for c in claims if (c.space, c.path) in waiting]
+    return [c for c in claims if (c.space, c.path) not in waiting], handed
 
 
 def _stranded(tasks: list[Task]) -> Refusal:
@@ -140,7 +141,7 @@ def end_children(chain: Chain, parent: str) -> None:
     for record in agent_records(chain.state):
         if record.parent == parent and record.state == OPEN and record.agent != parent:
             # Whether its work is committed is not known here: its claims stay until their ttl.
-            kept = [[c["space"], c["path"]] for c in all_claims(chain.state, record.agent)]
+            kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
             end_session(chain, record, f"ended with {parent}", [], kept)
             end_children(chain, record.agent)
 

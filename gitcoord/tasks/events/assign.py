@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, describe, overlaps, own_claim
+from gitcoord.claims.model import Item, all_claims, overlaps, own_claim
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
@@ -120,7 +120,7 @@ def _read_on(chain: Chain, view: View, queue: list[str], index: int) -> None:
     """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
     if index >= _FIRST and not index & (index - 1):
         chain.state.want(("file", task_file(id)) for id in queue[index : 2 * index])
-        view.want_beats([claim["agent"] for claim in all_claims(chain.state)])
+        view.want_beats([claim.agent for claim in all_claims(chain.state)])
 
 
 def _own(chain: Chain, view: View, task: Task, command: Assign) -> Decision | None:
@@ -239,7 +239,7 @@ def assignment(state: State, task: Task) -> dict[str, object]:
         "assignment": {
             "type": "assignment", "v": 1, "id": task.id, "agent": task.owner, "token": task.token,
             "attempt": task.attempts + 1, "silence_seconds": task.ttl,
-            "claims": [describe(claim, claim["ttl"]) for claim in claims],
+            "claims": [claim.to_json(claim.ttl) for claim in claims],
         },
     }  # fmt: skip
 

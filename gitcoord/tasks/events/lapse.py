@@ -19,6 +19,7 @@ from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, g
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
@@ -74,14 +75,14 @@ def collect(chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: On
 
 def left_behind(
     chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: Only = None
-) -> list[tuple[Record, Silence]]:
+) -> list[tuple[Claim, Silence]]:
     """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
     its claims until their ttl."""
     gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
-    claims = [c for c in all_claims(chain.state) if (c["agent"], c["task"]) in gone] if gone else []
+    claims = [c for c in all_claims(chain.state) if (c.agent, c.task) in gone] if gone else []
     if only is not None:
-        claims = [c for c in claims if (c["space"], c["path"], c["agent"]) in only]
-    judged = [(c, silence(chain.state, view, c["agent"], c["session"], c["ttl"])) for c in claims]
+        claims = [c for c in claims if c.key in only]
+    judged = [(c, silence(chain.state, view, c.agent, c.session, c.ttl)) for c in claims]
     return [row for row in judged if row[1].silent]
 
 
