@@ -160,7 +160,7 @@ def check(
     rest = optional or {}
     for key, value in record.items():
         shape = fields.get(key) or rest.get(key)
-        if key != "v" and (shape is None or not has_shape(value, shape)):
+        if type(value) is not shape and key != "v" and (shape is None or not has_shape(value, shape)):
             raise Malformed(f"{what}: {key!r} is unknown or of the wrong type")
     for key in fields:
         if key not in record:

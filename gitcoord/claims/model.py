@@ -63,7 +63,7 @@ class Claim(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, file: str) -> Claim:
-        return cls(*values_of(record, _CLAIM, file)).checked(file)
+        return cls._make(values_of(record, _CLAIM, file)).checked(file)
 
     def to_record(self) -> Record:
         return record_of(_CLAIM, self)
@@ -126,7 +126,7 @@ def format_record(state: State) -> Format:
     record = state.get("format")
     if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
         raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
-    return Format(*values_of(record, _FORMAT, "format"))
+    return Format._make(values_of(record, _FORMAT, "format"))
 
 
 def folds_case(state: State) -> bool:

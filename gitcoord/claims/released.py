@@ -40,7 +40,7 @@ class Released(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, file: str) -> Released:
-        return cls(*values_of(record, _RELEASED, file))
+        return cls._make(values_of(record, _RELEASED, file))
 
     def to_record(self) -> Record:
         return record_of(_RELEASED, self)

@@ -57,7 +57,7 @@ class Effect(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, file: str) -> Effect:
-        effect = cls(*values_of(record, _RECORD, file))
+        effect = cls._make(values_of(record, _RECORD, file))
         if effect.state not in (RUNNING, DONE) or once_file(effect.key) != file:
             raise Malformed(f"{file} holds an effect that does not belong there")
         return effect

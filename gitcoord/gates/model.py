@@ -38,7 +38,7 @@ class Approval(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, file: str) -> Approval:
-        return cls(*values_of(record, _APPROVAL, file))
+        return cls._make(values_of(record, _APPROVAL, file))
 
     def to_record(self) -> Record:
         return record_of(_APPROVAL, self)

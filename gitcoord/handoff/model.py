@@ -183,7 +183,7 @@ class Handoff(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, file: str) -> Handoff:
-        handoff = cls(*values_of(record, _HANDOFF, file))
+        handoff = cls._make(values_of(record, _HANDOFF, file))
         if handoff_file(handoff.id) != file:
             raise Malformed(f"{file} holds another handoff")
         claims = tuple(Offered(*(row[key] for key in _OFFERED)) for row in record["claims"])
@@ -244,7 +244,7 @@ def all_handoffs(state: State) -> list[Handoff]:
 
 def open_handoffs(state: State) -> list[Waiting]:
     """The index rows of those that wait, oldest first."""
-    rows = [Waiting(*values_of(record, _WAITING, file)) for file, record in state.leaves("waiting").items()]
+    rows = [Waiting._make(values_of(record, _WAITING, file)) for file, record in state.leaves("waiting").items()]
     return sorted(rows, key=lambda row: int(row.id[1:]))
 
 

@@ -53,7 +53,7 @@ def remembered(state: State, agent: str, nonce: str, command: Record) -> Remembe
     for date in state.names("nonces"):
         record = state.get(_file(date, agent, nonce))
         if record is not None:
-            done = Remembered(*values_of(record, _NONCE, "nonce"))
+            done = Remembered._make(values_of(record, _NONCE, "nonce"))
             if done.command != command:
                 return Refusal(
                     "nonce",

@@ -40,7 +40,7 @@ def role_file(agent: str) -> str:
 def given_role(state: State, agent: str) -> GivenRole | None:
     file = role_file(agent)
     record = state.get(file)
-    return None if record is None else GivenRole(*values_of(record, _ROLE, file))
+    return None if record is None else GivenRole._make(values_of(record, _ROLE, file))
 
 
 def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:

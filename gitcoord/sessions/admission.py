@@ -33,7 +33,7 @@ class Halted(NamedTuple):
 
 def halt_record(state: State) -> Halted | None:
     record = state.get("halt")
-    return None if record is None else Halted(*values_of(record, _HALT, "halt"))
+    return None if record is None else Halted._make(values_of(record, _HALT, "halt"))
 
 
 def halted(state: State) -> Refusal | None:

@@ -73,7 +73,7 @@ class Task(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, file: str) -> Task:
-        task = cls(*values_of(record, _TASK, file))
+        task = cls._make(values_of(record, _TASK, file))
         if task_file(task.id) != file or task.state not in STATES or task.priority not in PRIORITIES:
             raise Malformed(f"{file} holds a task that does not belong there")
         return task

@@ -83,7 +83,7 @@ def next_number(state: State, sequence: str, floor: int) -> int:
     """Above all that were given and all that are in use."""
     file = number_file(sequence)
     record = state.get(file)
-    last = 0 if record is None else Given(*values_of(record, _RECORD, file)).last
+    last = 0 if record is None else Given._make(values_of(record, _RECORD, file)).last
     return max(last, floor, 0) + 1
 
 
