@@ -21,6 +21,7 @@ from gitcoord.git.repo import Repo
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
+from gitcoord.world.client import ClientWorld
 
 # No hook runs: neither those of a directory nor ours of the settings, which core.hooksPath does not reach.
 UNHOOKED = (
@@ -31,9 +32,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # As the installed commands start and end: without `site`, without tidying up.
 _START = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
-    "from gitcoord.cli.%s import entry; entry()"
+    "from gitcoord.cli.entry import %s as entry; entry()"
 )
-STARTS = {"git-claim": _START % "entry", "git-coord": _START % "entry_coord", "git-handoff": _START % "entry_handoff"}
+STARTS = {f"git-{name}": _START % name for name in ("claim", "coord", "handoff")}
 CLAIM, COORD, HANDOFF = ([sys.executable, "-I", "-S", "-c", start] for start in STARTS.values())
 
 BOOT = "boot-of-this-machine"
@@ -55,7 +56,7 @@ class FakeHost:
         self.ticks = mono
         self.drawn = 0
         self.shields: list[bool] = []
-        self.tells = False
+        self.one_shot = False
 
     def wall(self) -> int:
         return self.now
@@ -70,7 +71,7 @@ class FakeHost:
     def pause(self, seconds: float) -> None:
         self.ticks += round(seconds * 1000)
 
-    def shield(self, on: bool) -> None:
+    def defer_interrupts(self, on: bool) -> None:
         self.shields.append(on)
 
     def advance(self, seconds: int) -> None:
@@ -103,7 +104,7 @@ def memory_context(directory: Path, host: FakeHost | None = None, *, store: Memo
     git_dir = directory / "memory.git"
     repo = repo_at(git_dir) if git_dir.exists() else bare_repo(git_dir)
     settings = Settings([("gitcoord.gc", "false")])  # there is nothing on disk to collect
-    return Context(repo, settings, store or MemoryStore(), host or FakeHost())
+    return Context(repo, settings, store or MemoryStore(), host or FakeHost(), ClientWorld)
 
 
 def memory_ledger(directory: Path, host: FakeHost | None = None, *, fold: bool = False) -> Context:

@@ -9,79 +9,32 @@ from gitcoord.claims.model import MAX_TTL, folds_case, format_record
 from gitcoord.git.files import list_files, read_file, write_file
 from gitcoord.git.process import Child, run, runs_still
 from gitcoord.ledger.sessions import Seen
-from gitcoord.ledger.state import Policy
-from gitcoord.sessions.worktree_notes import other_trees
+from gitcoord.ledger.world import Resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Beat
     from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import View
     from gitcoord.policy.model import Attributes
 
 _FEW = 64  # paths that are named to git one by one
 
 
-def read_fact(ctx: Context, snapshot: Snapshot, view: View, what: tuple[str, ...]) -> None:
-    kind, *rest = what
-    if kind == "seen":
-        for agent in rest:
-            view.seen[agent] = _seen(ctx, view, agent)
-    elif kind == "resources":
-        view.resources = declared_resources(ctx, snapshot)
-    elif kind == "approvers":
-        view.facts[what] = _approvers(project_settings(ctx, snapshot))
-    elif kind == "policy":
-        from gitcoord.policy.model import parse_policy  # only those who watch over others ask for it
-
-        view.facts[what] = parse_policy(project_settings(ctx, snapshot))
-    elif kind == "workers":
-        from gitcoord.tasks.workers import parse_workers  # only tasks ask for it
-
-        view.facts[what] = parse_workers(project_settings(ctx, snapshot))
-    elif kind == "classes":
-        view.facts[what] = _classes(ctx, snapshot, rest)
-    elif kind == "gone":
-        view.facts[what] = _gone(ctx, rest[0])
-    elif kind == "runner":
-        from gitcoord.effects.once_service import runner_of  # of an effect that may run once only
-
-        view.facts[what] = runner_of(ctx, rest[0])
-    elif kind == "trees":
-        view.facts[what] = other_trees(ctx, rest[0])
-    elif kind == "head in":
-        view.facts[what] = _head_in(ctx, rest[0])
-    elif kind == "dirty":
-        view.facts[what] = _dirty(ctx, snapshot, "", rest)
-    elif kind == "dirty in":
-        view.facts[what] = _dirty(ctx, snapshot, rest[0], rest[1:])
-    elif kind in ("since", "changed", "within", "unlanded", "lacking", "landed"):
-        from gitcoord.claims.work_facts import read_work_fact  # of commits; only who gives back asks
-
-        view.facts[what] = read_work_fact(ctx, snapshot, kind, rest)
-    elif kind == "grants":
-        from gitcoord.claims.past_grants import read_grants  # only who comes back after an expiry asks
-
-        view.facts[what] = read_grants(ctx, snapshot, [int(token) for token in rest])
-    else:
-        raise AssertionError(f"nobody knows {what}")
-
-
-def _seen(ctx: Context, view: View, agent: str) -> Seen:
-    """Since when this host has seen this heartbeat; noted at first sight."""
-    beat = view.beat(agent)
+def note_first_sight(ctx: Context, agent: str, beat: Beat | None, boot: str, mono: int) -> Seen:
+    """Since when this host has seen this heartbeat unchanged; recorded at the first call."""
     oid = beat.oid if beat is not None else ""
     path = ctx.scratch(f"seen/{agent}")
     words = read_file(path).decode("ascii", "replace").split("\n")
-    if len(words) == 3 and words[0] == oid and words[1] == view.boot and words[2].isdecimal():
-        return Seen(oid, view.boot, int(words[2]))
-    write_file(path, f"{oid}\n{view.boot}\n{view.mono}".encode())
-    return Seen(oid, view.boot, view.mono)
+    if len(words) == 3 and words[0] == oid and words[1] == boot and words[2].isdecimal():
+        return Seen(oid, boot, int(words[2]))
+    write_file(path, f"{oid}\n{boot}\n{mono}".encode())
+    return Seen(oid, boot, mono)
 
 
-def _gone(ctx: Context, agent: str) -> str:
+def gone_instance(ctx: Context, agent: str) -> str:
     """The instance that `git coord run` launched here under this name, if it and its supervisor have died; else ''."""
     words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("utf-8", "surrogateescape").split("\n")
     if len(words) != 4 or words[2] != ctx.host.boot or not words[1] or runs_still(words[0], words[1]):
@@ -100,7 +53,7 @@ def project_settings(ctx: Context, snapshot: Snapshot) -> list[tuple[str, str]]:
     return Source(ctx, sync_policy_commit(ctx, snapshot), case=folds_case(snapshot.state)).pairs
 
 
-def _classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, dict[str, Attributes]]:
+def classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, dict[str, Attributes]]:
     """What the attributes say of each path, of anything new below it, and of what lies below it where work lands.
 
     A claim covers all that; and client and server must come to the same answer, so no work tree is asked.
@@ -123,23 +76,27 @@ def _classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, di
     return {path: {name: found[name] for name in names} for path, names in asked.items()}
 
 
-def _resources(pairs: list[tuple[str, str]]) -> dict[str, Policy]:
-    """The `[resource "name"]` sections."""
-    found: dict[str, Policy] = {}
+def parse_resources(pairs: list[tuple[str, str]]) -> dict[str, Resource]:
+    """The `[resource "name"]` sections, and the caps on workers, which are resources too."""
+    found: dict[str, Resource] = {}
     for key, value in pairs:
         section, _, rest = key.partition(".")
         name, _, setting = rest.rpartition(".")
         if section == "resource" and name:
-            found[name] = _resource(found.get(name, Policy(declared=True)), name, setting, value)
+            found[name] = _resource(found.get(name, Resource(declared=True)), name, setting, value)
+    if any(key.startswith("workers.") for key, _ in pairs):
+        from gitcoord.tasks.workers import cap_resources, parse_workers
+
+        found.update(cap_resources(parse_workers(pairs)))
     return found
 
 
-def _resource(policy: Policy, name: str, setting: str, value: str) -> Policy:
+def _resource(resource: Resource, name: str, setting: str, value: str) -> Resource:
     """One more setting of a resource; what makes no sense is never guessed at."""
     if setting == "capacity":
         if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value)):
             raise CouldNotJudge(f'{CONFIG}: resource "{printable(name)}" has no usable capacity')
-        return policy._replace(capacity=int(value))
+        return resource._replace(capacity=int(value))
     if setting == "ttl":
         try:
             ttl = parse_duration(value)
@@ -147,31 +104,24 @@ def _resource(policy: Policy, name: str, setting: str, value: str) -> Policy:
             ttl = 0
         if not 1 <= ttl <= MAX_TTL:
             raise CouldNotJudge(f'{CONFIG}: resource "{printable(name)}" has no usable ttl', hints=("from 1s to 7d",))
-        return policy._replace(ttl=ttl)
+        return resource._replace(ttl=ttl)
     names = tuple(value.replace(",", " ").split())
     if setting == "read":
-        return policy._replace(readers=policy.readers + names)
+        return resource._replace(readers=resource.readers + names)
     if setting == "write":
-        return policy._replace(writers=policy.writers + names)
-    return policy
+        return resource._replace(writers=resource.writers + names)
+    return resource
 
 
-def _approvers(pairs: list[tuple[str, str]]) -> list[str]:
+def parse_approvers(pairs: list[tuple[str, str]]) -> list[str]:
     try:
         return [check_agent(value) for key, value in pairs if key == "gitcoord.approver"]
     except UsageError as error:
         raise CouldNotJudge(f"{CONFIG}: gitcoord.approver: {error.message}") from None
 
 
-def declared_resources(ctx: Context, snapshot: Snapshot) -> dict[str, Policy]:
-    """What the settings declare, and the caps on workers, which are resources too."""
-    pairs = project_settings(ctx, snapshot)
-    found = _resources(pairs)
-    if any(key.startswith("workers.") for key, _ in pairs):
-        from gitcoord.tasks.workers import cap_resources, parse_workers
-
-        found.update(cap_resources(parse_workers(pairs)))
-    return found
+def declared_resources(ctx: Context, snapshot: Snapshot) -> dict[str, Resource]:
+    return parse_resources(project_settings(ctx, snapshot))
 
 
 def deploy_refs(ctx: Context, snapshot: Snapshot) -> list[str]:
@@ -237,13 +187,13 @@ def _literal(path: str) -> str:
     return f":(top,literal){'' if path == ROOT else path}"
 
 
-def _head_in(ctx: Context, tree: str) -> str:
+def head_in(ctx: Context, tree: str) -> str:
     """HEAD of another work tree; '' where it has none yet."""
     code, out, _ = run(["git", "-C", tree, "rev-parse", "--verify", "--quiet", "HEAD"], ctx.repo.env)
     return out.decode().strip() if not code else ""
 
 
-def _dirty(ctx: Context, snapshot: Snapshot, tree: str, paths: list[str]) -> list[str]:
+def dirty(ctx: Context, snapshot: Snapshot, tree: str, paths: list[str]) -> list[str]:
     """Those of the claimed paths below which something is not committed, here or in another work tree."""
     if not ctx.repo.worktree and not tree:
         return []

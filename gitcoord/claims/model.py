@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record
     from gitcoord.ledger.sessions import Silence
-    from gitcoord.ledger.state import Part, State, View
+    from gitcoord.ledger.state import Part, State
+    from gitcoord.ledger.world import World
 
 READ, INTENT, WRITE = "read", "intent", "write"
 MODES = (READ, INTENT, WRITE)
@@ -149,9 +150,9 @@ def own_claim(state: State, item: Item, agent: str) -> Claim | None:
     return None if record is None else Claim.from_record(record, key)
 
 
-def want_own(state: State, items: Iterable[Item], agent: str) -> None:
+def prefetch_own(state: State, items: Iterable[Item], agent: str) -> None:
     """The agent's claims on all of these will be asked for: they are read together."""
-    state.want(("file", file_of(state, item, agent)) for item in items)
+    state.prefetch(("file", file_of(state, item, agent)) for item in items)
 
 
 def parts_around(space: str, key: str) -> list[Part]:
@@ -159,9 +160,9 @@ def parts_around(space: str, key: str) -> list[Part]:
     return [*(("leaves", claim_dir(space, above)) for above in ancestors(key)), ("below", claim_dir(space, key))]
 
 
-def want_around(state: State, items: Iterable[Item]) -> None:
+def prefetch_around(state: State, items: Iterable[Item]) -> None:
     """The claims around all of these will be asked for: they are read together."""
-    state.want(part for item in items for part in parts_around(item.space, key_of(state, item)))
+    state.prefetch(part for item in items for part in parts_around(item.space, key_of(state, item)))
 
 
 def overlapping(state: State, item: Item) -> list[Claim]:
@@ -185,19 +186,19 @@ class Standing(NamedTuple):
     silent: list[tuple[Claim, Silence]]
 
 
-def in_the_way(state: State, view: View, item: Item, agent: str, mode: str, units: int) -> Standing:
+def in_the_way(state: State, world: World, item: Item, agent: str, mode: str, units: int) -> Standing:
     """What others hold that this request may not stand beside."""
     others = [c for c in overlapping(state, item) if c.agent != agent]
-    capacity = view.resource(item.name).capacity if item.space == "resource" else 1
+    capacity = world.resource(item.name).capacity if item.space == "resource" else 1
     sharers = [c for c in others if capacity > 1 and c.path == item.name]
     standing = Standing([], [])
     for claim in others:
         if claim not in sharers and not compatible(claim.mode, mode):
-            verdict = _judge(state, view, claim)
+            verdict = _judge(state, world, claim)
             (standing.silent if verdict.silent else standing.binding).append((claim, verdict))
     if sum(c.units for c in sharers) + units > capacity:
         # Too few units are left: the silent give theirs back, and if that is not enough, all the others are named.
-        judged = [(c, _judge(state, view, c)) for c in sharers]
+        judged = [(c, _judge(state, world, c)) for c in sharers]
         standing.silent.extend(row for row in judged if row[1].silent)
         alive = [row for row in judged if not row[1].silent]
         if sum(c.units for c, _ in alive) + units > capacity:
@@ -205,8 +206,8 @@ def in_the_way(state: State, view: View, item: Item, agent: str, mode: str, unit
     return standing
 
 
-def _judge(state: State, view: View, claim: Claim) -> Silence:
-    return silence(state, view, claim.agent, claim.session, claim.ttl)
+def _judge(state: State, world: World, claim: Claim) -> Silence:
+    return silence(state, world, claim.agent, claim.session, claim.ttl)
 
 
 def overlaps(state: State, one: Item, other: Item) -> bool:

@@ -16,61 +16,85 @@ from gitcoord.ledger.sessions import (
     is_torn_kill,
     next_beat,
     silence,
-    want_signs,
 )
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot, settle
+from gitcoord.ledger.snapshot import ahead_of, read_snapshot
 from gitcoord.sessions.admission import halted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.sessions import Actor, Agent
     from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 
 def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bool = False) -> dict[str, object]:
     """All live claims, or the actor's own; with `silent` also those whose holders fell silent."""
     agent = actor.agent if actor is not None else ""
     try:
-        snapshot = read_snapshot(ctx, agent=agent, ahead=(("below", "claims"),), trusting=True)
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=(("below", "claims"),), trusting=True)
     except NotInitialised:
         return {"initialised": False, "claims": []}
-    view = ctx.view()
+    state, world = snapshot.state, ctx.world(snapshot)
 
-    def rule(state: State, view: View) -> list[dict[str, object]]:
+    def rows_of(state: State, world: World) -> list[dict[str, object]]:
         claims = all_claims(state, agent if mine else "")
-        want_signs(view, [claim.agent for claim in claims])
-        return [_shown(state, view, claim) for claim in claims]
+        world.prefetch_heartbeats(claim.agent for claim in claims)
+        return [_shown(state, world, claim) for claim in claims]
 
-    rows = settle(ctx, snapshot, view, rule)
+    rows = rows_of(state, world)
     live = [row for row in rows if not row["silent"]]
-    sign_of_life(ctx, snapshot, view, actor)
+    sign_of_life(ctx, snapshot, world, actor)
     hidden = 0 if silent else len(rows) - len(live)
-    return {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden}
+    return {
+        "initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden,
+        **_server_claims(ctx, snapshot, rows_of, rows),
+    }  # fmt: skip
 
 
-def sign_of_life(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None) -> None:
+def _server_claims(
+    ctx: Context,
+    snapshot: Snapshot,
+    rows_of: Callable[[State, World], list[dict[str, object]]],
+    rows: list[dict[str, object]],
+) -> dict[str, object]:
+    """Claims at a server that has gone on without what is shown here, other than those shown."""
+    if snapshot.server is None:
+        return {}
+    from gitcoord.ledger.remote.restored import server_snapshot
+
+    there = server_snapshot(ctx, snapshot)
+    if there is None:
+        return {}
+    shown = [_identity(row) for row in rows]
+    found = rows_of(there.state, ctx.world(there))
+    return {"server_claims": [row for row in found if _identity(row) not in shown]}
+
+
+def _identity(row: dict[str, object]) -> tuple[object, ...]:
+    return row["kind"], row["path"], row["agent"], row["token"]
+
+
+def sign_of_life(ctx: Context, snapshot: Snapshot, world: World, actor: Actor | None) -> None:
     """Every command of an agent is a heartbeat, also one that only looks; it is sent only where one is due."""
     if actor is None:
         return
-    name = actor.agent
-
-    def due(state: State, view: View) -> bool:
-        record = agent_record(state, name)
-        if record is None or record.state != OPEN or admit_or_none(state, actor, view) is not None:
-            return False
-        return next_beat(view.beat(name), name, record.session, view) is not None
-
-    if settle(ctx, snapshot, view, due):
+    state, name = snapshot.state, actor.agent
+    record = agent_record(state, name)
+    if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
+        return
+    if next_beat(world.heartbeat(name), name, record.session, world) is not None:
         from gitcoord.sessions.service import beat_quietly
 
         beat_quietly(ctx, actor)
 
 
-def _shown(state: State, view: View, claim: Claim) -> dict[str, object]:
-    verdict = silence(state, view, claim.agent, claim.session, claim.ttl)
+def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
+    verdict = silence(state, world, claim.agent, claim.session, claim.ttl)
     return {**claim.to_json(verdict.expires_in), "silent": verdict.silent}
 
 
@@ -78,44 +102,40 @@ def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
     """Every claim on the item, above it and below it."""
     agent = actor.agent if actor is not None else ""
     try:
-        snapshot = read_snapshot(ctx, agent=agent, ahead=ahead_of(agent, (item,)), trusting=True)
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=ahead_of(agent, (item,)), trusting=True)
     except NotInitialised:
         return {"initialised": False, "claims": []}
-    view = ctx.view()
+    world = ctx.world(snapshot)
 
-    def rule(state: State, view: View) -> list[dict[str, object]]:
-        return [_shown(state, view, claim) for claim in overlapping(state, item)]
+    def rows_of(state: State, world: World) -> list[dict[str, object]]:
+        return [_shown(state, world, claim) for claim in overlapping(state, item)]
 
-    rows = settle(ctx, snapshot, view, rule)
-    sign_of_life(ctx, snapshot, view, actor)
-    return {"initialised": True, "claims": rows}
+    rows = rows_of(snapshot.state, world)
+    sign_of_life(ctx, snapshot, world, actor)
+    return {"initialised": True, "claims": rows, **_server_claims(ctx, snapshot, rows_of, rows)}
 
 
 def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
     """May this agent write here now? Three answers: yes, no and by whom, or CouldNotJudge."""
     agent = actor.agent
     try:
-        snapshot = read_snapshot(ctx, agent=agent, ahead=ahead_of(agent, items))
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=ahead_of(agent, items))
     except NotInitialised:
         return {"initialised": False, "allowed": True, "paths": []}
-    view = ctx.view()
-    sign_of_life(ctx, snapshot, view, actor)
-    refusal = settle(ctx, snapshot, view, lambda state, view: halted(state) or admit_or_none(state, actor, view))
+    state, world = snapshot.state, ctx.world(snapshot)
+    sign_of_life(ctx, snapshot, world, actor)
+    refusal = halted(state) or admit_or_none(state, actor, world)
     if refusal is not None:
         return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
-
-    def rule(state: State, view: View) -> list[dict[str, object]]:
-        return [_verdict(state, view, agent, item) for item in items]
-
-    rows = settle(ctx, snapshot, view, rule)
-    _by_policy(ctx, snapshot, view, actor, [row for row in rows if row["kind"] == "path" and row["verdict"] != "held"])
+    rows = [_verdict(state, world, agent, item) for item in items]
+    _by_policy(ctx, snapshot, actor, [row for row in rows if row["kind"] == "path" and row["verdict"] != "held"])
     allowed = all(row["verdict"] in ("mine", "free") for row in rows)
     return {"initialised": True, "allowed": allowed, "paths": rows}
 
 
-def _verdict(state: State, view: View, agent: str, item: Item) -> dict[str, object]:
+def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, object]:
     """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
-    standing = in_the_way(state, view, item, agent, WRITE, 1)
+    standing = in_the_way(state, world, item, agent, WRITE, 1)
     claims = overlapping(state, item)
     mine = [c for c in claims if c.agent == agent and c.mode == WRITE and covers_item(state, c, item)]
     held = [] if mine and item.space == "resource" else standing.binding
@@ -125,7 +145,7 @@ def _verdict(state: State, view: View, agent: str, item: Item) -> dict[str, obje
     return row
 
 
-def _by_policy(ctx: Context, snapshot: Snapshot, view: View, actor: Actor, rows: list[dict[str, object]]) -> None:
+def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[str, object]]) -> None:
     """What the sync branch's policy adds: a shared path needs a claim, and a role writes only where it may."""
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.model import ENFORCE
@@ -137,15 +157,11 @@ def _by_policy(ctx: Context, snapshot: Snapshot, view: View, actor: Actor, rows:
     policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(
         [name for names in asked.values() for name in names]
     )
-
-    def out(state: State, view: View) -> dict[str, str]:
-        words = {
-            path: [out_of_role(state, policy, actor, actor.agent, name) for name in names]
-            for path, names in asked.items()
-        }
-        return {path: next(filter(None, messages), "") for path, messages in words.items()}
-
-    messages = settle(ctx, snapshot, view, out)
+    found = {
+        path: (out_of_role(snapshot.state, policy, actor, actor.agent, name) for name in names)
+        for path, names in asked.items()
+    }
+    messages = {path: next(filter(None, words), "") for path, words in found.items()}
     for row in rows:
         path = str(row["path"])
         if row["verdict"] == "free" and any(policy.of(name).claim for name in asked[path]):
@@ -173,23 +189,18 @@ def inside(ctx: Context, commit: str, path: str) -> list[str]:
     return [path, f"{prefix}a-new-file", *names] if names or ctx.repo.worktree else [path]
 
 
-def agents(ctx: Context, snapshot: Snapshot, view: View) -> list[dict[str, object]]:
+def agents(state: State, world: World) -> list[dict[str, object]]:
     """Every agent known here, its session and whether it is heard of."""
-
-    def rule(state: State, view: View) -> list[dict[str, object]]:
-        names = [record.agent for record in agent_records(state)]
-        want_signs(view, names)
-        return [_agent(state, view, name) for name in names]
-
-    return settle(ctx, snapshot, view, rule)
+    records = agent_records(state)
+    world.prefetch_heartbeats(record.agent for record in records)
+    return [_agent(state, world, record) for record in records]
 
 
-def _agent(state: State, view: View, name: str) -> dict[str, object]:
-    record = agent_record(state, name)
-    assert record is not None
-    beat = view.beat(name)
-    verdict = silence(state, view, name, record.session, SESSION_TTL)
-    heard = max(0, view.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == view.boot else None
+def _agent(state: State, world: World, record: Agent) -> dict[str, object]:
+    name = record.agent
+    beat = world.heartbeat(name)
+    verdict = silence(state, world, name, record.session, SESSION_TTL)
+    heard = max(0, world.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == world.boot else None
     shown = record.state
     if is_torn_kill(record, beat):
         shown = "killed"

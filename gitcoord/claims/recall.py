@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.claims.model import WRITE, Item, own_claim, want_own
+from gitcoord.claims.model import WRITE, Item, own_claim, prefetch_own
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take, decide
 from gitcoord.ledger.kinds import attempt
@@ -46,7 +46,7 @@ def _said(record: Record, key: str, default: Any) -> Any:
 
 def _stood(state: State, items: tuple[Item, ...], body: Record, agent: str) -> str:
     """The commit on which the claimant stood, told by an item that did not keep the base of an earlier claim."""
-    want_own(state, items, agent)
+    prefetch_own(state, items, agent)
     for item, base in zip(items, body["bases"]):
         own = own_claim(state, item, agent)
         if own is None or own.mode != WRITE or body["mode"] != WRITE:

@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.claims.model import Claim
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
     Rows = list[list[str]]  # [path, mode, blob] of each file
 
@@ -67,7 +68,7 @@ def lineage_file(state: State, path: str, seq: int) -> str:
     return f"{lineage_dir(state, path)}/@{seq}"
 
 
-def changed(state: State, view: View, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
+def changed(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
     """By claimed path, where there are any: since which commit the files below it were changed by `work`, and which."""
     bases: dict[str, list[str]] = {}
     for claim in claims:
@@ -75,22 +76,20 @@ def changed(state: State, view: View, work: str, claims: list[Claim]) -> dict[st
             bases.setdefault(claim.base, []).append(claim.path)
     starts: dict[str, list[str]] = {}
     for base, paths in bases.items():
-        since = view.fact("since", base, work, *paths)
-        assert isinstance(since, dict)
+        since = world.since(base, work, paths)
         for path in paths:
             starts.setdefault(since[path], []).append(path)
     found: dict[str, tuple[str, Rows]] = {}
     for start, paths in starts.items():
-        differing = view.fact("changed", start, work, *paths) if start != work else {}
-        assert isinstance(differing, dict)
-        own = _without_others(state, view, start, work, {path: files for path, files in differing.items() if files})
+        differing = world.changed(start, work, paths) if start != work else {}
+        own = _without_others(state, world, start, work, {path: files for path, files in differing.items() if files})
         found.update({path: (start, files) for path, files in own.items() if files})
     return found
 
 
-def _without_others(state: State, view: View, start: str, work: str, differing: dict[str, Rows]) -> dict[str, Rows]:
+def _without_others(state: State, world: World, start: str, work: str, differing: dict[str, Rows]) -> dict[str, Rows]:
     """The files, but for those in which `work` has exactly the last released work, brought in since `start`: no change."""
-    state.want(("below", lineage_dir(state, path)) for path in differing)
+    state.prefetch(("below", lineage_dir(state, path)) for path in differing)
     records: dict[str, list[Released]] = {}
     for path in differing:
         for record in released_below(state, path):
@@ -102,8 +101,7 @@ def _without_others(state: State, view: View, start: str, work: str, differing: 
     asked = sorted({r.commit for row in rows if any(_is_same(r, row) for r in known[row[0]]) for r in known[row[0]]})
     if not asked:
         return differing
-    there, before = view.fact("within", work, *asked), view.fact("within", start, *asked) if start else []
-    assert isinstance(there, list) and isinstance(before, list)
+    there, before = world.within(work, asked), world.within(start, asked) if start else []
 
     def is_own(row: list[str]) -> bool:
         inside = (record for record in known[row[0]] if record.commit in there)
@@ -113,13 +111,12 @@ def _without_others(state: State, view: View, start: str, work: str, differing: 
     return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
 
 
-def earlier(state: State, view: View, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
+def earlier(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
     """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
     if not claims or not work:
         return {}
-    unlanded = view.fact("unlanded", work, *(claim.path for claim in claims))
-    assert isinstance(unlanded, dict)
-    state.want(("leaves", lineage_dir(state, row[0])) for _, files in unlanded.values() for row in files)
+    unlanded = world.unlanded(work, [claim.path for claim in claims])
+    state.prefetch(("leaves", lineage_dir(state, row[0])) for _, files in unlanded.values() for row in files)
     found = {}
     for path, (base, files) in unlanded.items():
         new = [row for row in files if not is_recorded(state, row)]
@@ -138,11 +135,11 @@ def _is_same(record: Released, row: list[str]) -> bool:
 
 
 def landed(
-    state: State, view: View, found: dict[str, tuple[str, Rows]], carries: dict[str, str]
+    state: State, world: World, found: dict[str, tuple[str, Rows]], carries: dict[str, str]
 ) -> dict[str, list[list[object]]]:
     """By claimed path, earlier lineage of its changed files that the sync branch, and the work that carries them, contain by
     now: no longer needed. git is asked once for each such work, however many paths it carries."""
-    state.want(("below", lineage_dir(state, path)) for path in found)
+    state.prefetch(("below", lineage_dir(state, path)) for path in found)
     before: dict[str, list[Released]] = {}
     commits: dict[str, set[str]] = {}
     for path, (_, files) in found.items():
@@ -152,8 +149,7 @@ def landed(
         commits.setdefault(carries[path], set()).update(record.commit for record in before[path])
     gone: set[tuple[str, str]] = set()
     for work, some in commits.items():
-        contained = view.fact("landed", work, *sorted(some)) if some else []
-        assert isinstance(contained, list)
+        contained = world.landed(work, sorted(some)) if some else []
         gone.update((work, commit) for commit in contained)
     return {
         path: [[record.path, record.seq] for record in records if (carries[path], record.commit) in gone]

@@ -14,7 +14,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 
 class Renew(NamedTuple):
@@ -27,11 +28,11 @@ class Renew(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide_renew(state: State, command: Renew, view: View) -> Decision | Refusal:
+def decide_renew(state: State, command: Renew, world: World) -> Decision | Refusal:
     """A heartbeat goes through also while halted; a new ttl does not."""
     check_ttl(command.ttl)
     agent = command.actor.agent
-    admitted = admit(state, command.actor, view)
+    admitted = admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
     claims = all_claims(state, agent)
@@ -45,13 +46,13 @@ def decide_renew(state: State, command: Renew, view: View) -> Decision | Refusal
         what = printable(", ".join(missing)) or "anything"
         return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
     ttl = command.ttl or min(claim.ttl for claim in claims)
-    beat = next_beat(view.beat(agent), agent, admitted.session, view, ttl)
+    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, ttl)
     changing = [claim for claim in claims if command.ttl not in (0, claim.ttl)]
     refusal = halted(state) if changing else None
     if refusal is not None:
         return refusal
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     for claim in changing:
-        chain.add("claim", claim.grant(claim.session, command.ttl, capacity_of([claim.item], view)))
+        chain.add("claim", claim.grant(claim.session, command.ttl, capacity_of([claim.item], world)))
     now = [own_claim(chain.state, claim.item, agent) or claim for claim in claims]
     return Decision(chain.events, [beat] if beat else [], granted(now, renewed=not chain.events))

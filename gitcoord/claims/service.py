@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.model import Item
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot, settle
+from gitcoord.ledger.snapshot import ahead_of, read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
@@ -15,29 +15,30 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Decision
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 
 def take(ctx: Context, command: Take) -> dict[str, object]:
     """Grant all that is asked for, or raise Refused with every holder. Harmless to repeat."""
-    result = transact(ctx, _decide_take, command, ahead=ahead_of(command.actor.agent, command.items))
+    result = transact(ctx, _decide_take, command, prefetch=ahead_of(command.actor.agent, command.items))
     note_tree(ctx, command.actor.agent)
     if not result["renewed"]:
         note_claims(ctx, result["claims"])  # type: ignore[arg-type]
     return result
 
 
-def _decide_take(state: State, command: Take, view: View) -> Decision | Refusal:
+def _decide_take(state: State, command: Take, world: World) -> Decision | Refusal:
     """The claim's base is the commit that the claimant stands on."""
     from gitcoord.claims.take import decide
 
-    return decide(state, command._replace(base=str(view.fact("head"))), view)
+    return decide(state, command._replace(base=world.head()), world)
 
 
 def would_take(ctx: Context, command: Take) -> dict[str, object]:
     """The answer that `take` would give now; nothing is changed."""
     snapshot = read_snapshot(ctx)
-    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: _decide_take(state, command, view))
+    answer = _decide_take(snapshot.state, command, ctx.world(snapshot))
     if isinstance(answer, Refusal):
         raise Refused(answer)
     return answer.result
@@ -53,14 +54,14 @@ def release(
         start_looking(ctx, [item.name for item in items if item.space == "path"])
     from gitcoord.claims.events.release import Release, decide
 
-    return transact(ctx, decide, Release(actor, items, commit, dirty), ahead=ahead_of(actor.agent, items))
+    return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=ahead_of(actor.agent, items))
 
 
 def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict[str, object]:
     """A heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
     from gitcoord.claims.renew import Renew, decide_renew
 
-    return transact(ctx, decide_renew, Renew(actor, items, ttl), ahead=ahead_of(actor.agent, items))
+    return transact(ctx, decide_renew, Renew(actor, items, ttl), prefetch=ahead_of(actor.agent, items))
 
 
 def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, object]:
@@ -77,8 +78,8 @@ def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) ->
 
     ahead = ahead_of(actor.agent, (item,))
 
-    def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
-        answer: Decision | Refusal = decide_takeover(state, command._replace(base=str(view.fact("head"))), view)
+    def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
+        answer: Decision | Refusal = decide_takeover(state, command._replace(base=world.head()), world)
         return answer
 
-    return transact(ctx, decide, Takeover(actor, item, token, reason), ahead=ahead)
+    return transact(ctx, decide, Takeover(actor, item, token, reason), prefetch=ahead)

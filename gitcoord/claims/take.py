@@ -14,7 +14,7 @@ from gitcoord.claims.model import (
     Item,
     in_the_way,
     own_claim,
-    want_around,
+    prefetch_around,
 )
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.nonces import remembered
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.sessions import Silence
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
     Judged = tuple[Claim, Silence]
 
@@ -78,22 +79,22 @@ def _memo(command: Take) -> Record:
     }  # fmt: skip
 
 
-def decide(state: State, command: Take, view: View) -> Decision | Refusal:
+def decide(state: State, command: Take, world: World) -> Decision | Refusal:
     """Grant all items, or refuse naming every holder. What the silent hold is expired on the way."""
     _check(command)
     refusal = halted(state)
     if refusal is not None:
         return refusal
     agent = command.actor.agent
-    admitted = admit(state, command.actor, view)
+    admitted = admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
-    want_around(state, command.items)
-    early = (_repeat(state, command, view) if command.keep else None) or _access(command, view)
-    early = early or _out_of_role(state, command, view)
+    prefetch_around(state, command.items)
+    early = (_repeat(state, command, world) if command.keep else None) or _access(command, world)
+    early = early or _out_of_role(state, command, world)
     if early is not None:
         return early
-    ways = [in_the_way(state, view, item, agent, command.mode, command.units) for item in command.items]
+    ways = [in_the_way(state, world, item, agent, command.mode, command.units) for item in command.items]
     binding = {c.key: (c, s) for way in ways for c, s in way.binding}
     if binding:
         return _held(state, command, list(binding.values()))
@@ -101,11 +102,11 @@ def decide(state: State, command: Take, view: View) -> Decision | Refusal:
     if command.only:
         only = set(command.only)
         silent = {key: row for key, row in silent.items() if key in only}
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
-    return _grant(chain, command, view, list(silent.values()), admitted)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    return _grant(chain, command, world, list(silent.values()), admitted)
 
 
-def _grant(chain: Chain, command: Take, view: View, silent: list[Judged], admitted: Admission) -> Decision | Refusal:
+def _grant(chain: Chain, command: Take, world: World, silent: list[Judged], admitted: Admission) -> Decision | Refusal:
     """One event with one token for the whole request; none, but a heartbeat, where it changes nothing."""
     agent = command.actor.agent
     owns = {item: own_claim(chain.state, item, agent) for item in command.items}
@@ -114,54 +115,54 @@ def _grant(chain: Chain, command: Take, view: View, silent: list[Judged], admitt
     if silent:
         from gitcoord.claims.events.expire import expire_body, judged_beats  # most claims meet nobody silent
 
-        event = chain.add("expire", expire_body(view, silent))
-        beats += judged_beats(view, silent, event.seq)
-    open_session(chain, command.actor, view, admitted)
+        event = chain.add("expire", expire_body(world, silent))
+        beats += judged_beats(world, silent, event.seq)
+    open_session(chain, command.actor, world, admitted)
     if changing:
         # A session that was just opened went on with what it had kept, under new tokens.
         now = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
-        refusal = _give_up_writing(chain, command, view, now)
+        refusal = _give_up_writing(chain, command, world, now)
         if refusal is not None:
             return refusal
-        body = _body(command, admitted.session, list(owns.items()), view)
+        body = _body(command, admitted.session, list(owns.items()), world)
         chain.add("claim", body, _memo(command) if command.keep else None)
     held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
-    beat = next_beat(view.beat(agent), agent, admitted.session, view, min(own.ttl for own in held))
+    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
-def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], view: View) -> Record:
+def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], world: World) -> Record:
     owns = [own for _, own in rows]
     return {
         "session": session,
         "items": [list(item) for item, _ in rows],
         "mode": command.mode,
-        "ttl": min(_ttl(own, item, command, view) for item, own in rows),
+        "ttl": min(_ttl(own, item, command, world) for item, own in rows),
         "expected": command.expected,
         "reason": command.reason or _kept(owns, "reason"),
         "task": command.task or _kept(owns, "task"),
         "bases": [_base(own, command) for own in owns],
         "units": command.units,
-        "capacity": capacity_of([item for item, _ in rows], view),
+        "capacity": capacity_of([item for item, _ in rows], world),
     }
 
 
-def capacity_of(items: list[Item], view: View) -> Record:
+def capacity_of(items: list[Item], world: World) -> Record:
     """The evidence for resources: how many units there were."""
-    return {item.name: view.resource(item.name).capacity for item in items if item.space == "resource"}
+    return {item.name: world.resource(item.name).capacity for item in items if item.space == "resource"}
 
 
-def _give_up_writing(chain: Chain, command: Take, view: View, owns: list[Claim]) -> Refusal | None:
+def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim]) -> Refusal | None:
     """Going down from write is a release of the work, on record, before the weaker claim."""
     written = [own for own in owns if own.mode == WRITE] if command.mode != WRITE else []
     if not written:
         return None
     from gitcoord.claims.events.release import add_release, uncommitted, unpushed
 
-    refusal = uncommitted(view, written)
+    refusal = uncommitted(world, written)
     if refusal is None:
-        add_release(chain, view, written, "")
-        refusal = unpushed(view, chain.events[-1])
+        add_release(chain, world, written, "")
+        refusal = unpushed(world, chain.events[-1])
     return refusal
 
 
@@ -190,12 +191,12 @@ def _kept(owns: list[Claim | None], field: str) -> str:
     return str(texts.pop()) if len(texts) == 1 else ""
 
 
-def _ttl(own: Claim | None, item: Item, command: Take, view: View) -> int:
+def _ttl(own: Claim | None, item: Item, command: Take, world: World) -> int:
     if command.ttl:
         return command.ttl
     if own is not None:
         return int(own.ttl)
-    declared = view.resource(item.name).ttl if item.space == "resource" else 0
+    declared = world.resource(item.name).ttl if item.space == "resource" else 0
     return declared or DEFAULT_TTL
 
 
@@ -204,24 +205,24 @@ def granted(claims: list[Claim], *, renewed: bool = False) -> dict[str, object]:
     return {"token": max(claim.token for claim in claims), "claims": shown_claims, "renewed": renewed}
 
 
-def _access(command: Take, view: View) -> Refusal | None:
+def _access(command: Take, world: World) -> Refusal | None:
     for item in command.items:
         if item.space != "resource" and command.units != 1:
             raise UsageError("--units is for resources (@name), not for paths")
-        refusal = access_to(command.actor, item, command.mode, command.units, view)
+        refusal = access_to(command.actor, item, command.mode, command.units, world)
         if refusal is not None:
             return refusal
     return None
 
 
-def access_to(actor: Actor, item: Item, mode: str, units: int, view: View) -> Refusal | None:
+def access_to(actor: Actor, item: Item, mode: str, units: int, world: World) -> Refusal | None:
     """The refusal where the settings do not let this agent hold this resource so."""
     if item.space != "resource":
         return None
-    policy = view.resource(item.name)
+    policy = world.resource(item.name)
     if units > policy.capacity:
         return Refusal("capacity", f"@{item.name} has {policy.capacity} unit(s), {units} were asked for")
-    for name, other in view.declared(item.name).items():
+    for name, other in world.declared(item.name).items():
         allowed = other.writers if mode == WRITE else other.readers + other.writers
         if allowed and actor.agent not in allowed:
             return Refusal(
@@ -232,17 +233,17 @@ def access_to(actor: Actor, item: Item, mode: str, units: int, view: View) -> Re
     return None
 
 
-def _out_of_role(state: State, command: Take, view: View) -> Refusal | None:
+def _out_of_role(state: State, command: Take, world: World) -> Refusal | None:
     """Only who may write there may keep others from it: the gates would let no change of it through."""
     paths = tuple(item.name for item in command.items if item.space == "path")
-    if command.mode != WRITE or not paths or view.fact("restrictions") is None:
+    if command.mode != WRITE or not paths or world.restrictions() is None:
         return None
     from gitcoord.policy.roles import may_not_claim  # only where the policy restricts somebody
 
-    return may_not_claim(state, command.actor, view, paths)
+    return may_not_claim(state, command.actor, world, paths)
 
 
-def _repeat(state: State, command: Take, view: View) -> Decision | Refusal | None:
+def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | None:
     """The first outcome of this nonce, and whether it still stands."""
     agent = command.actor.agent
     first = remembered(state, agent, command.nonce, _memo(command))
@@ -258,7 +259,7 @@ def _repeat(state: State, command: Take, view: View) -> Decision | Refusal | Non
             hints=("ask again under a new nonce",),
         )
     held = [own for _, own in owns if own is not None]
-    beat = next_beat(view.beat(agent), agent, held[0].session, view)
+    beat = next_beat(world.heartbeat(agent), agent, held[0].session, world)
     return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
 
 

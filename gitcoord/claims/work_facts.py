@@ -12,25 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.world import Files
 
 GIT = ["git", "--no-replace-objects"]
 
 
-def read_work_fact(ctx: Context, snapshot: Snapshot, kind: str, rest: list[str]) -> object:
-    if kind == "since":
-        return dict.fromkeys(rest[2:], _since(ctx, snapshot, rest[0], rest[1]))
-    if kind == "changed":
-        return _changed(ctx, snapshot, rest[0], rest[1], rest[2:])
-    if kind == "within":
-        return _within(ctx, [rest[0]], rest[1:])
-    if kind == "unlanded":
-        return _unlanded(ctx, snapshot, rest[0], rest[1:])
-    if kind == "lacking":
-        return _lacking(ctx, rest)
-    return _landed(ctx, snapshot, rest[0], rest[1:])
-
-
-def _changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: list[str]) -> dict[str, list[list[str]]]:
+def changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: list[str]) -> dict[str, Files]:
     """Below each path, the files that differ between `base` (the merge base after a rebase) and `commit`."""
     covering = Covering(snapshot, paths)
     argv = [*GIT, "diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev"]
@@ -52,7 +39,7 @@ def _changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: li
     return {path: [files[name] for name in covering.files(path, files)] for path in paths}
 
 
-def _since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
+def since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
     """The commit from which `commit` is judged for a claim that was made on `base`: one that it contains.
 
     Where the base was rewritten, that is what both have in common. Where it is not here, the trunk must tell: from where the
@@ -96,22 +83,20 @@ def _left_trunk(ctx: Context, snapshot: Snapshot, commit: str) -> str:
     for tip in trunk_tips(ctx, snapshot):
         code, out, _ = run([*GIT, "merge-base", tip, commit], ctx.repo.env)
         left = out.decode().strip() if not code else ""
-        if not found or (left and found in _within(ctx, [left], [found])):
+        if not found or (left and found in within(ctx, [left], [found])):
             found = left or found
     return found
 
 
-def _unlanded(
-    ctx: Context, snapshot: Snapshot, commit: str, paths: list[str]
-) -> dict[str, tuple[str, list[list[str]]]]:
+def unlanded(ctx: Context, snapshot: Snapshot, commit: str, paths: list[str]) -> dict[str, tuple[str, Files]]:
     """Below each path, what `commit` has that the trunk does not, and since which commit."""
     base = _left_trunk(ctx, snapshot, commit)
     if not base or base == commit:
         return {}
-    return {path: (base, files) for path, files in _changed(ctx, snapshot, base, commit, paths).items() if files}
+    return {path: (base, files) for path, files in changed(ctx, snapshot, base, commit, paths).items() if files}
 
 
-def _within(ctx: Context, places: list[str], commits: list[str]) -> list[str]:
+def within(ctx: Context, places: list[str], commits: list[str]) -> list[str]:
     """Those of the commits that all of these places contain. What git does not have is in none of them."""
     named = [commit for commit in commits if is_oid(commit)]
     there = [commit for commit, oid in zip(named, ctx.store.resolve(named)) if oid is not None]
@@ -136,7 +121,7 @@ def _parse_raw(data: bytes) -> list[list[str]]:
     return files
 
 
-def _lacking(ctx: Context, commits: list[str]) -> list[str]:
+def lacking(ctx: Context, commits: list[str]) -> list[str]:
     """Those of the commits that, as far as this clone knows, the remote that decides does not have."""
     argv = [*GIT, "rev-list", *commits, "--not", f"--remotes={ctx.remote}"]
     code, out, complaint = run(argv, ctx.repo.env)
@@ -146,14 +131,11 @@ def _lacking(ctx: Context, commits: list[str]) -> list[str]:
     return [commit for commit in commits if commit in outside]
 
 
-def _landed(ctx: Context, snapshot: Snapshot, work: str, commits: list[str]) -> list[str]:
-    """Those of the commits that landed where the sync branch is shared, and that `work` contains too.
+def shared_sync(ctx: Context, snapshot: Snapshot) -> str:
+    """The sync branch at its remote, as this clone last saw it; here where it has none.
 
-    What git does not have has not landed as far as we know; what was not pushed yet is still to be judged there.
+    What was not pushed yet is still to be judged there.
     """
     name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
-    sync = f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"
-    if not work or ctx.store.resolve([sync])[0] is None:
-        return []
-    return _within(ctx, [sync, work], commits)
+    return f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"

@@ -11,7 +11,7 @@ from gitcoord.git.config import parse_settings
 from gitcoord.git.config_writer import change_settings
 from gitcoord.git.process import run
 from gitcoord.git.store import Create, Delete, SwapFailed
-from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -70,14 +70,11 @@ def _require_nobody(ctx: Context) -> None:
 
 
 def _require_person(ctx: Context, actor: Actor | None) -> None:
-    approvers: object = []
+    approvers: list[str] = []
     try:
-        snapshot, view = read_snapshot(ctx, trusting=True), ctx.view()
-        load(ctx, snapshot, view, ("file", "format"), ("approvers",))
-        approvers = view.fact("approvers")
+        approvers = ctx.world(read_snapshot(ctx, trusting=True)).approvers()
     except (CouldNotJudge, NotInitialised):
         pass  # nobody can be listed in what cannot be read
-    assert isinstance(approvers, list)
     if actor is None or not actor.person or (approvers and actor.agent not in approvers):
         raise Refused(
             Refusal(

@@ -15,9 +15,9 @@ from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targe
 from gitcoord.git.files import read_file
 from gitcoord.git.process import run
 from gitcoord.git.store import move
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
-from gitcoord.ledger.state import Policy
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.world import Resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:
     return targets(project_settings(ctx, snapshot))
 
 
-def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, Policy]:
+def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, Resource]:
     """A target of the project's settings, and what they say of the resource that its deploys claim."""
     known = known_targets(ctx, snapshot)
     if name not in known:
@@ -74,7 +74,7 @@ def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, P
             f"{quote(name[:80])} is no deploy target of .gitcoord/config ({there})",
             hints=(f'name it there, on the sync branch: [deploy "{printable(name[:80])}"] verify = <command>',),
         )
-    return known[name], declared_resources(ctx, snapshot).get(resource_of(name), Policy())
+    return known[name], declared_resources(ctx, snapshot).get(resource_of(name), Resource())
 
 
 def commit_named(ctx: Context, word: str) -> str:
@@ -233,7 +233,7 @@ def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
 
 def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Deployed | None:
     """The last successful deploy of a target."""
-    found = settle(ctx, snapshot, ctx.view(), lambda state, view: deploys_of(state, target))
+    found = deploys_of(snapshot.state, target)
     return found.good if found is not None else None
 
 
@@ -265,11 +265,8 @@ def deploys(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "deploys": []}
-    view = ctx.view()
-    load(ctx, snapshot, view, ("file", "format"))
     known = known_targets(ctx, snapshot)
-
-    records = {row.target: row for row in settle(ctx, snapshot, view, lambda state, view: all_deploys(state))}
+    records = {row.target: row for row in all_deploys(snapshot.state)}
     usual = usual_remote(ctx, snapshot)
     rows: list[dict[str, object]] = []
     for name in sorted({*known, *records}):

@@ -58,11 +58,11 @@ def pull(ctx: Context, found: Staleness, branch: str) -> str:
                 hints=(f"merge by hand: git merge {found.tips[0][:12]}",),
             )
         )
-    ctx.host.shield(True)
+    ctx.host.defer_interrupts(True)
     try:
         return _merge(ctx, found, branch)
     finally:
-        ctx.host.shield(False)
+        ctx.host.defer_interrupts(False)
 
 
 def _merge(ctx: Context, found: Staleness, branch: str) -> str:

@@ -10,7 +10,7 @@ from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next
 from gitcoord.effects.sequences import Sequence, number_in, sequences
 from gitcoord.gates.history import GIT
 from gitcoord.git.process import run
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -44,7 +44,7 @@ def peek(ctx: Context, name: str) -> dict[str, object]:
     """What the next number would be; it is not reserved."""
     snapshot = read_snapshot(ctx)
     sequence, floor = _look(ctx, snapshot, name)
-    first = settle(ctx, snapshot, ctx.view(), lambda state, view: next_number(state, sequence.name, floor.number))
+    first = next_number(snapshot.state, sequence.name, floor.number)
     if first > LAST:
         raise _with_file(Refused(exhausted(sequence.name, first - 1)), floor)
     return {"sequence": sequence.name, "first": first, "count": 1, **_shown(sequence, floor, first, 1)}

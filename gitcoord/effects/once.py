@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 RUNNING, DONE = "running", "done"
 UNDER_WAY, UNKNOWN = "under-way", "unknown-outcome"  # codes of the refusals
@@ -85,23 +86,23 @@ def begun(event: Event) -> Effect:
     return Effect(body["key"], RUNNING, event.agent, body["session"], event.seq, event.nonce, event.at, 0, 0)
 
 
-def runs(state: State, view: View, record: Effect) -> bool:
+def runs(state: State, world: World, record: Effect) -> bool:
     """Is whoever runs it still at it, as far as can be seen? This machine knows its own processes; else heartbeats tell."""
-    known = view.fact("runner", record.nonce)
+    known = world.runner(record.nonce)
     if known:
         return known == "alive"
     runner = agent_record(state, record.agent)
     if runner is None or runner.state != OPEN or runner.session != record.session:
         return False
-    return not silence(state, view, record.agent, record.session, SESSION_TTL).silent
+    return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
 
 
-def standing(state: State, view: View, record: Effect) -> Refusal | None:
+def standing(state: State, world: World, record: Effect) -> Refusal | None:
     """Why it is not run now; None where it was done, and the outcome is known."""
     if record.state == DONE:
         return None
-    since = format_duration(max(0, view.wall - record.at))
-    if runs(state, view, record):
+    since = format_duration(max(0, world.wall - record.at))
+    if runs(state, world, record):
         return Refusal(
             UNDER_WAY,
             f"{record.agent} is running '{record.key}' (event {record.token}, for {since})",

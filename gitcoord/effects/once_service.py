@@ -6,16 +6,16 @@ from gitcoord.base.errors import NotInitialised, OutcomeUnknown, Refused, TimedO
 from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
 from gitcoord.git.files import remove_file
 from gitcoord.git.locks.flock import hold, is_held, let_go
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.effects.once import Effect
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 
 class Runner:
@@ -76,8 +76,7 @@ def runner_of(ctx: Context, nonce: str) -> str:
 def forget(ctx: Context, actor: Actor, key: str, reason: str) -> dict[str, object]:
     from gitcoord.effects.events.forget import Forget, decide
 
-    snapshot = read_snapshot(ctx)
-    record = settle(ctx, snapshot, ctx.view(), lambda state, view: once_record(state, check_key(key)))
+    record = once_record(read_snapshot(ctx).state, check_key(key))
     result = transact(ctx, decide, Forget(actor, key, reason))
     if record is not None and record.token == result["token"]:
         remove_file(f"{ctx.repo.scratch}/once/{record.nonce}")
@@ -90,18 +89,13 @@ def listing(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "effects": []}
-    view = ctx.view()
-    load(ctx, snapshot, view, ("below", "once"))
-
-    def rule(state: State, view: View) -> list[Record]:
-        return [_shown(state, view, record) for record in all_effects(state)]
-
-    rows = settle(ctx, snapshot, view, rule)
-    return {"initialised": True, "effects": sorted(rows, key=lambda row: row["token"])}
+    state, world = snapshot.state, ctx.world(snapshot)
+    found = sorted(all_effects(state), key=lambda record: record.token)
+    return {"initialised": True, "effects": [_shown(state, world, record) for record in found]}
 
 
-def _shown(state: State, view: View, record: Effect) -> dict[str, object]:
+def _shown(state: State, world: World, record: Effect) -> dict[str, object]:
     row = record.to_json()
-    if record.state == "running" and not runs(state, view, record):
+    if record.state == "running" and not runs(state, world, record):
         row["state"] = "unknown"
     return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
 from gitcoord.gates.model import approvals
 from gitcoord.git.process import run
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.roles import not_an_overseer
@@ -53,7 +53,6 @@ def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
 def listing(ctx: Context, *, all: bool = False) -> list[Approval]:
     """The requests that wait for an answer, or all."""
     snapshot = read_snapshot(ctx)
-    load(ctx, snapshot, ctx.view(), ("below", "approvals"))
     return [record for record in approvals(snapshot.state) if all or record.state == "open"]
 
 
@@ -96,7 +95,7 @@ def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
         snapshot = read_snapshot(ctx)
     except NotInitialised:
         return
-    refusal = settle(ctx, snapshot, ctx.view(), lambda state, view: not_an_overseer(state, actor, view, deed))
+    refusal = not_an_overseer(snapshot.state, actor, ctx.world(snapshot), deed)
     if refusal is not None:
         raise Refused(refusal)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, RULES
-from gitcoord.claims.facts import project_settings
 from gitcoord.claims.model import folds_case
 from gitcoord.effects.sequences import sequences
 from gitcoord.git.files import write_file
 from gitcoord.git.process import run
-from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
 from gitcoord.policy.overlay import problems as overlay_problems
@@ -86,9 +85,7 @@ def _source(ctx: Context, commit: str) -> Source:
 
 def role_now(ctx: Context, agent: str) -> str:
     snapshot = read_snapshot(ctx)
-    load(ctx, snapshot, ctx.view(), ("below", "roles"))
-    policy = parse_policy(project_settings(ctx, snapshot))
-    return role_of(snapshot.state, policy, agent)
+    return role_of(snapshot.state, ctx.world(snapshot).policy(), agent)
 
 
 def other_roles(ctx: Context, role: str) -> list[str]:

@@ -6,14 +6,13 @@ Which moves are judged, by which policy and against what was accepted before is 
 
 from __future__ import annotations
 
-from gitcoord.claims.facts import read_fact
 from gitcoord.claims.model import folds_case, format_record
 from gitcoord.deploy.targets import details, refusal
 from gitcoord.gates.history import finish_steps, merge_changes, net_changes, start_steps
-from gitcoord.gates.history_facts import Looking, read_history_fact
+from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import FEW, Step, Verdict, judge
 from gitcoord.git.process import run
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.model import ENFORCE, parse_policy
 from gitcoord.policy.reader import Source
 from gitcoord.startup.namedtuple import NamedTuple
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Policy
 
-# What a judgement of many paths looks at: read at once, since each part that is missing starts it anew.
+# What a judgement of many paths looks at: read at once.
 _ALL = (("below", "claims"), ("below", "lineage"), ("below", "approvals"), ("below", "roles"), ("file", "halt"))
 
 
@@ -52,27 +51,6 @@ class Outcome(NamedTuple):
     @property
     def noted(self) -> list[Verdict]:
         return [verdict for verdict in self.verdicts if verdict.stage != ENFORCE]
-
-
-class Reading(Looking):
-    """A view that reads a fact when it is asked for: a push asks for too many to begin anew after each."""
-
-    __slots__ = ("_ctx", "_snapshot")
-
-    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
-        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, paths)
-        self._ctx = ctx
-        self._snapshot = snapshot
-
-    def trunk(self) -> list[str]:
-        from gitcoord.claims.work_facts import trunk_tips  # asked only where a release's base is not here
-
-        return trunk_tips(self._ctx, self._snapshot)
-
-    def fact(self, *what: str) -> object:
-        if what not in self.facts and not read_history_fact(self._ctx, self, what):
-            read_fact(self._ctx, self._snapshot, self, what)
-        return self.facts[what]
 
 
 class Judging:
@@ -162,15 +140,11 @@ class Judging:
             return Outcome([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
         policy = self._source(commit).policy(paths)
-        view = Reading(self._ctx, self._snapshot, paths)
         if len(policy.attributes) > FEW:
-            load(self._ctx, self._snapshot, view, *_ALL, ("file", f"agents/{self.actor.agent}"))
-        verdicts = settle(
-            self._ctx,
-            self._snapshot,
-            view,
-            lambda state, view: judge(state, view, policy, self.actor, steps, self._readers(steps) if pushed else ()),
-        )
+            self._snapshot.state.prefetch((*_ALL, ("file", f"agents/{self.actor.agent}")))
+        actor, readers = self.actor, self._readers(steps) if pushed else []
+        world, history = self._ctx.world(self._snapshot), GitHistory(self._ctx, self._snapshot, paths)
+        verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers)
         return Outcome(verdicts, policy)
 
     def _readers(self, steps: list[Step]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Facts about commits that the judge asks for: who contains whom, what lay where, what a merge would leave.
+"""History as git tells it: who contains whom, what lay where, what a merge would leave.
 
 A change may land hundreds of released files, so nothing here costs a git process a file: what was asked for a few paths is
 then read for all paths that are judged, at once.
@@ -11,13 +11,14 @@ from gitcoord.base.names import is_oid, shell_word
 from gitcoord.gates.history import GIT, LOG, NOTHING, lying_at, parse_log, stand_in
 from gitcoord.git.files import read_file
 from gitcoord.git.process import run
-from gitcoord.ledger.state import View
+from gitcoord.ledger.world import remembered
 from gitcoord.policy.model import same_answers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.gates.judge import Step
     from gitcoord.ledger.context import Context
+    from gitcoord.ledger.snapshot import Snapshot
 
     Rows = dict[str, list[list[str]]]
 
@@ -25,56 +26,113 @@ _FEW = 4  # questions of one kind that are asked path by path
 _LARGE = 1 << 20  # git ignores attributes files beyond a size
 
 
-class Looking(View):
-    """A view for one judgement: `paths` are those that are judged."""
+class GitHistory:
+    """The `History` (`gates/lineage.py`) of one judgement, asked of git: `paths` are those that are judged."""
 
-    __slots__ = ("paths",)
+    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
+        self._ctx = ctx
+        self._snapshot = snapshot
+        self._paths = paths
+        self._asked: dict[tuple[str, ...], int] = {}
+        self.answers: dict[tuple[object, ...], object] = {}  # for `remembered`
 
-    def __init__(self, wall: int, mono: int, boot: str, paths: set[str]) -> None:
-        super().__init__(wall, mono, boot)
-        self.paths = paths
-
-    def trunk(self) -> list[str]:
-        """Where the trunk stands; for whom it is told."""
-        return []
-
-    def often(self, what: tuple[str, ...]) -> bool:
+    def often(self, *what: str) -> bool:
         """Is it worth while to answer this for all paths at once?"""
-        count = self.facts.get(("asked", *what), 0)
-        assert isinstance(count, int)
-        self.facts["asked", *what] = count + 1
-        return count >= _FEW
+        self._asked[what] = self._asked.get(what, 0) + 1
+        return self._asked[what] > _FEW
 
+    # --- who contains whom
 
-def read_history_fact(ctx: Context, view: Looking, what: tuple[str, ...]) -> bool:
-    """Answers what is about commits; False where the question is another."""
-    kind, *rest = what
-    if kind == "ancestor":
-        view.facts[what] = _is_ancestor(ctx, rest[0], rest[1])
-    elif kind == "contained":
-        view.facts[what] = _contained(ctx, rest[0], rest[1:])
-    elif kind == "containing":
-        view.facts[what] = _containing(ctx, rest[0], rest[1:])
-    elif kind == "at":
-        view.facts[what] = _at(ctx, view, rest[0], rest[1])
-    elif kind == "merged":
-        view.facts[what] = _merged(ctx, view, *rest)
-    elif kind == "picked":
-        view.facts[what] = _picked(ctx, view, *rest)
-    elif kind == "work":
-        view.facts[what] = _work(ctx, view, *rest)
-    elif kind == "had":
-        view.facts[what] = _had(ctx, view, *rest)
-    elif kind == "left again":
-        view.facts[what] = _left_again(ctx, view, *rest[:4], bases=rest[4:])
-    elif kind == "telling":
-        view.facts[what] = _is_telling(ctx, *rest)
-    else:
-        return False
-    return True
+    @remembered
+    def is_ancestor(self, old: str, new: str) -> bool:
+        return _is_ancestor(self._ctx, old, new)
 
+    @remembered
+    def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
+        return _listed(self._ctx, commits, f"^{at}", [], listed=False)
 
-# --- who contains whom ----------------------------------------------------------------------------------------------
+    @remembered
+    def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
+        return _listed(self._ctx, commits, f"^{old}", ["--ancestry-path"], listed=True)
+
+    # --- what lay where
+
+    @remembered
+    def at(self, tree: str, path: str) -> list[str]:
+        if path in self._paths and self.often("tree", tree):
+            return self._tree(tree).get(path, [NOTHING, ""])
+        return lying_at(self._ctx, tree, path)
+
+    @remembered
+    def _tree(self, tree: str) -> dict[str, list[str]]:
+        return _tree(self._ctx, tree, self._paths)
+
+    def _touching(self, commits: list[str], path: str) -> list[list[str]]:
+        """[commit, mode, blob] of what each of these commits left at the path."""
+        found = self._log(commits) if self.often("log", *commits) else _rows(_log(self._ctx, commits, [path]))
+        return found.get(path, [])
+
+    @remembered
+    def _log(self, commits: list[str]) -> Rows:
+        return _rows(_log(self._ctx, commits, []))
+
+    @remembered
+    def work(self, base: str, commit: str, path: str) -> list[list[str]]:
+        return self._touching([commit, *(f"^{oid}" for oid in self._beyond(base))], path)
+
+    @remembered
+    def _beyond(self, base: str) -> list[str]:
+        """A base that is not here was never shared, or rewritten and lost: then its work is what the trunk does not have."""
+        if not base or self._ctx.store.resolve([base])[0] is not None:
+            return [base] if base else []
+        from gitcoord.claims.work_facts import trunk_tips
+
+        return trunk_tips(self._ctx, self._snapshot)
+
+    @remembered
+    def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
+        if self.at(at, path) == [mode, blob] and blob:
+            return True
+        base = self._merge_base(released, at)
+        rows = self._touching([at, *([f"^{base}"] if base else [])], path)
+        return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
+
+    @remembered
+    def _merge_base(self, one: str, other: str) -> str:
+        return run([*GIT, "merge-base", one, other], self._ctx.repo.env)[1].decode().strip()
+
+    @remembered
+    def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
+        if self.at(at, path) == [mode, blob]:
+            return False
+        known = [f"^{base}" for base, oid in zip(bases, self._ctx.store.resolve(bases)) if oid is not None]
+        return any(row[1:] == [mode, blob] for row in self._touching([at, *known], path))
+
+    # --- what a merge would leave
+
+    @remembered
+    def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
+        tree = self._merge(ours, theirs)
+        return self.at(tree, path) if is_oid(tree) else None
+
+    @remembered
+    def _merge(self, ours: str, theirs: str) -> str:
+        return _merge(self._ctx, ours, theirs)
+
+    @remembered
+    def picked(self, onto: str, commit: str, path: str) -> list[str] | None:
+        standing = self._stand_in(onto, commit)
+        return self.merged(standing, commit, path) if standing else None
+
+    @remembered
+    def _stand_in(self, onto: str, commit: str) -> str:
+        """A cherry-pick is a merge whose base is the picked commit's parent. Before 2.40 git takes no base, so the commit onto
+        which it is picked gets a stand-in with that parent."""
+        return stand_in(self._ctx, f"{onto}^{{tree}}", f"{commit}^")
+
+    @remembered
+    def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
+        return _changes_attributes(self._ctx, parent, path, blob)
 
 
 def _require(ctx: Context, *commits: str) -> None:
@@ -108,16 +166,6 @@ def _is_ancestor(ctx: Context, old: str, new: str) -> bool:
     return not code
 
 
-def _contained(ctx: Context, at: str, commits: list[str]) -> dict[str, bool]:
-    """Which of these commits `at` contains; whatever is left out must be asked for by itself, and may not be known."""
-    return _listed(ctx, commits, f"^{at}", [], listed=False)
-
-
-def _containing(ctx: Context, old: str, commits: list[str]) -> dict[str, bool]:
-    """Which of these commits, of which `old` is none, contain it; what is left out as above."""
-    return _listed(ctx, commits, f"^{old}", ["--ancestry-path"], listed=True)
-
-
 def _listed(ctx: Context, commits: list[str], beyond: str, how: list[str], *, listed: bool) -> dict[str, bool]:
     there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None]
     if _is_shallow(ctx):
@@ -132,21 +180,6 @@ def _is_shallow(ctx: Context) -> bool:
     return bool(read_file(f"{ctx.repo.common_dir}/shallow", 1))
 
 
-# --- what lay where -------------------------------------------------------------------------------------------------
-
-
-def _at(ctx: Context, view: Looking, tree: str, path: str) -> list[str]:
-    """[mode, blob] of what lies at a path of a commit or tree."""
-    known = ("tree", tree)
-    if known not in view.facts:
-        if not view.often(known):
-            return lying_at(ctx, tree, path)
-        view.facts[known] = _tree(ctx, tree, view.paths)
-    rows = view.facts[known]
-    assert isinstance(rows, dict)
-    return rows.get(path, [NOTHING, ""]) if path in view.paths else lying_at(ctx, tree, path)
-
-
 def _tree(ctx: Context, tree: str, paths: set[str]) -> dict[str, list[str]]:
     code, out, complaint = run([*GIT, "ls-tree", "-r", "-z", "--full-tree", tree], ctx.repo.env)
     if code:
@@ -157,19 +190,6 @@ def _tree(ctx: Context, tree: str, paths: set[str]) -> dict[str, list[str]]:
         if path in paths:
             mode, _, blob = meta.split(" ")
             found[path] = [mode, blob]
-    return found
-
-
-def _touching(ctx: Context, view: Looking, commits: list[str], path: str) -> list[list[str]]:
-    """[commit, mode, blob] of what each of these commits left at the path."""
-    known = ("log", *commits)
-    if known not in view.facts:
-        if not view.often(known):
-            return _rows(_log(ctx, commits, [path])).get(path, [])
-        view.facts[known] = _rows(_log(ctx, commits, []))
-    rows = view.facts[known]
-    assert isinstance(rows, dict)
-    found: list[list[str]] = rows.get(path, [])
     return found
 
 
@@ -190,72 +210,19 @@ def _rows(steps: list[Step]) -> Rows:
     return found
 
 
-def _work(ctx: Context, view: Looking, base: str, commit: str, path: str) -> list[list[str]]:
-    """[commit, mode, blob] of what each commit since `base` left at the path.
-
-    A base that is not here was never shared, or rewritten and lost: then it is what the trunk does not have.
-    """
-    known = ("beyond", base)
-    if known not in view.facts:
-        is_here = not base or ctx.store.resolve([base])[0] is not None
-        view.facts[known] = ([base] if base else []) if is_here else view.trunk()
-    beyond = view.facts[known]
-    assert isinstance(beyond, list)
-    return _touching(ctx, view, [commit, *(f"^{oid}" for oid in beyond)], path)
+def _merge(ctx: Context, ours: str, theirs: str) -> str:
+    """The tree of a clean merge; '' where it is not clean. The exit code counts: git keeps our side of binary files, symbolic
+    links and deletions, and says so there only."""
+    argv = [*GIT, "merge-tree", "--write-tree", "--no-messages", ours, theirs]
+    code, out, complaint = run(argv, ctx.repo.env)
+    # git prints a tree wherever it merged, clean or not; for what is no commit its exit code may be that of a conflict.
+    if not out and "unrelated histories" not in complaint:
+        _require(ctx, ours, theirs)
+        raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare them: {complaint}")
+    return "" if code else out.decode().split("\n")[0]
 
 
-def _had(ctx: Context, view: Looking, released: str, at: str, path: str, mode: str, blob: str) -> bool:
-    """Did some commit since the merge base with the release have exactly its mode and blob?"""
-    if _at(ctx, view, at, path) == [mode, blob] and blob:
-        return True
-    known = ("base", released, at)
-    if known not in view.facts:
-        view.facts[known] = run([*GIT, "merge-base", released, at], ctx.repo.env)[1].decode().strip()
-    base = str(view.facts[known])
-    rows = _touching(ctx, view, [at, *([f"^{base}"] if base else [])], path)
-    return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
-
-
-def _left_again(ctx: Context, view: Looking, at: str, path: str, mode: str, blob: str, *, bases: list[str]) -> bool:
-    """Did some commit of `at` since the bases have this mode and blob, and is something else there now?"""
-    if _at(ctx, view, at, path) == [mode, blob]:
-        return False
-    known = [f"^{base}" for base, oid in zip(bases, ctx.store.resolve(bases)) if oid is not None]
-    return any(row[1:] == [mode, blob] for row in _touching(ctx, view, [at, *known], path))
-
-
-# --- what a merge would leave ---------------------------------------------------------------------------------------
-
-
-def _merged(ctx: Context, view: Looking, ours: str, theirs: str, path: str) -> list[str] | None:
-    """[mode, blob] that a clean merge leaves at a path; None where it is not clean. The exit code counts: git keeps our
-    side of binary files, symbolic links and deletions, and says so there only."""
-    known = ("merge", ours, theirs)
-    if known not in view.facts:
-        argv = [*GIT, "merge-tree", "--write-tree", "--no-messages", ours, theirs]
-        code, out, complaint = run(argv, ctx.repo.env)
-        # git prints a tree wherever it merged, clean or not; for what is no commit its exit code may be that of a conflict.
-        if not out and "unrelated histories" not in complaint:
-            _require(ctx, ours, theirs)
-            raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare them: {complaint}")
-        view.facts[known] = "" if code else out.decode().split("\n")[0]
-    tree = str(view.facts[known])
-    return _at(ctx, view, tree, path) if is_oid(tree) else None
-
-
-def _picked(ctx: Context, view: Looking, onto: str, commit: str, path: str) -> list[str] | None:
-    """[mode, blob] that a clean cherry-pick leaves at a path: a merge whose base is the picked commit's parent.
-
-    Before 2.40 git takes no base, so the commit onto which it is picked gets a stand-in with that parent.
-    """
-    known = ("stand-in", onto, commit)
-    if known not in view.facts:
-        view.facts[known] = stand_in(ctx, f"{onto}^{{tree}}", f"{commit}^")
-    standing = str(view.facts[known])
-    return _merged(ctx, view, standing, commit, path) if standing else None
-
-
-def _is_telling(ctx: Context, parent: str, path: str, blob: str) -> bool:
+def _changes_attributes(ctx: Context, parent: str, path: str, blob: str) -> bool:
     """Does this version of an attributes file change what gitcoord is told?"""
     # By id: a name of the kind commit:path cannot hold a line end.
     blobs = [lying_at(ctx, parent, name)[1] if parent else "" for name in (path, ".gitattributes")]

@@ -1,7 +1,7 @@
 """One pure function for every gate: may these changes get through?
 
 `judge` is given what a commit, a push or a range changes, step by step, and answers with what stands against it. It reads the
-ledger through `state`, git through the facts of `view`, and the project's policy. No verdict means that nothing speaks
+ledger through `state`, who is alive through `world`, git through `history`, and the project's policy. No verdict means that nothing speaks
 against it; what cannot be judged raises CouldNotJudge, which every gate treats as a no.
 """
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.base.codec import Record
+    from gitcoord.gates.lineage import History
     from gitcoord.gates.model import Approval
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
     from gitcoord.policy.model import Policy
 
 _PRIVATE = "a private rule of this machine says no"
@@ -65,16 +67,25 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    state: State, view: View, policy: Policy, actor: Actor, steps: list[Step], readers: Iterable[str] = ()
+    state: State,
+    world: World,
+    history: History,
+    policy: Policy,
+    actor: Actor,
+    steps: list[Step],
+    readers: Iterable[str] = (),
 ) -> list[Verdict]:
     """What stands against these steps, oldest first, each path once a rule. `readers` push them: they know the rules."""
-    return _Judge(state, view, policy, actor, steps).verdicts(readers)
+    return _Judge(state, world, history, policy, actor, steps).verdicts(readers)
 
 
 class _Judge:
-    def __init__(self, state: State, view: View, policy: Policy, actor: Actor, steps: list[Step]) -> None:
+    def __init__(
+        self, state: State, world: World, history: History, policy: Policy, actor: Actor, steps: list[Step]
+    ) -> None:
         self._state = state
-        self._view = view
+        self._world = world
+        self._history = history
         self._policy = policy
         self._actor = actor
         self._steps = steps
@@ -82,7 +93,7 @@ class _Judge:
         case = folds_case(state)
         self._keys = {path: fold(path, case=case) for path in paths}
         self._claims = _Claims(state, self._keys)
-        self._lineages = Lineages(state, view, steps, self._keys)
+        self._lineages = Lineages(state, history, steps, self._keys)
         self._free: dict[str, bool] = {}
         self._found: dict[tuple[str, str], Verdict] = {}
 
@@ -120,7 +131,7 @@ class _Judge:
     # --- who
 
     def _living(self, agent: str, step: Step) -> None:
-        refusal = dead(self._state, self._view, agent)
+        refusal = dead(self._state, self._world, agent)
         if refusal is not None:
             self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
 
@@ -176,7 +187,7 @@ class _Judge:
                 # Its own claim, as long as no event says otherwise: the gate is a sign of life.
                 holds = holds or claim.mode == WRITE
             elif not compatible(claim.mode, WRITE):
-                verdict = silence(self._state, self._view, claim.agent, claim.session, claim.ttl)
+                verdict = silence(self._state, self._world, claim.agent, claim.session, claim.ttl)
                 if not verdict.silent:
                     others.append(claim.to_json(verdict.expires_in))
         return holds, others
@@ -230,7 +241,7 @@ class _Judge:
     def _is_telling(self, step: Step, change: Change) -> bool:
         if not is_attributes_file(change.path):
             return True
-        return bool(self._view.fact("telling", step.parents[0] if step.parents else "", change.path, change.blob))
+        return self._history.changes_attributes(step.parents[0] if step.parents else "", change.path, change.blob)
 
     def _checkpoint(self, rule: str, agent: str, step: Step, change: Change, message: str) -> None:
         """Approved for exactly this content and not used up, or made by a person who may approve."""
@@ -254,7 +265,7 @@ class _Judge:
 
     def _is_used_up(self, step: Step, change: Change, record: Approval) -> bool:
         """Since it was asked for, the history that the change builds on has had the content, and left it again."""
-        return any(self._view.fact("left again", at, *change, *record.bases) for at in step.parents)
+        return any(self._history.left_again(at, *change, record.bases) for at in step.parents)
 
 
 class _Claims:

@@ -15,9 +15,45 @@ from gitcoord.claims.released import released_at, released_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from gitcoord.claims.released import Released
     from gitcoord.gates.judge import Change, Step
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+
+    class History(Protocol):
+        """What the judge asks about commits. A file is [mode, blob]; no blob: nothing. CouldNotJudge where git cannot tell."""
+
+        def is_ancestor(self, old: str, new: str) -> bool:
+            """Does `new` contain `old`?"""
+
+        def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
+            """Does `at` contain each of these? A commit that is left out must be asked for by itself, and may not be known."""
+
+        def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
+            """Does each of these, of which `old` is none, contain `old`? What is left out as above."""
+
+        def at(self, tree: str, path: str) -> list[str]:
+            """The file at a path of a commit or tree."""
+
+        def work(self, base: str, commit: str, path: str) -> list[list[str]]:
+            """[commit, mode, blob] of what each commit since `base` left at the path."""
+
+        def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
+            """Did some commit of `at`, since the merge base with the release, have exactly its file?"""
+
+        def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
+            """Did some commit of `at` since the bases have this file, and is something else there now?"""
+
+        def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
+            """The file that a clean merge leaves; None where it is not clean."""
+
+        def picked(self, onto: str, commit: str, path: str) -> list[str] | None:
+            """The file that a clean cherry-pick leaves; None where it is not clean."""
+
+        def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
+            """Does this version of an attributes file change anything that gitcoord reads?"""
+
 
 _FEW = 16
 _TRIED = 64
@@ -25,9 +61,9 @@ _FEW_COMMITS = 4
 
 
 class Lineages:
-    def __init__(self, state: State, view: View, steps: list[Step], keys: dict[str, str]) -> None:
+    def __init__(self, state: State, history: History, steps: list[Step], keys: dict[str, str]) -> None:
         self._state = state
-        self._view = view
+        self._history = history
         self._steps = steps
         self._records: dict[str, list[Released]] = {}
         self._sources: dict[tuple[str, str], Released | None] = {}
@@ -65,12 +101,12 @@ class Lineages:
             # There already: this would be a way back to it, which needs a claim. Unless a merge brings it: then what it
             # leaves is what that side has.
             brings = len(having) < len(step.parents)
-            return brings and any(self._view.fact("at", parent, change.path) == left for parent in having)
+            return brings and any(self._history.at(parent, change.path) == left for parent in having)
         if self._outside(step, record, [commit for commit, mode, blob in work if [mode, blob] == left]):
             return True
         return any(
-            self._view.fact(way, parent, commit, change.path) == left
-            for way in ("merged", "picked")
+            way(parent, commit, change.path) == left
+            for way in (self._history.merged, self._history.picked)
             for commit in self._outside(step, record, [commit for commit, _, _ in work[:_TRIED]])
             for parent in step.parents
         )
@@ -84,15 +120,13 @@ class Lineages:
         inner = sorted({commit for commit in commits if commit != record.commit})
         inside: set[str] = set()
         for parent in step.parents if inner else ():
-            found = self._view.fact("contained", parent, *inner)
-            assert isinstance(found, dict)
+            found = self._history.contained(parent, inner)
             inside.update(commit for commit, is_in in found.items() if is_in)
         return [commit for commit in commits if commit not in inside]
 
     def _work(self, record: Released, path: str) -> list[list[str]]:
         """What was released: [commit, mode, blob] of each commit between base and release that touches the path."""
-        found = self._view.fact("work", record.base, record.commit, path)
-        assert isinstance(found, list)
+        found = self._history.work(record.base, record.commit, path)
         return [[record.commit, record.mode, record.blob], *found]
 
     def lacking(self, step: Step, change: Change, source: Released | None) -> Released | None:
@@ -143,30 +177,28 @@ class Lineages:
             if len(self._commits) > _FEW_COMMITS:
                 self._ask_for_all(new, old)
             if (new, old) not in self._ancestry:
-                self._ancestry[new, old] = bool(self._view.fact("ancestor", old, new))
+                self._ancestry[new, old] = self._history.is_ancestor(old, new)
         return self._ancestry[new, old]
 
     def _ask_for_all(self, new: str, old: str) -> None:
         if old in self._commits:
-            found = self._view.fact("contained", new, *sorted(self._commits))
-            assert isinstance(found, dict)
+            found = self._history.contained(new, sorted(self._commits))
             self._ancestry.update({(new, commit): is_in for commit, is_in in found.items()})
         else:
-            found = self._view.fact("containing", old, *sorted(self._commits))
-            assert isinstance(found, dict)
+            found = self._history.containing(old, sorted(self._commits))
             self._ancestry.update({(commit, old): is_in for commit, is_in in found.items()})
 
     def _landed(self, at: str, record: Released) -> bool:
         path, commit = record.path, record.commit
         if self._contains(at, commit):
             return True
-        return bool(self._view.fact("had", commit, at, path, record.mode, record.blob))
+        return self._history.had(commit, at, path, record.mode, record.blob)
 
     def _contained(self, at: str, record: Released) -> bool:
         if self._landed(at, record):
             return True
-        there = self._view.fact("at", at, record.path)
-        if self._view.fact("merged", at, record.commit, record.path) == there:
+        there = self._history.at(at, record.path)
+        if self._history.merged(at, record.commit, record.path) == there:
             return True
         # Later work was built upon it, and landed: squashed, so that nothing of this one can be seen any more.
         records = self._records.get(record.path, ())

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
     from gitcoord.policy.reader import Source
     from gitcoord.validators import Validator
     from gitcoord.validators.tally import Tally
@@ -220,28 +219,31 @@ def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:
     return _run(validators, ask)
 
 
+def before_stop(ctx: Context, actor: Actor) -> list[str]:
+    """What the policy's validators warn of before a session ends at its agent's own word; Refused where one says no."""
+    source = project_source(ctx)
+    return require(ctx, actor, "stop", at_stop(ctx, source, actor)) if source.policy(()).validators else []
+
+
 def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
     """What the agent has that is in no handoff: paths, those with uncommitted work, tasks."""
     from gitcoord.claims.events.release import dirty_paths
     from gitcoord.claims.model import all_claims
     from gitcoord.handoff.model import handed_over
-    from gitcoord.ledger.snapshot import read_snapshot, settle
+    from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.tasks.model import ACTIVE, tasks_of
 
     try:
         snapshot = read_snapshot(ctx)
     except NotInitialised:
         return [], [], []
-
-    def rule(state: State, view: View) -> tuple[list[str], list[str], list[str]]:
-        claims = all_claims(state, actor.agent)
-        waiting = handed_over(state, actor.agent) if claims else set()
-        held = [c.path for c in claims if c.space == "path" and ("path", c.path) not in waiting]
-        dirty = list(dirty_paths(view, held, actor.agent)) if held else []
-        tasks = [t.id for t in tasks_of(state, actor.agent) if t.state == ACTIVE and not t.handoff]
-        return held, dirty, tasks
-
-    return settle(ctx, snapshot, ctx.view(), rule)
+    state = snapshot.state
+    claims = all_claims(state, actor.agent)
+    waiting = handed_over(state, actor.agent) if claims else set()
+    held = [c.path for c in claims if c.space == "path" and ("path", c.path) not in waiting]
+    dirty = dirty_paths(ctx.world(snapshot), held, actor.agent) if held else []
+    tasks = [t.id for t in tasks_of(state, actor.agent) if t.state == ACTIVE and not t.handoff]
+    return held, dirty, tasks
 
 
 # --- for whoever does not judge further -----------------------------------------------------------------------------

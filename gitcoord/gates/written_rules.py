@@ -7,7 +7,7 @@ from gitcoord.base.names import RULES, quote
 from gitcoord.claims.model import folds_case
 from gitcoord.gates import model
 from gitcoord.git.process import run
-from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE
@@ -57,7 +57,6 @@ def readers(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "version": "", "readers": []}
-    load(ctx, snapshot, ctx.view(), ("below", "acks"))
     current = _source(ctx, snapshot).rules
     rows = []
     for reader in model.readers(snapshot.state):

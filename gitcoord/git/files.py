@@ -69,9 +69,9 @@ def write_file(path: str, data: bytes) -> None:
     try:
         fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[posix.write(fd, view) :]  # on a full disk first a part, and then the error
+            world = memoryview(data)
+            while world:
+                world = world[posix.write(fd, world) :]  # on a full disk first a part, and then the error
         finally:
             posix.close(fd)
         posix.rename(temporary, path)

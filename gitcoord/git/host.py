@@ -13,12 +13,12 @@ _CLOCK = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
 
 
 class Host:
-    """`tells`: this process ends after one answer, so a grant that was made is told even if Ctrl-C came meanwhile."""
+    """`one_shot`: this process exits after one result, so a grant that was made is printed even if Ctrl-C came meanwhile."""
 
-    def __init__(self, *, tells: bool = False) -> None:
+    def __init__(self, *, one_shot: bool = False) -> None:
         self.boot = _boot()
-        self.tells = tells
-        self._shielded = False
+        self.one_shot = one_shot
+        self._deferring = False
 
     def wall(self) -> int:
         return int(time.time())
@@ -32,12 +32,12 @@ class Host:
     def pause(self, seconds: float) -> None:
         time.sleep(seconds * (1 + posix.urandom(1)[0] / 128))
 
-    def shield(self, on: bool) -> None:
+    def defer_interrupts(self, on: bool) -> None:
         """Only what was blocked here is unblocked here."""
-        if on and not self._shielded:
-            self._shielded = SIGINT not in pthread_sigmask(SIG_BLOCK, [SIGINT])
-        elif not on and self._shielded:
-            self._shielded = False
+        if on and not self._deferring:
+            self._deferring = SIGINT not in pthread_sigmask(SIG_BLOCK, [SIGINT])
+        elif not on and self._deferring:
+            self._deferring = False
             pthread_sigmask(SIG_UNBLOCK, [SIGINT])
 
 

@@ -138,9 +138,9 @@ class LooseObjects:
         fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o444)
         try:
             try:
-                view = memoryview(packed)
-                while view:
-                    view = view[posix.write(fd, view) :]
+                world = memoryview(packed)
+                while world:
+                    world = world[posix.write(fd, world) :]
             finally:
                 posix.close(fd)
             posix.rename(temporary, self.place(oid))

@@ -207,10 +207,10 @@ class Child:
 
 
 def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
+    world = memoryview(data)
     try:
-        while view:
-            view = view[posix.write(fd, view) :]
+        while world:
+            world = world[posix.write(fd, world) :]
     except BrokenPipeError:
         pass  # the child is gone; whoever reads its answer finds out why
 

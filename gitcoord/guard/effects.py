@@ -9,8 +9,8 @@ from gitcoord.base.names import ROOT, check_path, printable
 from gitcoord.git.files import is_directory
 from gitcoord.git.locate import is_set_up, locate, places, resolve
 from gitcoord.guard.conversations import actor_of
-from gitcoord.ledger.open import _preload
 from gitcoord.startup.namedtuple import NamedTuple
+from gitcoord.world.open import _preload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
 from gitcoord.base.names import printable
 from gitcoord.git.locate import is_set_up, locate, resolve
 from gitcoord.guard.tools import detect, fail, parse
-from gitcoord.ledger.open import Opening, environ
 from gitcoord.validators.tool_event import (
     AFTER,
     BEFORE,
@@ -25,6 +24,7 @@ from gitcoord.validators.tool_event import (
     Answer,
     Reply,
 )
+from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

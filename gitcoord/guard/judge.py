@@ -10,12 +10,12 @@ from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
 from gitcoord.claims.query import inside, sign_of_life
+from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
 from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNTOLD, Finding, answer_to, approved
 from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot, settle
-from gitcoord.ledger.state import View
+from gitcoord.ledger.snapshot import ahead_of, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR
 from gitcoord.policy.reader import Source
@@ -28,35 +28,16 @@ if TYPE_CHECKING:
     from gitcoord.gates.judge import Verdict
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State
     from gitcoord.policy.model import Guard, Policy
 
 _REASON = 200
 
 
-class _Looking(View):
-    """A view that reads a fact of history when it is asked for: most writes ask for none."""
+class _UnwrittenHistory(GitHistory):
+    """History below a write whose content is not known yet."""
 
-    __slots__ = ("_ctx", "_history", "_paths", "_snapshot")
-
-    def __init__(self, ctx: Context, snapshot: Snapshot, paths: set[str]) -> None:
-        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, ctx.remote)
-        self._ctx, self._snapshot, self._paths = ctx, snapshot, paths
-        self._history: View | None = None
-
-    def fact(self, *what: str) -> object:
-        if what in self.facts:
-            return self.facts[what]
-        if what[0] == "telling":
-            return True  # whether a change of attributes tells anything cannot be known yet
-        if what[0] in ("gone", "head", "restrictions"):
-            return super().fact(*what)
-        if self._history is None:
-            from gitcoord.gates.gate import Reading
-
-            self._history = Reading(self._ctx, self._snapshot, self._paths)
-        return self._history.fact(*what)
+    def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
+        return True  # it may
 
 
 class Judging:
@@ -75,7 +56,7 @@ class Judging:
         self._around = list(dict.fromkeys([*around, *(path for path in writes if path == ROOT)]))
         writes = [path for path in writes if path != ROOT]
         items = [Item("path", path) for path in writes]
-        self.snapshot = read_snapshot(ctx, agent=actor.agent, ahead=ahead_of(actor.agent, items[:8]))
+        self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=ahead_of(actor.agent, items[:8]))
         commit = sync_policy_commit(ctx, self.snapshot)
         self.source = Source(ctx, commit, case=folds_case(self.snapshot.state))
         self._wholes = {path: inside(ctx, commit, path) for path in writes if is_directory(self._absolute(path))}
@@ -83,7 +64,7 @@ class Judging:
         self._files = list(dict.fromkeys([*single, *(name for names in self._wholes.values() for name in names)]))
         self._reads = {path: self._read_as(path) for path in reads} if self.source.says_who_reads else {}
         self.policy: Policy = self.source.policy(dict.fromkeys([*self._files, *self._reads.values()]))
-        self.view = _Looking(ctx, self.snapshot, set(self._files))
+        self.world = ctx.world(self.snapshot)
         self.noted: list[Verdict] = []  # what only warns or is only watched so far
 
     @property
@@ -101,7 +82,7 @@ class Judging:
 
     def beat(self) -> None:
         """What an agent does is a sign of life."""
-        sign_of_life(self.ctx, self.snapshot, self.view, self.actor)
+        sign_of_life(self.ctx, self.snapshot, self.world, self.actor)
 
     # --- reading
 
@@ -125,15 +106,11 @@ class Judging:
         """What stands against the writes; a free shared path is claimed on the way, where the settings say so."""
         if not self._files and not self._around:
             return []
-        refusal = settle(
-            self.ctx,
-            self.snapshot,
-            self.view,
-            lambda s, v: admit_or_none(s, self.actor, v) or dead_above(s, v, self.actor),
-        )
+        state = self.snapshot.state
+        refusal = admit_or_none(state, self.actor, self.world) or dead_above(state, self.world, self.actor)
         if refusal is not None:
             return [Finding(DENY, refusal.message, refusal.code, hints=refusal.hints)]
-        verdicts = settle(self.ctx, self.snapshot, self.view, lambda state, view: self._judged(state, view))
+        verdicts = self._judged()
         unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE]
         found = [self._finding(verdict) for verdict in verdicts if verdict not in unclaimed]
         told = [finding for finding in found if finding is not None] + self._below() + self._in_hand()
@@ -147,10 +124,12 @@ class Judging:
         """The directory that is written as a whole, for a file below it."""
         return next((whole for whole, names in self._wholes.items() if path in names), path)
 
-    def _judged(self, state: State, view: View) -> list[Verdict]:
-        head = self.ctx.store.target("HEAD")
+    def _judged(self) -> list[Verdict]:
+        head = self.world.head()
         changes = tuple(Change(path, UNTOLD, UNTOLD) for path in self._files)
-        return judge(state, view, self.policy, self.actor, [Step("", (head,) if head else (), "", changes)])
+        steps = [Step("", (head,) if head else (), "", changes)]
+        history = _UnwrittenHistory(self.ctx, self.snapshot, set(self._files))
+        return judge(self.snapshot.state, self.world, history, self.policy, self.actor, steps)
 
     def _finding(self, verdict: Verdict) -> Finding | None:
         if verdict.stage != ENFORCE:
@@ -159,7 +138,7 @@ class Judging:
             return None
         if verdict.stage != ENFORCE:
             return Finding(ALLOW, verdict.message, verdict.rule, verdict.path, verdict.hints)
-        if verdict.asks and settle(self.ctx, self.snapshot, self.view, lambda s, v: approved(s, verdict.path)):
+        if verdict.asks and approved(self.snapshot.state, verdict.path):
             return None
         return Finding(answer_to(verdict), verdict.message, verdict.rule, verdict.path, verdict.hints, verdict.held)
 
@@ -173,24 +152,20 @@ class Judging:
         if not rows:
             return []
         paths = sorted({path for path, _ in rows})
-        dirty = settle(self.ctx, self.snapshot, self.view, lambda state, view: view.fact("dirty", *paths))
-        assert isinstance(dirty, list)
+        dirty = self.world.dirty(paths)
         return [_held(row) for path, row in rows if path in dirty]
 
     def _others(self, paths: list[str]) -> list[tuple[str, dict[str, object]]]:
         """The live claims of others that conflict with writing these paths, each with what of them it covers."""
-
-        def rule(state: State, view: View) -> list[tuple[str, dict[str, object]]]:
-            found = []
-            for path in paths:
-                for claim in overlapping(state, Item("path", path)):
-                    if not compatible(claim.mode, WRITE) and not is_family(claim.agent, self.actor.agent):
-                        verdict = silence(state, view, claim.agent, claim.session, claim.ttl)
-                        narrow = path if covers_item(state, claim, Item("path", path)) else str(claim.path)
-                        found += [] if verdict.silent else [(narrow, claim.to_json(verdict.expires_in))]
-            return found
-
-        return settle(self.ctx, self.snapshot, self.view, rule) if paths else []
+        state = self.snapshot.state
+        found = []
+        for path in paths:
+            for claim in overlapping(state, Item("path", path)):
+                if not compatible(claim.mode, WRITE) and not is_family(claim.agent, self.actor.agent):
+                    verdict = silence(state, self.world, claim.agent, claim.session, claim.ttl)
+                    narrow = path if covers_item(state, claim, Item("path", path)) else str(claim.path)
+                    found += [] if verdict.silent else [(narrow, claim.to_json(verdict.expires_in))]
+        return found
 
     def _claim(self, paths: list[str], action: str) -> list[Finding]:
         from gitcoord.claims.service import take
@@ -210,13 +185,10 @@ class Judging:
         """The next task that could be taken, in a line; '' where none is."""
         from gitcoord.tasks.model import ready, task_record
 
-        def rule(state: State, view: View) -> str:
-            for id in ready(state)[:1]:
-                task = task_record(state, id)
-                return f"{id} {printable(task.title)}" if task is not None else ""
-            return ""
-
-        return settle(self.ctx, self.snapshot, self.view, rule)
+        for id in ready(self.snapshot.state)[:1]:
+            task = task_record(self.snapshot.state, id)
+            return f"{id} {printable(task.title)}" if task is not None else ""
+        return ""
 
 
 def _held(claim: dict[str, object]) -> Finding:

@@ -12,17 +12,14 @@ from gitcoord.claims.model import Item, all_claims
 from gitcoord.git.files import append_file, read_file, write_file
 from gitcoord.guard.findings import AUTO
 from gitcoord.handoff.model import handed_over
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, tasks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.claims.model import Claim
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
-    from gitcoord.tasks.model import Task
 
 _KEPT = 500  # things that were asked about
 
@@ -38,16 +35,13 @@ class Left(NamedTuple):
 def give_back(ctx: Context, actor: Actor) -> Left:
     """Release what the guard had claimed and what is committed by now; tell what is left."""
     snapshot = read_snapshot(ctx)
-
-    def rule(state: State, view: View) -> tuple[list[Claim], set[str], list[Task]]:
-        claims = [claim for claim in all_claims(state, actor.agent) if claim.space == "path"]
-        waiting = handed_over(state, actor.agent) if claims else set()
-        claims = [claim for claim in claims if ("path", claim.path) not in waiting]
-        paths = [claim.path for claim in claims]
-        tasks = [task for task in tasks_of(state, actor.agent) if task.state == ACTIVE and not task.handoff]
-        return claims, set(dirty_paths(view, paths, actor.agent)) if paths else set(), tasks
-
-    claims, dirty, tasks = settle(ctx, snapshot, ctx.view(), rule)
+    state = snapshot.state
+    claims = [claim for claim in all_claims(state, actor.agent) if claim.space == "path"]
+    waiting = handed_over(state, actor.agent) if claims else set()
+    claims = [claim for claim in claims if ("path", claim.path) not in waiting]
+    paths = [claim.path for claim in claims]
+    tasks = [task for task in tasks_of(state, actor.agent) if task.state == ACTIVE and not task.handoff]
+    dirty = dirty_paths(ctx.world(snapshot), paths, actor.agent) if paths else []
     clean = [c.path for c in claims if c.path not in dirty and c.reason.startswith(AUTO)]
     if clean:
         from gitcoord.claims.service import release

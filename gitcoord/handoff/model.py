@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
 
 OPEN, ACCEPTED, DECLINED, WITHDRAWN = "open", "accepted", "declined", "withdrawn"
@@ -288,7 +289,7 @@ def addressee(to: str, role: str) -> str:
     return to or (f"anyone with the role '{printable(role)}'" if role else "anyone")
 
 
-def is_for(state: State, view: View, row: Handoff | Waiting, agent: str, *, person: bool = False) -> bool:
+def is_for(state: State, world: World, row: Handoff | Waiting, agent: str, *, person: bool = False) -> bool:
     """May this agent accept it? Never the one who handed over."""
     if row.giver == agent:
         return False
@@ -296,16 +297,13 @@ def is_for(state: State, view: View, row: Handoff | Waiting, agent: str, *, pers
         return bool(row.to == agent)
     if not row.role:
         return True
-    from gitcoord.policy.model import Policy
     from gitcoord.policy.roles import role_of
 
-    policy = view.fact("policy")
-    assert isinstance(policy, Policy)
-    return bool(role_of(state, policy, agent, person=person) == row.role)
+    return bool(role_of(state, world.policy(), agent, person=person) == row.role)
 
 
-def not_addressed(state: State, view: View, row: Handoff | Waiting, actor: Actor) -> Refusal | None:
-    if is_for(state, view, row, actor.agent, person=actor.person):
+def not_addressed(state: State, world: World, row: Handoff | Waiting, actor: Actor) -> Refusal | None:
+    if is_for(state, world, row, actor.agent, person=actor.person):
         return None
     if row.giver == actor.agent:
         return Refusal("own", f"{row.id} is your own handoff", hints=(f"take it back: git handoff withdraw {row.id}",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused
 from gitcoord.base.names import shown
-from gitcoord.claims.model import overlapping, want_around
+from gitcoord.claims.model import overlapping, prefetch_around
 from gitcoord.handoff.model import (
     DECLINED,
     OPEN,
@@ -18,7 +18,7 @@ from gitcoord.handoff.model import (
     parse_document,
     unknown,
 )
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gitcoord.handoff.model import Handoff, Waiting
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
     Row = dict[str, "object"]
 
@@ -45,7 +45,7 @@ def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
 
     snapshot = read_snapshot(ctx)
     fit = command._replace(sections={section.key: "to be written" for section in SECTIONS}, nonce="trial")
-    answer = settle(ctx, snapshot, ctx.view(), lambda state, view: decide(state, fit, view))
+    answer = decide(snapshot.state, fit, ctx.world(snapshot))
     if isinstance(answer, Refusal):
         raise Refused(answer)
     claims = answer.events[-1].body["claims"]
@@ -95,22 +95,19 @@ def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
 def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> Row:
     """Those that wait, oldest first; with `everything` also those that were accepted, declined or withdrawn."""
     try:
-        snapshot = read_snapshot(ctx, trusting=True, ahead=(("leaves", "waiting"),))
+        snapshot = read_snapshot(ctx, trusting=True, prefetch=(("leaves", "waiting"),))
     except NotInitialised:
         return {"initialised": False, "handoffs": []}
-    return {"initialised": True, "handoffs": rows(ctx, snapshot, ctx.view(), actor, everything=everything)}
+    return {"initialised": True, "handoffs": rows(snapshot.state, ctx.world(snapshot), actor, everything=everything)}
 
 
-def rows(ctx: Context, snapshot: Snapshot, view: View, actor: Actor | None, *, everything: bool = False) -> list[Row]:
-    def rule(state: State, view: View) -> list[Row]:
-        def for_you(one: Handoff | Waiting) -> bool:
-            return actor is not None and is_for(state, view, one, actor.agent, person=actor.person)
+def rows(state: State, world: World, actor: Actor | None, *, everything: bool = False) -> list[Row]:
+    def for_you(one: Handoff | Waiting) -> bool:
+        return actor is not None and is_for(state, world, one, actor.agent, person=actor.person)
 
-        if not everything:
-            return [{**_waiting(one), "for_you": for_you(one)} for one in open_handoffs(state)]
-        return [{**_any(one), "for_you": one.state == OPEN and for_you(one)} for one in all_handoffs(state)]
-
-    return settle(ctx, snapshot, view, rule)
+    if not everything:
+        return [{**_waiting(one), "for_you": for_you(one)} for one in open_handoffs(state)]
+    return [{**_any(one), "for_you": one.state == OPEN and for_you(one)} for one in all_handoffs(state)]
 
 
 def _row(one: Handoff | Waiting) -> Row:
@@ -129,26 +126,19 @@ def _any(one: Handoff) -> Row:
 def show(ctx: Context, actor: Actor | None, id: str) -> Row:
     """One handoff with its document, and who holds its paths now."""
     snapshot = read_snapshot(ctx, trusting=True)
-    view = ctx.view()
-    record = settle(ctx, snapshot, view, lambda state, _: handoff_record(state, check_id(id)))
+    state = snapshot.state
+    record = handoff_record(state, check_id(id))
     if record is None:
         raise Refused(unknown(id))
-
-    def holders(state: State, _: View) -> list[Row]:
-        found = []
-        want_around(state, [claim.item for claim in record.claims])
-        for claim in record.claims:
-            names = {c.agent for c in overlapping(state, claim.item)}
-            row = {"mode": claim.mode, "token": claim.token, "base": claim.base}
-            found.append({"path": shown(claim.path, claim.space), **row, "held_by": sorted(names)})
-        return found
-
-    def mine(state: State, view: View) -> bool:
-        return actor is not None and is_for(state, view, record, actor.agent, person=actor.person)
-
+    claims = []
+    prefetch_around(state, [claim.item for claim in record.claims])
+    for claim in record.claims:
+        names = {c.agent for c in overlapping(state, claim.item)}
+        row = {"mode": claim.mode, "token": claim.token, "base": claim.base}
+        claims.append({"path": shown(claim.path, claim.space), **row, "held_by": sorted(names)})
+    mine = actor is not None and is_for(state, ctx.world(snapshot), record, actor.agent, person=actor.person)
     told = record.to_json()
     sections = parse_document(record.text)
     return {
-        **told, "claims": settle(ctx, snapshot, view, holders), "sections": sections,
-        "for_you": record.state == "open" and settle(ctx, snapshot, view, mine),
+        **told, "claims": claims, "sections": sections, "for_you": record.state == OPEN and mine,
     }  # fmt: skip

@@ -30,7 +30,7 @@ def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), ta
 
     command = Write(actor, text, paths, task)
     ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"))
-    result = transact(ctx, decide, command, ahead=ahead)
+    result = transact(ctx, decide, command, prefetch=ahead)
     return {**result, "warnings": warnings} if warnings else result
 
 

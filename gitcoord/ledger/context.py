@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
 from gitcoord.git.files import inode, make_directory
-from gitcoord.ledger.state import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from gitcoord.git.process import Child
     from gitcoord.git.repo import Repo
     from gitcoord.git.store import Store
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.world import World
 
     class Host(Protocol):
         """The machine: its clocks and its chance. Handed in, so that rules and tests need none of their own."""
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
         def pause(self, seconds: float) -> None:
             """Let others go first."""
 
-        def shield(self, on: bool) -> None:
+        def defer_interrupts(self, on: bool) -> None:
             """While on, Ctrl-C waits: a grant that was made is told, and one that was not is withdrawn."""
 
-        tells: bool
+        one_shot: bool  # the process exits after one result
 
 
 QUEUE_SECONDS = 5.0
@@ -53,11 +54,19 @@ def _nobody(words: str) -> None:
 class Context:
     """One repository, opened."""
 
-    def __init__(self, repo: Repo, settings: Settings, store: Store, host: Host) -> None:
+    def __init__(
+        self,
+        repo: Repo,
+        settings: Settings,
+        store: Store,
+        host: Host,
+        make_world: Callable[[Context, Snapshot], World],
+    ) -> None:
         self.repo = repo
         self.settings = settings
         self.store = store
         self.host = host
+        self.make_world = make_world
         authority = settings.get("gitcoord.authority")
         self.remote = (
             "" if authority == "local" else authority
@@ -67,8 +76,9 @@ class Context:
         self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
         self._patience: dict[str, Patience] = {}
 
-    def view(self) -> View:
-        return View(self.host.wall(), self.host.mono(), self.host.boot, self.remote)
+    def world(self, snapshot: Snapshot) -> World:
+        """What a rule may ask besides this snapshot's state, from now on."""
+        return self.make_world(self, snapshot)
 
     @property
     def near(self) -> Store:

@@ -42,7 +42,7 @@ class Replay:
     """
 
     def __init__(self) -> None:
-        self.state = State(complete=True)
+        self.state = State()
         self.root: Oid = ""
         self.last: Commit | None = None
         self.grants: dict[str, Oid] = {}
@@ -118,7 +118,7 @@ class _Mark(NamedTuple):
 
 
 def copy_of(state: State) -> State:
-    new = State(seq=state.seq, complete=True)
+    new = State(seq=state.seq)
     for key, record in state.files.items():
         new.load_file(key, record)
     return new

@@ -7,7 +7,7 @@ from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.git.store import SwapFailed, Verify, move
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import Beat, encode_beat
-from gitcoord.ledger.snapshot import Commit, history, load
+from gitcoord.ledger.snapshot import Commit, history, read_heartbeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def heal(ctx: Context, snapshot: Snapshot) -> bool:
         for ref, present in kind_of(event.kind).refs(snapshot.state, event).items():
             wanted[ref] = commit.oid if present else None
     rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, ctx.store.resolve(list(wanted)))]
-    rows += [(TIP, snapshot.tip, snapshot.head), *_tombstones(ctx, snapshot, commits)]
+    rows += [(TIP, snapshot.tip, snapshot.head), *_tombstones(ctx, commits)]
     operations = [operation for row in rows if (operation := move(*row)) is not None]
     if not operations:
         return False
@@ -62,7 +62,7 @@ def _last_transaction(ctx: Context, snapshot: Snapshot) -> list[Commit]:
     return commits
 
 
-def _tombstones(ctx: Context, snapshot: Snapshot, commits: list[Commit]) -> list[tuple[str, Oid | None, Oid]]:
+def _tombstones(ctx: Context, commits: list[Commit]) -> list[tuple[str, Oid | None, Oid]]:
     rows = []
     for commit in commits:
         if commit.event.kind != "kill":
@@ -70,10 +70,10 @@ def _tombstones(ctx: Context, snapshot: Snapshot, commits: list[Commit]) -> list
         from gitcoord.sessions.events.kill import tombstone
 
         agent, session = tombstone(commit.event)
-        view = ctx.view()
-        load(ctx, snapshot, view, ("beat", agent))
-        beat = view.beats[agent]
+        # Not the snapshot's heartbeat: that one is read after this swap.
+        oid, beat = read_heartbeat(ctx.store, agent)
         if beat is None or (beat.session <= session and not beat.killed):
-            tomb = Beat("", agent, view.boot, session, view.mono, view.wall, 1, killed=commit.event.seq)
-            rows.append((session_ref(agent), snapshot.session_oids[agent], ctx.write_beat(encode_beat(tomb))))
+            host = ctx.host
+            tomb = Beat("", agent, host.boot, session, host.mono(), host.wall(), 1, killed=commit.event.seq)
+            rows.append((session_ref(agent), oid, ctx.write_beat(encode_beat(tomb))))
     return rows

@@ -1,7 +1,7 @@
 """The registry of event kinds: one file a kind, loaded when first met.
 
 A kind's module ends with its `KIND`. Where a command makes the event, the module also has that command and
-`decide...(state, command, view) -> Decision | Refusal` (of claim: in `claims/take.py` and `claims/renew.py`).
+`decide...(state, command, world) -> Decision | Refusal` (of claim: in `claims/take.py` and `claims/renew.py`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from gitcoord.base.errors import Refusal
     from gitcoord.ledger.event import Decision, Event
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
     Command = TypeVar("Command")
-    Attempt = Callable[[State, View], "Decision | Refusal"]  # a command, ready to be decided
+    Attempt = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
 
 # kind -> the package whose `events/` has it
 KINDS = {
@@ -121,8 +122,8 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
     return found
 
 
-def attempt(decide: Callable[[State, Command, View], Decision | Refusal], command: Command) -> Attempt:
-    return lambda state, view: decide(state, command, view)
+def attempt(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Attempt:
+    return lambda state, world: decide(state, command, world)
 
 
 def kind_of(name: str) -> Kind:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 OPEN, ENDED, KILLED = "open", "ended", "killed"
 SLOT_MS = 30_000
@@ -157,21 +158,28 @@ def decode_beat(oid: str, data: bytes) -> Beat:
     return Beat(oid=oid, **fields)
 
 
-def next_beat(old: Beat | None, agent: str, session: int, view: View, ttl: int = 0) -> Beat | None:
+def next_beat(old: Beat | None, agent: str, session: int, world: World, ttl: int = 0) -> Beat | None:
     """The beat to write now, or None where the last one still covers this slot."""
     same = old is not None and old.session == session and not old.killed
     slot = old.slot if same and old is not None else SLOT_MS
     if ttl:
-        slot = max(REMOTE_SLOT_MS if view.remote else SLOT_FLOOR_MS, min(slot, ttl * 1000 // 3))
-    start = view.mono - view.mono % slot
-    if same and old is not None and old.boot == view.boot and old.slot == slot and old.mono >= start and not old.judged:
+        slot = max(REMOTE_SLOT_MS if world.remote else SLOT_FLOOR_MS, min(slot, ttl * 1000 // 3))
+    start = world.mono - world.mono % slot
+    if (
+        same
+        and old is not None
+        and old.boot == world.boot
+        and old.slot == slot
+        and old.mono >= start
+        and not old.judged
+    ):
         return None
-    return Beat("", agent, view.boot, session, start, view.wall, slot)
+    return Beat("", agent, world.boot, session, start, world.wall, slot)
 
 
-def silence(state: State, view: View, agent: str, session: int, ttl: int) -> Silence:
+def silence(state: State, world: World, agent: str, session: int, ttl: int) -> Silence:
     """May a claim of this session with this ttl be called silent by the one who looks?"""
-    beat = view.beat(agent)
+    beat = world.heartbeat(agent)
     ttl_ms = ttl * 1000
     if beat is not None and beat.killed and beat.session >= session:
         return Silence(True, "killed", 0)
@@ -179,28 +187,22 @@ def silence(state: State, view: View, agent: str, session: int, ttl: int) -> Sil
         return Silence(True, "session over", 0)
     if beat is not None and beat.session < session:
         beat = None  # the last session's: this one has not been heard of yet
-    if beat is not None and beat.boot == view.boot:
-        left = beat.mono + beat.slot + ttl_ms - view.mono
+    if beat is not None and beat.boot == world.boot:
+        left = beat.mono + beat.slot + ttl_ms - world.mono
         return Silence(left < 0, "same clock", max(0, left // 1000))
-    if beat is not None and beat.wall + beat.slot // 1000 + ttl + MAX_SKEW < view.wall:
+    if beat is not None and beat.wall + beat.slot // 1000 + ttl + MAX_SKEW < world.wall:
         return Silence(True, "older than any skew", 0)
-    seen = view.first_seen(agent)
+    seen = world.first_seen(agent)
     oid, slot = (beat.oid, beat.slot) if beat is not None else ("", 0)
-    if seen is None or seen.oid != oid or seen.boot != view.boot:
+    if seen is None or seen.oid != oid or seen.boot != world.boot:
         return Silence(False, "first sight", (slot + ttl_ms * 6 // 5) // 1000)
-    left = seen.mono + slot + ttl_ms * 6 // 5 - view.mono
+    left = seen.mono + slot + ttl_ms * 6 // 5 - world.mono
     return Silence(left < 0, "watched", max(0, left // 1000))
 
 
-def want_signs(view: View, agents: list[str]) -> None:
-    """Whether all of these are silent will be asked: what is known of them is read together."""
-    view.want_beats(agents)
-    view.want_seen([agent for agent in agents if (beat := view.beat(agent)) is None or beat.boot != view.boot])
-
-
-def alive(state: State, view: View, record: Agent) -> bool:
+def alive(state: State, world: World, record: Agent) -> bool:
     """Is this open session still heard of?"""
-    return not silence(state, view, record.agent, record.session, SESSION_TTL).silent
+    return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
 
 
 def is_torn_kill(record: Agent, beat: Beat | None) -> bool:
@@ -208,12 +210,12 @@ def is_torn_kill(record: Agent, beat: Beat | None) -> bool:
     return record.state == OPEN and beat is not None and bool(beat.killed) and beat.session == record.session
 
 
-def dead(state: State, view: View, agent: str) -> Refusal | None:
+def dead(state: State, world: World, agent: str) -> Refusal | None:
     """The refusal for an agent that was killed, by the ledger or by a tombstone that the ledger does not know yet."""
     record = agent_record(state, agent)
     if record is None:
         return None
-    beat = view.beat(agent)
+    beat = world.heartbeat(agent)
     if record.state == KILLED or is_torn_kill(record, beat):
         return Refusal(
             "killed",
@@ -223,20 +225,20 @@ def dead(state: State, view: View, agent: str) -> Refusal | None:
     return None
 
 
-def dead_above(state: State, view: View, actor: Actor) -> Refusal | None:
+def dead_above(state: State, world: World, actor: Actor) -> Refusal | None:
     """The refusal for a subagent below one that was killed: it is the same tool at work, and its own name opens again at once."""
     name = actor.parent
     while name:
-        refusal = dead(state, view, name)
+        refusal = dead(state, world, name)
         if refusal is not None:
             return refusal
         name = name.rpartition(".")[0]
     return None
 
 
-def admit_or_none(state: State, actor: Actor, view: View) -> Refusal | None:
+def admit_or_none(state: State, actor: Actor, world: World) -> Refusal | None:
     """Only the refusal of `admit`."""
-    answer = admit(state, actor, view)
+    answer = admit(state, actor, world)
     return answer if isinstance(answer, Refusal) else None
 
 
@@ -247,9 +249,9 @@ class Admission(NamedTuple):
     session: int
 
 
-def admit(state: State, actor: Actor, view: View) -> Admission | Refusal:
+def admit(state: State, actor: Actor, world: World) -> Admission | Refusal:
     """The session for this actor, or why this process may not act under this name."""
-    refusal = dead(state, view, actor.agent)
+    refusal = dead(state, world, actor.agent)
     if refusal is not None:
         return refusal
     record = agent_record(state, actor.agent)
@@ -265,7 +267,7 @@ def admit(state: State, actor: Actor, view: View) -> Admission | Refusal:
         return Admission(True, current + 1)
     other = actor.instance and record.instance and record.instance != actor.instance
     if other and not actor.join:
-        if alive(state, view, record) and view.fact("gone", actor.agent) != record.instance:
+        if alive(state, world, record) and world.gone_instance(actor.agent) != record.instance:
             return Refusal(
                 "instance",
                 f"another process works as '{actor.agent}' (session {current})",

@@ -48,9 +48,7 @@ def first_ledger(
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
     event = first_event(actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority)
     store = ctx.store
-    blobs = {
-        key: store.write("blob", encode_file(key, r)) for key, r in effects(State(complete=True), event).items() if r
-    }
+    blobs = {key: store.write("blob", encode_file(key, r)) for key, r in effects(State(), event).items() if r}
     tree = TreeEditor(store, Trees(store)).edit(None, dict(blobs))
     assert tree is not None
     root = store.write("commit", event_commit(ctx, event, tree, None))

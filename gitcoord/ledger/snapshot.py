@@ -1,4 +1,4 @@
-"""Reading the ledger: where it stands, whether it may be trusted, and the parts of it that a rule asked for."""
+"""Reading the ledger: where it stands, whether it may be trusted, and its parts when a rule asks for them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from gitcoord.claims.model import format_record, parts_around
 from gitcoord.git.tree import Trees
 from gitcoord.ledger.event import decode_event
 from gitcoord.ledger.sessions import decode_beat
-from gitcoord.ledger.state import NotLoaded, State
+from gitcoord.ledger.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import TypeVar
+    from collections.abc import Iterable
 
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Item
@@ -23,14 +22,10 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Beat
-    from gitcoord.ledger.state import View
-
-    T = TypeVar("T")
-    What = tuple[str, ...]
+    from gitcoord.ledger.state import Part
 
 _WALK = 10_000
 _AHEAD = 64
-_IN_TREE = ("file", "leaves", "below", "names")
 REPAIR = ("look at it: git coord fsck; mend it: git coord fsck --repair",)
 
 
@@ -62,33 +57,132 @@ class Commit:
 
 
 class Snapshot:
-    """The ledger at one moment. `tip` is where `refs/gitcoord/tip` pointed just before."""
+    """The ledger at one moment, and the heartbeats beside it, each as it was when first asked for.
 
-    __slots__ = ("commit", "event", "head", "session_oids", "sessions", "state", "tip", "trees")
+    `tip` is where `refs/gitcoord/tip` pointed just before the ledger was read. `server` is the server's ledger where it lacks the tip
+    and the tip is shown.
+    """
+
+    __slots__ = (
+        "commit",
+        "event",
+        "head",
+        "heartbeats",
+        "reader",
+        "server",
+        "session_oids",
+        "sessions",
+        "state",
+        "tip",
+        "trees",
+    )
 
     def __init__(self, reader: Reader, tip: Oid | None, commit: Commit) -> None:
+        self.reader = reader
         self.tip = tip
         self.commit = commit
+        self.server: Object | None = None
         self.head = commit.oid
         self.event = commit.event
-        self.state = State(seq=self.event.seq)
+        self.state = State(seq=self.event.seq, source=self._load)
         self.trees = Trees(reader)
-        self.sessions: dict[str, Object | None] = {}  # heartbeats read on the way, not yet asked for
+        self.sessions: dict[str, Object] = {}  # heartbeats read on the way, not yet asked for
+        self.heartbeats: dict[str, Beat | None] = {}
         self.session_oids: dict[str, Oid | None] = {}
+
+    # --- heartbeats
+
+    def heartbeat(self, agent: str) -> Beat | None:
+        """The agent's last heartbeat; None where its ref is missing or unreadable."""
+        if agent not in self.heartbeats:
+            self.prefetch_heartbeats((agent,))
+        return self.heartbeats[agent]
+
+    def session_oid(self, agent: str) -> Oid | None:
+        """Where the agent's session ref was when its heartbeat was read."""
+        self.heartbeat(agent)
+        return self.session_oids[agent]
+
+    def prefetch_heartbeats(self, agents: Iterable[str]) -> None:
+        """Read those of these heartbeats that were not read yet, all together."""
+        missing = [agent for agent in dict.fromkeys(agents) if agent not in self.heartbeats]
+        asked = [agent for agent in missing if agent not in self.sessions]
+        found = dict(zip(asked, self.reader.read([session_ref(agent) for agent in asked]))) if asked else {}
+        for agent in missing:
+            object = self.sessions.get(agent) or found[agent]
+            self.session_oids[agent], self.heartbeats[agent] = _beat_in(self.reader, agent, object)
+
+    # --- parts of the tree
+
+    def _load(self, state: State, parts: list[Part]) -> None:
+        """Read parts into the state: all trees on the way together, then all files together."""
+        entries = self.trees.walk(self.commit.tree, [path for _, path in parts])
+        self.trees.load([entry.oid for entry in entries.values() if entry is not None and entry.is_tree])
+        files = {part: self._files(*part, entries[part[1]]) for part in parts}
+        records = self._records({key: oid for some in files.values() for key, oid in some.items()})
+        for (kind, path), some in files.items():
+            if kind == "file":
+                state.load_file(path, records.get(path))
+            elif kind == "names":
+                entry = entries[path]
+                tree = entry.oid if entry is not None and entry.is_tree else None
+                state.load_names(path, sorted(self.trees.children(tree)))
+            else:
+                load = state.load_leaves if kind == "leaves" else state.load_below
+                load(path, {key: records[key] for key in some})
+
+    def _files(self, kind: str, path: str, entry: Entry | None) -> dict[str, Oid]:
+        """The files that one part consists of."""
+        if entry is None or kind == "names":
+            return {}
+        if entry.is_tree == (kind == "file"):
+            raise CouldNotJudge(f"{path} in the ledger is not what it should be", hints=REPAIR)
+        if kind == "file":
+            return {path: entry.oid}
+        if kind == "leaves":
+            return {f"{path}/{name}": leaf.oid for name, leaf in self.trees.leaves(entry.oid).items()}
+        return dict(self.trees.files((path + "/", entry.oid)))
+
+    def _records(self, files: dict[str, Oid]) -> dict[str, Record]:
+        records = {}
+        for (key, oid), found in zip(files.items(), self.reader.read(list(files.values())) if files else ()):
+            if found is None or found.kind != "blob":
+                raise CouldNotJudge(f"{key} in the ledger cannot be read ({oid})", hints=REPAIR)
+            try:
+                records[key] = decode_file(key, found.data)
+            except Malformed as error:
+                raise CouldNotJudge(f"{key} in the ledger: {error.message}", hints=error.hints + REPAIR) from None
+        return records
+
+
+def read_heartbeat(reader: Reader, agent: str) -> tuple[Oid | None, Beat | None]:
+    """Where the agent's session ref is now, and its heartbeat; None where it is missing or unreadable."""
+    return _beat_in(reader, agent, reader.read([session_ref(agent)])[0])
+
+
+def _beat_in(reader: Reader, agent: str, found: Object | None) -> tuple[Oid | None, Beat | None]:
+    """An unreadable heartbeat is none: it counts as seen for the first time, which expires nobody early."""
+    if found is None:
+        return reader.resolve([session_ref(agent)])[0], None
+    try:
+        beat = read_beat(found)
+    except Malformed:
+        return found.oid, None
+    return found.oid, beat if beat.agent == agent else None
 
 
 def read_snapshot(
-    ctx: Context, *, agent: str = "", ahead: tuple[What, ...] = (), trusting: bool = False, copied: bool = False
+    ctx: Context, *, agent: str = "", prefetch: tuple[Part, ...] = (), trusting: bool = False, copied: bool = False
 ) -> Snapshot:
     """The ledger now, as `_read_snapshot` says. Where a remote decides, what does not fit together here is only a copy, and
     may have been torn by a `git fetch` that was overtaken: a look there brings it in order, or shows that it is so.
     """
     try:
-        return _read_snapshot(ctx, agent, ahead, trusting=trusting, copied=copied)
+        return _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)
     except CouldNotJudge as error:
         if not ctx.remote or trusting or not _renew(ctx):
             raise error
-    return _read_snapshot(ctx, agent, ahead, trusting=trusting, copied=copied)
+    return _read_snapshot(ctx, agent, prefetch, trusting=trusting, copied=copied)
 
 
 def _renew(ctx: Context) -> bool:
@@ -107,20 +201,22 @@ def _renew(ctx: Context) -> bool:
     return False
 
 
-def _read_snapshot(ctx: Context, agent: str, ahead: tuple[What, ...], *, trusting: bool, copied: bool) -> Snapshot:
+def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trusting: bool, copied: bool) -> Snapshot:
     """The ledger now. The tip is read first: read the other way round, the two would differ under every writer.
 
-    `agent`'s heartbeat and the parts named `ahead` are read on the way, because the rule will ask for them.
+    `agent`'s heartbeat and the parts to `prefetch` are read on the way, because the rule will ask for them.
     NotInitialised if there never was a ledger here; CouldNotJudge if it is missing, rewound, foreign or no event stands
     on top. `trusting` skips what only matters for a verdict, so that people can look at a ledger that may not be used.
     """
-    parts = (("file", "format"), *ahead)
+    parts = (("file", "format"), *prefetch)
     names = [TIP, LEDGER, *([session_ref(agent)] if agent else ())]
     tip, found, *beats = ctx.store.read(names, ahead=_on_the_way(parts))
+    server: Object | None = None
     if trusting and ctx.remote and tip is not None and (found is None or found.oid != tip.oid):
         from gitcoord.ledger.remote.restored import lacks
 
-        found = tip if found is None or lacks(ctx.store, found, tip) else found  # the newer state that was seen here
+        if found is None or lacks(ctx.store, found, tip):
+            server, found = found, tip  # what was seen here is shown
     if found is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
             _require_no_policy(ctx)
@@ -133,11 +229,12 @@ def _read_snapshot(ctx: Context, agent: str, ahead: tuple[What, ...], *, trustin
         raise CouldNotJudge(
             f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR
         ) from None
+    snapshot.server = server
     if beats and beats[0] is not None:
         snapshot.sessions[agent] = beats[0]
     if not trusting:
         _require_ancestor(ctx, snapshot, copied=copied)
-    load(ctx, snapshot, ctx.view(), *parts)
+    snapshot.state.prefetch(parts)
     if not trusting:
         _require_authority(ctx, snapshot, copied=copied)
     return snapshot
@@ -170,23 +267,22 @@ def _require_no_policy(ctx: Context) -> None:
         )
 
 
-def _on_the_way(parts: tuple[What, ...]) -> list[str]:
+def _on_the_way(parts: tuple[Part, ...]) -> list[str]:
     """Where these parts lie as long as no directory is split into buckets."""
     paths: dict[str, None] = {"": None}
-    for kind, path in parts[:_AHEAD]:
-        if kind in _IN_TREE:
-            for end in [index for index, char in enumerate(path) if char == "/"]:
-                paths[path[:end]] = None
-            paths[path] = None
+    for _, path in parts[:_AHEAD]:
+        for end in [index for index, char in enumerate(path) if char == "/"]:
+            paths[path[:end]] = None
+        paths[path] = None
     return [f"{LEDGER}:{path}" for path in list(paths)[:_AHEAD]]
 
 
-def ahead_of(agent: str, items: Iterable[Item]) -> tuple[What, ...]:
+def ahead_of(agent: str, items: Iterable[Item]) -> tuple[Part, ...]:
     """What a rule about these items will ask for, as far as that can be known before reading."""
-    whats: dict[What, None] = {("file", "halt"): None, ("file", f"agents/{agent}"): None}
+    parts: dict[Part, None] = {("file", "halt"): None, ("file", f"agents/{agent}"): None}
     for space, name in items:
-        whats.update(dict.fromkeys(parts_around(space, fold(name, case=False))))
-    return tuple(whats)
+        parts.update(dict.fromkeys(parts_around(space, fold(name, case=False))))
+    return tuple(parts)
 
 
 def _require_ancestor(ctx: Context, snapshot: Snapshot, *, copied: bool) -> None:
@@ -228,101 +324,6 @@ def _require_authority(ctx: Context, snapshot: Snapshot, *, copied: bool) -> Non
                 "make this one an authority of its own: git coord init --adopt",
             ),
         )
-
-
-def settle(ctx: Context, snapshot: Snapshot, view: View, rule: Callable[[State, View], T]) -> T:
-    """Run a pure rule, reading whatever it finds missing and starting it again, until it has an answer."""
-    asked: set[What] = set()
-    while True:
-        try:
-            return rule(snapshot.state, view)
-        except NotLoaded as need:
-            if need.what in asked:
-                raise AssertionError(f"asked twice for {need.what}") from need
-            asked.add(need.what)
-            load(ctx, snapshot, view, need.what)
-
-
-def load(ctx: Context, snapshot: Snapshot, view: View, *whats: What) -> None:
-    """Read parts into the state or the view: all trees on the way together, then all files together."""
-    several = [part for what in whats if what[0] == "parts" for part in zip(what[1::2], what[2::2])]
-    whats = (*(what for what in whats if what[0] != "parts"), *several)
-    entries = snapshot.trees.walk(snapshot.commit.tree, [what[1] for what in whats if what[0] in _IN_TREE])
-    snapshot.trees.load([e.oid for e in entries.values() if e is not None and e.is_tree])
-    wanted: dict[What, dict[str, Oid]] = {}
-    for what in whats:
-        if what[0] == "beat":
-            _load_beat(ctx, snapshot, view, what[1])
-        elif what[0] == "beats":
-            for agent in what[1:]:
-                _load_beat(ctx, snapshot, view, agent)
-        elif what[0] == "head":
-            view.facts[what] = ctx.store.target("HEAD") or ""
-        elif what[0] == "restrictions":
-            from gitcoord.policy.cache import restrictions  # of what changes something, only a claim asks for it
-
-            view.facts[what] = restrictions(ctx, snapshot)
-        elif what[0] not in _IN_TREE:
-            from gitcoord.claims.facts import read_fact  # a plain claim asks for none
-
-            read_fact(ctx, snapshot, view, what)
-        else:
-            wanted[what] = _files(snapshot, what, entries[what[1]])
-    records = _records(ctx, {key: oid for files in wanted.values() for key, oid in files.items()})
-    for what, files in wanted.items():
-        _enter(snapshot, what, {key: records[key] for key in files}, entries[what[1]])
-
-
-def _files(snapshot: Snapshot, what: What, entry: Entry | None) -> dict[str, Oid]:
-    """The files that one part consists of."""
-    kind, path = what
-    if entry is None or kind == "names":
-        return {}
-    if entry.is_tree == (kind == "file"):
-        raise CouldNotJudge(f"{path} in the ledger is not what it should be", hints=REPAIR)
-    if kind == "file":
-        return {path: entry.oid}
-    if kind == "leaves":
-        return {f"{path}/{name}": leaf.oid for name, leaf in snapshot.trees.leaves(entry.oid).items()}
-    return dict(snapshot.trees.files((path + "/", entry.oid)))
-
-
-def _enter(snapshot: Snapshot, what: What, records: dict[str, Record], entry: Entry | None) -> None:
-    kind, path = what
-    if kind == "file":
-        snapshot.state.load_file(path, records.get(path))
-    elif kind == "leaves":
-        snapshot.state.load_leaves(path, records)
-    elif kind == "below":
-        snapshot.state.load_below(path, records)
-    else:
-        tree = entry.oid if entry is not None and entry.is_tree else None
-        snapshot.state.load_names(path, sorted(snapshot.trees.children(tree)))
-
-
-def _records(ctx: Context, files: dict[str, Oid]) -> dict[str, Record]:
-    records = {}
-    for (key, oid), found in zip(files.items(), ctx.store.read(list(files.values()))):
-        if found is None or found.kind != "blob":
-            raise CouldNotJudge(f"{key} in the ledger cannot be read ({oid})", hints=REPAIR)
-        try:
-            records[key] = decode_file(key, found.data)
-        except Malformed as error:
-            raise CouldNotJudge(f"{key} in the ledger: {error.message}", hints=error.hints + REPAIR) from None
-    return records
-
-
-def _load_beat(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> None:
-    """An unreadable heartbeat is none: it counts as seen for the first time, which expires nobody early."""
-    found = snapshot.sessions.pop(agent, None) or ctx.store.read([session_ref(agent)])[0]
-    snapshot.session_oids[agent] = found.oid if found is not None else ctx.store.resolve([session_ref(agent)])[0]
-    view.beats[agent] = None
-    if found is not None:
-        try:
-            beat = read_beat(found)
-        except Malformed:
-            return
-        view.beats[agent] = beat if beat.agent == agent else None
 
 
 def read_beat(found: Object) -> Beat:

@@ -1,48 +1,40 @@
-"""The state: the files of the ledger's tree, as far as they were read.
+"""The state: the files of the ledger's tree. A part that was not read yet is read when a rule asks for it.
 
-`decide` and `apply` are pure. Where they look at something that was not read they raise `NotLoaded`, which names it; the
-caller reads it and calls again. So the rules never touch git, and a part that was not read is never taken for empty.
-The same holds for `View`: what was seen outside the ledger.
+`decide` and `apply` are pure: they see the ledger only through a `State`. A part that is missing here is fetched from the state's
+source, so no part is ever taken for empty because nobody read it.
 """
 
 from __future__ import annotations
 
-from gitcoord.base.names import covers
-from gitcoord.startup.namedtuple import NamedTuple
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.sessions import Beat, Seen
+
+    # Reads these parts into the state, all of them together. CouldNotJudge where one cannot be read.
+    Source = Callable[["State", list["Part"]], None]
 
 # What an event does to the tree: file -> new record or None for "gone"; a key that ends in '/' is a whole directory.
 # A file whose name ends in '.md' is text: its record has the one key "text".
 Changes = dict[str, "Record | None"]
+# ("file", key), ("leaves", directory), ("below", directory) or ("names", directory).
 Part = tuple[str, str]
 
 
-class NotLoaded(Exception):
-    """`what` is ("file", key), ("leaves", dir), ("below", dir), ("names", dir), several of these as ("parts", kind, path,
-    kind, path, ...), or a View's own."""
-
-    def __init__(self, *what: str) -> None:
-        super().__init__(*what)
-        self.what = what
-
-
 class State:
-    """A partial map of the tree. `complete=True` knows everything (replay, simulation).
+    """A map of the tree. Without a source it is complete (replay, simulation).
 
-    Rules call `get`, `want`, `leaves`, `below`, `names` and `patched`; only a reader calls `load_...`, only replay calls `patch`.
+    Rules call `get`, `leaves`, `below`, `names`, `prefetch` and `patched`; only a source calls `load_...`, only replay `patch`.
     """
 
-    __slots__ = ("_base", "_children", "_known", "_removed", "complete", "files", "names_of", "seq")
+    __slots__ = ("_base", "_children", "_known", "_removed", "_source", "files", "names_of", "seq")
 
-    def __init__(self, files: dict[str, Record | None] | None = None, *, seq: int = 0, complete: bool = False) -> None:
+    def __init__(
+        self, files: dict[str, Record | None] | None = None, *, seq: int = 0, source: Source | None = None
+    ) -> None:
         self.seq = seq  # of the event that made this state
-        self.complete = complete
+        self._source = source
         self.files: dict[str, Record | None] = {}
         self.names_of: dict[str, list[str]] = {}
         self._base: State | None = None
@@ -52,7 +44,7 @@ class State:
         for key, record in (files or {}).items():
             self.load_file(key, record)
 
-    # --- for readers
+    # --- for the source
 
     def load_file(self, key: str, record: Record | None) -> None:
         self.files[key] = record
@@ -92,18 +84,21 @@ class State:
             return self.files[key]
         if self._base is not None:
             return None if key.startswith(self._removed) else self._base.get(key)
-        if self.complete or self._is_known(key):
+        if self._source is None or self._is_known(key):
             return None
-        raise NotLoaded("file", key)
+        self._source(self, [("file", key)])
+        return self.files[key]
 
-    def want(self, parts: Iterable[Part]) -> None:
-        """All of these parts, ("file" or "leaves" or "below", path), will be asked for: they are read together.
-
-        A rule that is about many paths says so first; else it is started again for each of them.
-        """
+    def prefetch(self, parts: Iterable[Part]) -> None:
+        """Read those of these parts that are missing, all together: for speed only."""
+        bottom = self
+        while bottom._base is not None:
+            bottom = bottom._base
+        if bottom._source is None:
+            return
         missing = [part for part in dict.fromkeys(parts) if not self._is_read(*part)]
         if missing:
-            raise NotLoaded("parts", *(word for part in missing for word in part))
+            bottom._source(bottom, missing)
 
     def _is_read(self, kind: str, path: str) -> bool:
         if kind == "file" and path in self.files:
@@ -111,7 +106,9 @@ class State:
         inside = path if kind == "file" else path + "/"
         if self._base is not None:
             return inside.startswith(self._removed) or self._base._is_read(kind, path)
-        return self.complete or self._is_known(inside) or (kind == "leaves" and path + "/@" in self._known)
+        if self._source is None or self._is_known(inside):
+            return True
+        return (kind == "leaves" and path + "/@" in self._known) or (kind == "names" and path in self.names_of)
 
     def leaves(self, directory: str) -> dict[str, Record]:
         """The `@...` files that lie directly in this directory."""
@@ -119,8 +116,7 @@ class State:
             found = {} if f"{directory}/".startswith(self._removed) else self._base.leaves(directory)
             names = self._index().get(directory, ())
             return self._over(found, [f"{directory}/{name}" for name in names if name[0] == "@"])
-        if not (self.complete or directory + "/@" in self._known or self._is_known(directory + "/")):
-            raise NotLoaded("leaves", directory)
+        self.prefetch([("leaves", directory)])
         keys = [f"{directory}/{name}" for name in self._children.get(directory, ()) if name[0] == "@"]
         return {key: record for key in keys if (record := self.files.get(key)) is not None}
 
@@ -129,8 +125,7 @@ class State:
         if self._base is not None:
             found = {} if f"{directory}/".startswith(self._removed) else self._base.below(directory)
             return self._over(found, self._inside(directory))
-        if not (self.complete or self._is_known(directory + "/")):
-            raise NotLoaded("below", directory)
+        self.prefetch([("below", directory)])
         return {key: record for key in self._inside(directory) if (record := self.files.get(key)) is not None}
 
     def _inside(self, directory: str) -> list[str]:
@@ -157,11 +152,8 @@ class State:
             }
             theirs = {name for name in self._base.names(directory) if f"{directory}/{name}/" not in self._removed}
             return sorted(theirs | mine)
-        if directory in self.names_of:
-            return self.names_of[directory]
-        if not (self.complete or self._is_known(directory + "/")):
-            raise NotLoaded("names", directory)
-        return sorted(self._children.get(directory, ()))
+        self.prefetch([("names", directory)])
+        return self.names_of[directory] if directory in self.names_of else sorted(self._children.get(directory, ()))
 
     def _over(self, found: dict[str, Record], keys: list[str]) -> dict[str, Record]:
         """What the state below says, with those of this one's changes on top that are among these."""
@@ -189,7 +181,7 @@ class State:
         A patch on a smaller one, or one that is not much larger, becomes one with it. So of a chain of a thousand events
         a dozen patches lie on each other, and each change was copied a dozen times at most.
         """
-        new = State(seq=self.seq, complete=self.complete)
+        new = State(seq=self.seq)
         new._removed = tuple(key for key in changes if key.endswith("/"))
         new.files = {key: record for key, record in changes.items() if not key.endswith("/")}
         under = self
@@ -223,69 +215,3 @@ class State:
             if self._children[key]:
                 return
             del self._children[key]
-
-
-class Policy(NamedTuple):
-    """What the project's settings say of one resource; undeclared means one unit, anybody, the usual ttl."""
-
-    capacity: int = 1
-    ttl: int = 0
-    readers: tuple[str, ...] = ()
-    writers: tuple[str, ...] = ()
-    declared: bool = False
-
-
-class View:
-    """What was seen outside the ledger when a decision was made: clocks, heartbeats, settings, the work tree."""
-
-    __slots__ = ("wall", "mono", "boot", "remote", "beats", "seen", "resources", "facts")
-
-    def __init__(self, wall: int, mono: int, boot: str, remote: str = "") -> None:
-        self.wall = wall  # seconds, for people to read and for the skew rule
-        self.mono = mono  # milliseconds on a clock that does not count sleep
-        self.boot = boot  # names the machine, boot and time namespace that `mono` belongs to
-        self.remote = remote  # the remote that decides; '' where this repository does
-        self.beats: dict[str, Beat | None] = {}
-        self.seen: dict[str, Seen] = {}
-        self.resources: dict[str, Policy] | None = None
-        self.facts: dict[tuple[str, ...], object] = {}
-
-    def beat(self, agent: str) -> Beat | None:
-        """The agent's last heartbeat; None where its ref is missing or unreadable."""
-        if agent not in self.beats:
-            raise NotLoaded("beat", agent)
-        return self.beats[agent]
-
-    def want_beats(self, agents: list[str]) -> None:
-        """All of these will be asked for: they are read together."""
-        missing = [agent for agent in dict.fromkeys(agents) if agent not in self.beats]
-        if missing:
-            raise NotLoaded("beats", *missing)
-
-    def first_seen(self, agent: str) -> Seen | None:
-        """Since when this host has seen the agent's heartbeat unchanged."""
-        if agent not in self.seen:
-            raise NotLoaded("seen", agent)
-        return self.seen[agent]
-
-    def want_seen(self, agents: list[str]) -> None:
-        missing = [agent for agent in dict.fromkeys(agents) if agent not in self.seen]
-        if missing:
-            raise NotLoaded("seen", *missing)
-
-    def resource(self, name: str) -> Policy:
-        if self.resources is None:
-            raise NotLoaded("resources")
-        return self.resources.get(name, Policy())
-
-    def declared(self, name: str) -> dict[str, Policy]:
-        """The declared resources that a claim on this one would cover or be covered by."""
-        if self.resources is None:
-            raise NotLoaded("resources")
-        return {other: p for other, p in self.resources.items() if covers(other, name) or covers(name, other)}
-
-    def fact(self, *what: str) -> object:
-        """Something about commits or the work tree, such as ("changed", base, commit, path)."""
-        if what not in self.facts:
-            raise NotLoaded(*what)
-        return self.facts[what]

@@ -9,10 +9,9 @@ from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.store import Update, Verify, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.event import Decision, effects, encode_event
-from gitcoord.ledger.kinds import attempt, kind_of
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.refusal_counts import settle_refusals
 from gitcoord.ledger.sessions import agent_record, encode_beat, is_torn_kill
-from gitcoord.ledger.snapshot import load, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
     from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.sessions import Agent
     from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import View
+    from gitcoord.ledger.world import World
 
 _GC_EVERY = 128
 
@@ -34,7 +32,7 @@ def require_known_format(snapshot: Snapshot) -> None:
         raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side to write here",))
 
 
-def prepare(ctx: Context, snapshot: Snapshot, view: View, decision: Decision) -> tuple[Oid, list[Operation]]:
+def prepare(ctx: Context, snapshot: Snapshot, decision: Decision) -> tuple[Oid, list[Operation]]:
     """Write all objects, pending until the swap or a flush; give the new head and the operations that lead there."""
     store, editor = ctx.store, TreeEditor(ctx.store, snapshot.trees)
     head, tree, state = snapshot.head, snapshot.commit.tree, snapshot.state
@@ -54,9 +52,7 @@ def prepare(ctx: Context, snapshot: Snapshot, view: View, decision: Decision) ->
     operations: list[Operation] = [] if head == snapshot.head else [Update(LEDGER, snapshot.head, head)]
     rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, store.resolve(list(wanted)))]
     for beat in decision.beats:
-        if beat.agent not in snapshot.session_oids:
-            load(ctx, snapshot, view, ("beat", beat.agent))
-        rows.append((session_ref(beat.agent), snapshot.session_oids[beat.agent], ctx.write_beat(encode_beat(beat))))
+        rows.append((session_ref(beat.agent), snapshot.session_oid(beat.agent), ctx.write_beat(encode_beat(beat))))
     if operations:
         rows.append((TIP, snapshot.tip, head))
     else:
@@ -81,22 +77,18 @@ def commit_bytes(event: Event, tree: Oid, parent: Oid | None) -> bytes:
     return "\n".join(lines).encode() + b"\n\n" + encode_event(event)
 
 
-def bury(ctx: Context, snapshot: Snapshot, view: View, command: Any) -> Decision | None:
+def bury(snapshot: Snapshot, world: World, command: Any) -> Decision | None:
     """A tombstone that the ledger does not know is a kill that was torn: record it before anything else."""
-    for agent, beat in list(view.beats.items()):
+    for agent, beat in list(snapshot.heartbeats.items()):
         if beat is not None and beat.killed:
-            record = _record(ctx, snapshot, view, agent)
+            record = agent_record(snapshot.state, agent)
             if record is not None and is_torn_kill(record, beat):
                 from gitcoord.sessions.events.kill import Kill, decide
 
                 order = Kill(command.actor, agent, "a tombstone without a record", command.nonce)
-                decision = settle(ctx, snapshot, view, attempt(decide, order))
+                decision = decide(snapshot.state, order, world)
                 return decision if isinstance(decision, Decision) else None
     return None
-
-
-def _record(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> Agent | None:
-    return settle(ctx, snapshot, view, lambda state, view: agent_record(state, agent))
 
 
 def afterwards(ctx: Context, snapshot: Snapshot, actor: str, decision: Decision) -> None:
@@ -123,9 +115,9 @@ def _keep_house(ctx: Context, snapshot: Snapshot, actor: str, decision: Decision
             ctx.store.maintain()
 
 
-def told(ctx: Context, snapshot: Snapshot, view: View, actor: str, decision: Decision) -> dict[str, object]:
+def told(snapshot: Snapshot, actor: str, decision: Decision) -> dict[str, object]:
     """The result, with what the actor lost since its last event."""
-    record = _record(ctx, snapshot, view, actor)
+    record = agent_record(snapshot.state, actor)
     result = dict(decision.result)
     if record is not None and record.lost:
         result["lost"] = [row.to_json() for row in record.lost]

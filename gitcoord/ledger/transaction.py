@@ -12,7 +12,7 @@ from gitcoord.git.store import Create, Delete, SwapFailed, Update
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.heal import heal
 from gitcoord.ledger.refusal_counts import count_refusal, pending_refusals
-from gitcoord.ledger.snapshot import Commit, read_snapshot, settle
+from gitcoord.ledger.snapshot import Commit, read_snapshot
 from gitcoord.ledger.step import afterwards, bury, prepare, require_known_format, told
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.snapshot import Snapshot, What
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.state import Part, State
+    from gitcoord.ledger.world import World
 
-    Rule = Callable[[State, Any, View], "Decision | Refusal"]
+    Rule = Callable[[State, Any, World], "Decision | Refusal"]
 
 ATTEMPTS = 60
 _STUBBORN = 6
@@ -34,7 +35,7 @@ _GC_EVERY = 128
 
 
 def transact(
-    ctx: Context, decide: Rule, command: Any, *, ahead: tuple[What, ...] = (), copied: bool = False
+    ctx: Context, decide: Rule, command: Any, *, prefetch: tuple[Part, ...] = (), copied: bool = False
 ) -> dict[str, object]:
     """Make a command happen, and give what it has to tell.
 
@@ -46,39 +47,41 @@ def transact(
             from gitcoord.ledger.remote.transaction import transact_remotely as how
         else:
             how = _transact
-        result = how(ctx, decide, command, ahead, copied=copied)
+        result = how(ctx, decide, command, prefetch, copied=copied)
     except BaseException:
-        ctx.host.shield(False)
+        ctx.host.defer_interrupts(False)
         raise
-    if not ctx.host.tells:
-        ctx.host.shield(False)
+    if not ctx.host.one_shot:
+        ctx.host.defer_interrupts(False)
     return result
 
 
-def _transact(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool) -> dict[str, object]:
+def _transact(
+    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
+) -> dict[str, object]:
     actor = command.actor.agent
     with ctx.queue() as queue:
         command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
         patience = _STUBBORN
         for attempt in range(ATTEMPTS):
-            snapshot = read_snapshot(ctx, agent=actor, ahead=ahead, copied=copied)
+            snapshot = read_snapshot(ctx, agent=actor, prefetch=prefetch, copied=copied)
             require_known_format(snapshot)
             heal(ctx, snapshot)
-            view = ctx.view()
-            answer = settle(ctx, snapshot, view, lambda state, view: decide(state, command, view))
-            burial = bury(ctx, snapshot, view, command)
+            world = ctx.world(snapshot)
+            answer = decide(snapshot.state, command, world)
+            burial = bury(snapshot, world, command)
             decision = burial or answer
             if isinstance(decision, Refusal):
                 count_refusal(ctx, actor, decision)
                 raise Refused(decision)
             if not decision.events and not decision.beats:
-                return told(ctx, snapshot, view, actor, decision)
-            obstacle = _commit(ctx, snapshot, view, decision)
+                return told(snapshot, actor, decision)
+            obstacle = _commit(ctx, snapshot, decision)
             if obstacle is None:
-                ctx.host.shield(burial is None)
+                ctx.host.defer_interrupts(burial is None)
                 afterwards(ctx, snapshot, actor, decision)
                 if burial is None:
-                    return told(ctx, snapshot, view, actor, decision)
+                    return told(snapshot, actor, decision)
             elif obstacle.lost_race:
                 if not queue.held:
                     ctx.host.pause(0.002 * min(attempt + 1, 16))
@@ -98,16 +101,16 @@ class Obstacle(NamedTuple):
     message: str
 
 
-def _commit(ctx: Context, snapshot: Snapshot, view: View, decision: Decision) -> Obstacle | None:
+def _commit(ctx: Context, snapshot: Snapshot, decision: Decision) -> Obstacle | None:
     """Write, swap, read back. None if it happened."""
-    head, operations = prepare(ctx, snapshot, view, decision)
-    ctx.host.shield(True)
+    head, operations = prepare(ctx, snapshot, decision)
+    ctx.host.defer_interrupts(True)
     try:
         ctx.store.swap(operations)
     except SwapFailed as failure:
         if decision.events and _in_ledger(ctx, head, decision):
             return None  # git failed after the ledger had moved; the rest is mended by the next writer
-        ctx.host.shield(False)
+        ctx.host.defer_interrupts(False)
         return _why(ctx, operations, failure)
     if not _in_ledger(ctx, head, decision):
         ctx.store.refresh()

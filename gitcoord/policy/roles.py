@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 
 _ROLE = {"agent": str, "role": str, "by": str, "seq": int}
@@ -49,20 +50,18 @@ def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:
     return actor.person and (not named or actor.agent in named)
 
 
-def not_an_approver(actor: Actor, view: View, deed: str, hint: str) -> Refusal | None:
+def not_an_approver(actor: Actor, world: World, deed: str, hint: str) -> Refusal | None:
     """The refusal of what only a person may do, and only one of those whom the settings list, where they list any."""
-    approvers = view.fact("approvers")
-    assert isinstance(approvers, list)
+    approvers = world.approvers()
     if may_approve(actor, approvers):
         return None
     listed = " whom the settings list as approver" if approvers else ""
     return Refusal("person", f"only a person at a terminal{listed} may {deed}", hints=(hint,))
 
 
-def not_an_overseer(state: State, actor: Actor, view: View, deed: str) -> Refusal | None:
+def not_an_overseer(state: State, actor: Actor, world: World, deed: str) -> Refusal | None:
     """The refusal of what those who are watched over may not do; an agent may where the settings let its role."""
-    policy = view.fact("policy")
-    assert isinstance(policy, Policy)
+    policy = world.policy()
     if policy.roles.get(role_of(state, policy, actor.agent, person=actor.person), Role()).overseer:
         return None
     if may_approve(actor, policy.approvers):
@@ -92,17 +91,17 @@ def out_of_role(state: State, policy: Policy, actor: Actor, agent: str, path: st
     return ""
 
 
-def may_not_claim(state: State, actor: Actor, view: View, paths: tuple[str, ...]) -> Refusal | None:
+def may_not_claim(state: State, actor: Actor, world: World, paths: tuple[str, ...]) -> Refusal | None:
     """The refusal of a write claim on what this agent's role does not write, or on what it covers."""
-    policy = view.fact("restrictions")
-    assert isinstance(policy, Policy)
+    policy = world.restrictions()
+    if policy is None:
+        return None
     if actor.unchecked:
         actor = actor._replace(person=False)  # the stricter of both counts, as for the changes that the claim is for
     free = is_free(state, policy, actor, actor.agent)
     if policy.stage("role") != ENFORCE or (free and not policy.writers):
         return None
-    classes = view.fact("classes", *paths) if free else {path: {path: Attributes()} for path in paths}
-    assert isinstance(classes, dict)
+    classes = world.classes(list(paths)) if free else {path: {path: Attributes()} for path in paths}
     for path, found in classes.items():
         for name in found:
             message = out_of_role(state, policy._replace(attributes=found), actor, actor.agent, name)

@@ -16,7 +16,7 @@ from gitcoord.git.config import SettingsReader
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.process import clean_environ
 from gitcoord.git.repo import Repo
-from gitcoord.ledger.open import _loose, _preload, environ
+from gitcoord.world.open import _loose, _preload, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def _quoted(path: bytes) -> bytes:
 def _context(repo: Repo, config: SettingsReader, store: PlumbingStore) -> Context:
     from gitcoord.git.host import Host
     from gitcoord.ledger.context import Context
+    from gitcoord.world.client import ClientWorld
 
     settings = config.read()
 
@@ -174,7 +175,7 @@ def _context(repo: Repo, config: SettingsReader, store: PlumbingStore) -> Contex
         raise AssertionError("a gate writes no objects")
 
     store.configure(settings.oid_length, False, _loose(repo, settings), never)  # type: ignore[arg-type]
-    return Context(repo, settings, store, Host())
+    return Context(repo, settings, store, Host(), ClientWorld)
 
 
 # --- judging -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printa
 from gitcoord.git.files import write_file
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.kinds import kind_of
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.server.inflight import EVERYTHING, NOTHING, stake
 from gitcoord.server.limits import read_limits
 from gitcoord.server.receive_ledger import LedgerPush
@@ -206,8 +206,7 @@ def _lookup(ctx: Context, ledger: LedgerPush | None) -> Callable[[str], Record |
     """A file of the ledger as it is after the push."""
     if ledger is not None:
         return ledger.get
-    snapshot, view = read_snapshot(ctx, trusting=True), ctx.view()
-    return lambda key: settle(ctx, snapshot, view, lambda state, _: state.get(key))
+    return read_snapshot(ctx, trusting=True).state.get
 
 
 def _note(ctx: Context, registry: Inflight, parts: Parts, sessions: Sessions) -> None:

@@ -10,25 +10,23 @@ from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.claims.model import FORMAT_MINOR, format_record
-from gitcoord.gates.history import GIT, lying_at
+from gitcoord.gates.history import GIT
 from gitcoord.git.loose_writer import Scales
 from gitcoord.git.process import run
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import decode_beat, encode_beat
-from gitcoord.ledger.snapshot import Commit, Snapshot, load, read_snapshot
-from gitcoord.ledger.state import NotLoaded, State
+from gitcoord.ledger.snapshot import Commit, read_snapshot
+from gitcoord.ledger.state import State
 from gitcoord.ledger.step import commit_bytes
 from gitcoord.server.limits import read_limits
-from gitcoord.server.retrace import Hindsight, chains, retrace
+from gitcoord.server.retrace import chains, retrace
 from gitcoord.server.signatures import require_signature, signing_on, split_signature
+from gitcoord.server.world import ServerWorld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
     from gitcoord.base.codec import Record
     from gitcoord.gates.gate import Move
     from gitcoord.git.store import Object, Store
@@ -36,11 +34,10 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.fsck import Replay
     from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.state import Changes
     from gitcoord.server.accounts import Pusher
     from gitcoord.server.limits import Limits
-
-    T = TypeVar("T")
 
 _DAY = 86400
 _MOST_COMMITS = 1000
@@ -70,8 +67,7 @@ class LedgerPush:
         self.pushed: list[Pushed] = []
         self.wanted: dict[str, Oid | None] = {}  # claim refs that must be there, or gone, afterwards
         self.demanded: dict[str, Beat] = {}  # heartbeats that must be replaced, by agent
-        self._state = State(complete=True)
-        self._snapshot: Snapshot | None = None
+        self._state = State()
         self._base = ""  # the event that is here on which the push builds
 
     # --- reading
@@ -159,10 +155,7 @@ class LedgerPush:
 
     def get(self, key: str) -> Record | None:
         """A file of the ledger as it is after the push."""
-        if self._snapshot is None:
-            return self._state.get(key)
-        view = Hindsight(0, 0, "")
-        return self._settle(self._snapshot, view, lambda: self._state.get(key))
+        return self._state.get(key)
 
     def _require_canonical(self, pushed: Pushed) -> None:
         """One event has one commit: no other author, date, header or wording."""
@@ -228,69 +221,57 @@ class LedgerPush:
         self.wanted = dict(outcome.grants)
 
     def _follow(self, snapshot: Snapshot) -> None:
-        """Each command on the state that the one before it leaves."""
-        events = [pushed.event for pushed in self.pushed]
-        groups = chains(events)
+        """Each command on the state that the one before it leaves. What is read comes from the ledger that is here, never from
+        the push."""
+        groups = chains([pushed.event for pushed in self.pushed])
         if isinstance(groups, Refusal):
             raise Refused(groups)
-        view = Hindsight(self._ctx.host.wall(), self._ctx.host.mono(), self._ctx.host.boot)
-        editor, tree, state = self._editor(snapshot.trees), snapshot.commit.tree, snapshot.state
+        world = ServerWorld(self._ctx, snapshot)
+        editor, tree, self._state = self._editor(snapshot.trees), snapshot.commit.tree, snapshot.state
         rows = iter(self.pushed)
         for group in groups:
             mine = [next(rows) for _ in group]
             for pushed in mine:
                 self._require_author(pushed)
-            after = self._retrace(snapshot, state, group, view)
-            for pushed in mine:
-                changes = self._effects(snapshot, view, state, pushed.event)
-                for ref, present in kind_of(pushed.event.kind).refs(state, pushed.event).items():
-                    self.wanted[ref] = pushed.commit.oid if present else None
-                tree = self._require_tree(editor, tree, pushed, changes)
-                state = state.patched(changes)
-                state.seq = pushed.event.seq
-            assert state.seq == after.seq
-        self._state, self._snapshot = state, snapshot
+            try:
+                after = self._retrace(world, group)
+                for pushed in mine:
+                    tree = self._advance(editor, tree, pushed)
+            except Illegal as error:
+                raise _refused("ledger", error.message) from None
+            assert self._state.seq == after.seq
 
-    def _retrace(self, snapshot: Snapshot, state: State, group: list[Event], view: Hindsight) -> State:
-        agent = group[0].agent
+    def _advance(self, editor: TreeEditor, tree: Oid, pushed: Pushed) -> Oid:
+        """The tree after one more event, which must be the one that was pushed."""
+        changes = effects(self._state, pushed.event)
+        for ref, present in kind_of(pushed.event.kind).refs(self._state, pushed.event).items():
+            self.wanted[ref] = pushed.commit.oid if present else None
+        self._state = self._state.patched(changes)
+        self._state.seq = pushed.event.seq
+        return self._require_tree(editor, tree, pushed, changes)
+
+    def _retrace(self, world: ServerWorld, group: list[Event]) -> State:
+        agent, beats = group[0].agent, world.snapshot.heartbeats
         actor = self._pusher.actor(agent)
         if kind_of(group[0].kind).personal and not actor.person:
             raise _refused("person", f"only a person's account may push '{group[0].kind}' events")
         self._require_commits(group)
-        answer = self._settle(snapshot, view, lambda: retrace(state, group, actor, view))
+        answer = retrace(self._state, group, actor, world)
         if isinstance(answer, Refusal):
             raise Refused(answer)
-        after, beats = answer
-        for beat in beats:
+        after, moved = answer
+        for beat in moved:
             if beat.judged or beat.killed:
                 self.demanded[beat.agent] = beat
-                view.beats[beat.agent] = beat._replace(oid=self._weigh("blob", encode_beat(beat)))
+                beats[beat.agent] = beat._replace(oid=self._weigh("blob", encode_beat(beat)))
         if any(event.kind == "start" for event in group) and agent in self._beats:
             found = self._ctx.store.read([self._beats[agent]])[0]
             if found is not None and found.kind == "blob" and len(found.data) < 4096:
                 try:
-                    view.beats[agent] = decode_beat(found.oid, found.data)
+                    beats[agent] = decode_beat(found.oid, found.data)
                 except Malformed:
                     pass  # refused with the session refs
         return after
-
-    def _effects(self, snapshot: Snapshot, view: Hindsight, state: State, event: Event) -> Changes:
-        return self._settle(snapshot, view, lambda: effects(state, event))
-
-    def _settle(self, snapshot: Snapshot, view: Hindsight, rule: Callable[[], T]) -> T:
-        """Run a pure rule, reading what it finds missing: from the ledger that is here, never from the push."""
-        asked: set[tuple[str, ...]] = set()
-        while True:
-            try:
-                return rule()
-            except NotLoaded as need:
-                if need.what in asked:
-                    raise AssertionError(f"asked twice for {need.what}") from need
-                asked.add(need.what)
-                if not self._read_fact(snapshot, view, need.what):
-                    load(self._ctx, snapshot, view, need.what)
-            except Illegal as error:
-                raise _refused("ledger", error.message) from None
 
     # --- commits that events speak of
 
@@ -312,32 +293,6 @@ class LedgerPush:
                 "push-first", f"the server does not have {what}, on which this relies", "push it first: git push"
             )
 
-    def _read_fact(self, snapshot: Snapshot, view: Hindsight, what: tuple[str, ...]) -> bool:
-        if what[0] == "landed":
-            view.facts[what] = self._landed(snapshot, what[1], list(what[2:]))
-        elif what[0] == "changed" and what[1] and self._ctx.store.resolve([what[1]])[0] is None:
-            # The base was never pushed (it was rebased, say): what is told of files is checked against the commit alone.
-            view.facts[what] = {
-                path: [row for row in view.told(path) if lying_at(self._ctx, what[2], row[0]) == row[1:]]
-                for path in what[3:]
-            }
-        else:
-            return False
-        return True
-
-    def _landed(self, snapshot: Snapshot, work: str, commits: list[str]) -> list[str]:
-        sync = f"refs/heads/{format_record(snapshot.state).sync}"
-        there = [commit for commit, oid in zip(commits, self._ctx.store.resolve(commits)) if oid is not None]
-        if not there or self._ctx.store.target(sync) is None:
-            return []
-        outside: set[str] = set()
-        for place in (sync, work):
-            code, out, complaint = run([*GIT, "rev-list", "--stdin"], self._ctx.repo.env, _lines([*there, f"^{place}"]))
-            if code:
-                raise CouldNotJudge(f"git cannot tell what {place} contains: {complaint}")
-            outside.update(out.decode().split())
-        return [commit for commit in there if commit not in outside]
-
     # --- trees
 
     def _editor(self, trees: Trees) -> TreeEditor:
@@ -358,10 +313,6 @@ class LedgerPush:
                 "ledger", f"the tree of event {pushed.event.seq} is not what the event makes of the one before"
             )
         return new
-
-
-def _lines(words: list[str]) -> bytes:
-    return "".join(f"{word}\n" for word in words).encode()
 
 
 def _refused(code: str, message: str, *hints: str) -> Refused:

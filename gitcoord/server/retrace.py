@@ -18,126 +18,139 @@ from gitcoord.claims.released import Released, is_recorded, lineage_dir, lineage
 from gitcoord.ledger.event import Decision, apply
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import agent_record
-from gitcoord.ledger.state import View
+from gitcoord.ledger.world import World
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
+    from gitcoord.base.names import Oid
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Actor, Beat
     from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import Files
 
 _MOST_HEADS = 8
 
 
-class Hindsight(View):
-    """The server's view, with the client's own part read off the events that are being retraced."""
+class Told(NamedTuple):
+    """What a chain of events says of its client's own work tree."""
 
-    __slots__ = ("_commits", "_entries", "_gone", "_kept", "_landed", "_own", "_state")
+    kept: frozenset[str] = frozenset()  # paths that were not committed
+    entries: dict[str, Record] = {}
+    commits: tuple[str, ...] = ()  # where HEAD may have been, here and in other work trees
+    landed: frozenset[str] = frozenset()
+    gone: str = ""  # the instance that had died
 
-    def __init__(self, wall: int, mono: int, boot: str) -> None:
-        super().__init__(wall, mono, boot)
-        self._own: dict[tuple[str, ...], object] = {}
-        self._kept: set[str] = set()
-        self._entries: dict[str, Record] = {}
-        self._commits: list[str] = []
-        self._landed: set[str] = set()
-        self._gone = ""
-        self._state: State | None = None
+    def files(self, path: str) -> Files:
+        """The files that the chain's release names below a claimed path."""
+        return list(self.entries[path]["files"]) if path in self.entries else []
+
+
+class Retraced(World):
+    """A world in which what only the client could know is read off the events that are being retraced.
+
+    Mixed in before a world that can tell the rest (`super()`).
+    """
+
+    told = Told()
+    _state: State | None = None
 
     def turn_to(self, state: State, events: list[Event]) -> None:
         """From now on the questions are about this chain."""
         agent = events[0].agent
-        self._state = state
         released = [entry for event in events if event.kind == "release" for entry in event.body["released"]]
         stops = [event.body for event in events if event.kind == "stop" and event.body["target"] == agent]
-        self._kept = {path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]}
-        self._entries = {entry["path"]: entry for entry in released if entry["space"] == "path"}
-        self._commits = list(dict.fromkeys(entry["commit"] for entry in released if entry["commit"]))
         landed = [lineage_file(state, path, seq) for entry in released for path, seq in entry["landed"]]
-        state.want(("file", file) for file in landed)
-        self._landed = {
-            Released.from_record(record, file).commit for file in landed if (record := state.get(file)) is not None
-        }
+        state.prefetch(("file", file) for file in landed)
         own = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
-        self._gone = own.instance if own is not None else ""
-
-    def told(self, path: str) -> list[list[str]]:
-        """The files that the chain's release names below a claimed path."""
-        return list(self._entries[path]["files"]) if path in self._entries else []
+        self._state = state
+        self.told = Told(
+            frozenset(path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]),
+            {entry["path"]: entry for entry in released if entry["space"] == "path"},
+            tuple(dict.fromkeys(entry["commit"] for entry in released if entry["commit"])),
+            frozenset(
+                Released.from_record(found, file).commit for file in landed if (found := state.get(file)) is not None
+            ),
+            own.instance if own is not None else "",
+        )
 
     @property
     def heads(self) -> int:
         """In how many ways HEAD may have been one of the commits that are named."""
-        return min(max(1, len(self._commits)), _MOST_HEADS)
+        return min(max(1, len(self.told.commits)), _MOST_HEADS)
 
     def turn_head(self) -> None:
-        self._commits = [*self._commits[1:], *self._commits[:1]]
+        commits = self.told.commits
+        self.told = self.told._replace(commits=(*commits[1:], *commits[:1]))
 
-    def fact(self, *what: str) -> object:
-        kind, *rest = what
-        if kind == "head":
-            return self._commits[0] if self._commits else ""
-        if kind == "trees":
-            return [str(index) for index in range(1, len(self._commits))]
-        if kind == "head in":
-            return self._commits[int(rest[0])]
-        if kind == "dirty":
-            return [path for path in rest if path in self._kept]
-        if kind == "dirty in":
-            return []
-        if kind == "gone":
-            return self._gone
-        if kind == "runner":
-            return "gone"  # whether the process that ran an effect once lives is known on its own machine
-        if kind == "since":
-            return {path: self._since(rest[0], rest[1], path) for path in rest[2:]}
-        if kind == "changed":
-            return self._changed(*what)
-        if kind == "within":
-            return []  # what the client left out for it is left out by `_changed`
-        if kind == "unlanded":
-            return self._unlanded(rest[0], rest[1:])
-        if kind == "landed":
-            # A client may know of fewer than have landed, never of more.
-            found = super().fact(*what)
-            assert isinstance(found, list)
-            return [commit for commit in found if commit in self._landed]
-        return super().fact(*what)
+    # --- told by the events
 
-    def _since(self, base: str, work: str, path: str) -> str:
+    def head(self) -> Oid:
+        return self.told.commits[0] if self.told.commits else ""
+
+    def other_trees(self, agent: str) -> list[str]:
+        return [str(index) for index in range(1, len(self.told.commits))]
+
+    def head_in(self, tree: str) -> Oid:
+        return self.told.commits[int(tree)]
+
+    def dirty(self, paths: list[str]) -> list[str]:
+        return [path for path in paths if path in self.told.kept]
+
+    def dirty_in(self, tree: str, paths: list[str]) -> list[str]:
+        return []
+
+    def gone_instance(self, agent: str) -> str:
+        return self.told.gone
+
+    def runner(self, nonce: str) -> str:
+        return "gone"  # whether the process that ran an effect once lives is known on its own machine
+
+    def within(self, commit: Oid, commits: list[Oid]) -> list[Oid]:
+        return []  # what the client left out for it is left out by `changed`
+
+    # --- told by the events, and checked
+
+    def since(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Oid]:
+        return {path: self._since(base, commit, path) for path in paths}
+
+    def _since(self, base: Oid, work: Oid, path: str) -> Oid:
         """From where the event judges the work: the claim's base, or a commit that the work contains.
 
         What is not released with this work has no change in it, by the client's own word.
         """
-        entry = self._entries.get(path)
+        entry = self.told.entries.get(path)
         if entry is None or entry["commit"] != work:
             return work
-        told = str(entry["base"])
-        return told if told in ("", base) or super().fact("within", work, told) else work
+        start = str(entry["base"])
+        return start if start in ("", base) or super().within(work, [start]) else work
 
-    def _changed(self, *what: str) -> dict[str, list[list[str]]]:
+    def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:
         """What git says changed. A client may leave out what another release has on record already."""
-        found = super().fact(*what)
-        assert isinstance(found, dict) and self._state is not None
-        state = self._state
-        state.want(("leaves", lineage_dir(state, row[0])) for files in found.values() for row in files)
+        found, state = super().changed(base, commit, paths), self._state
+        assert state is not None
+        state.prefetch(("leaves", lineage_dir(state, row[0])) for files in found.values() for row in files)
         return {
-            path: [row for row in files if row in self.told(path) or not is_recorded(state, row)]
+            path: [row for row in files if row in self.told.files(path) or not is_recorded(state, row)]
             for path, files in found.items()
         }
 
-    def _unlanded(self, work: str, paths: list[str]) -> dict[str, tuple[str, list[list[str]]]]:
+    def unlanded(self, commit: Oid, paths: list[str]) -> dict[str, tuple[Oid, Files]]:
         """Work from before its claim, where the event names some: what git says changed since the commit that it names."""
-        starts: dict[str, list[str]] = {}
+        starts: dict[Oid, list[str]] = {}
         for path in paths:
-            starts.setdefault(self._since("", work, path), []).append(path)
+            starts.setdefault(self._since("", commit, path), []).append(path)
         found = {}
         for since, some in starts.items():
-            changed = self._changed("changed", since, work, *some) if since not in ("", work) else {}
+            changed = self.changed(since, commit, some) if since not in ("", commit) else {}
             found.update({path: (since, files) for path, files in changed.items() if files})
         return {path: found[path] for path in paths if path in found}
+
+    def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
+        """A client may know of fewer than have landed, never of more."""
+        return [commit for commit in super().landed(work, commits) if commit in self.told.landed]
 
 
 def chains(events: list[Event]) -> list[list[Event]] | Refusal:
@@ -154,30 +167,30 @@ def chains(events: list[Event]) -> list[list[Event]] | Refusal:
     return found
 
 
-def retrace(state: State, events: list[Event], actor: Actor, view: Hindsight) -> tuple[State, list[Beat]] | Refusal:
+def retrace(state: State, events: list[Event], actor: Actor, world: Retraced) -> tuple[State, list[Beat]] | Refusal:
     """The state after one command's events, and the heartbeats that must move with them; or why it may not be.
 
     `actor` is who pushes, as far as the server knows: the name, and whether a person stands behind it.
     """
-    view.turn_to(state, events)
+    world.turn_to(state, events)
     no = Refusal("illegal-event", f"event {events[0].seq} cannot be pushed", hints=("upgrade gitcoord on the server",))
     first = kind_of(events[0].kind)
     kind = first if first.leads else kind_of(events[-1].kind)
-    for _ in range(view.heads):
+    for _ in range(world.heads):
         for attempt in kind.recall(state, events, actor):
-            answer = _decide(attempt, state, view)
+            answer = _decide(attempt, state, world)
             if isinstance(answer, Decision):
                 if [_essence(event) for event in answer.events] == [_essence(event) for event in events]:
                     return _after(state, events), answer.beats
                 answer = _differs(events, answer.events)
             no = _first(no, answer)
-        view.turn_head()
+        world.turn_head()
     return no
 
 
-def _decide(attempt: Attempt, state: State, view: View) -> Decision | Refusal:
+def _decide(attempt: Attempt, state: State, world: World) -> Decision | Refusal:
     try:
-        return attempt(state, view)
+        return attempt(state, world)
     except UsageError as error:
         return Refusal("usage", error.message, hints=error.hints)
 

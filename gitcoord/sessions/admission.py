@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
-from gitcoord.claims.model import Item, all_claims, own_claim, want_around
+from gitcoord.claims.model import Item, all_claims, own_claim, prefetch_around
 from gitcoord.ledger.event import Chain, Illegal
 from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record
 from gitcoord.startup.namedtuple import NamedTuple
@@ -14,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 _HALT = {"by": str, "reason": str, "seq": int, "at": int}
 
@@ -48,7 +49,7 @@ def halted(state: State) -> Refusal | None:
     )
 
 
-def open_session(chain: Chain, actor: Actor, view: View, admitted: Admission) -> None:
+def open_session(chain: Chain, actor: Actor, world: World, admitted: Admission) -> None:
     """Add the events that open the session, where it must be: the end of a silent one before it, its claims with it."""
     if not admitted.opens:
         return
@@ -64,17 +65,17 @@ def open_session(chain: Chain, actor: Actor, view: View, admitted: Admission) ->
         end_children(chain, actor.agent)
     body = {"session": admitted.session, "instance": actor.instance, "parent": actor.parent}
     chain.add("start", body)
-    _resume(chain, view, actor.agent, admitted.session, kept)
+    _resume(chain, world, actor.agent, admitted.session, kept)
 
 
-def _resume(chain: Chain, view: View, agent: str, session: int, kept: list[list[str]]) -> None:
+def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[list[str]]) -> None:
     """Claims that the last session left because of uncommitted work go on, each as a grant of the new session."""
-    want_around(chain.state, [Item(*pair) for pair in kept])
+    prefetch_around(chain.state, [Item(*pair) for pair in kept])
     for pair in kept:
         claim = own_claim(chain.state, Item(*pair), agent)
         if claim is None:
             continue
-        capacity = {claim.path: view.resource(claim.path).capacity} if claim.space == "resource" else {}
+        capacity = {claim.path: world.resource(claim.path).capacity} if claim.space == "resource" else {}
         chain.add("claim", claim.grant(session, claim.ttl, capacity))
 
 

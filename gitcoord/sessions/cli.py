@@ -147,10 +147,11 @@ def _others(call: Call, result: Record, brief: bool) -> list[str]:
 
 
 def stop(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.gates.validation import before_stop
     from gitcoord.sessions import service as sessions
 
     actor = call.actor()
-    for line in sessions.before_stop(call.ctx, actor):
+    for line in before_stop(call.ctx, actor):
         call.screen.note(f"warning: {line}")
     result: Record = sessions.stop(call.ctx, actor, keep=bool(values.get("keep")))
     call.screen.answer(result)

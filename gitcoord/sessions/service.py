@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
-from gitcoord.base.names import session_ref
-from gitcoord.git.store import SwapFailed, move
+from gitcoord.git.store import SwapFailed
+from gitcoord.ledger.heartbeat import due_beat
 from gitcoord.ledger.heartbeat_gc import retire
-from gitcoord.ledger.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.sessions import OPEN, agent_record
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
-from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.base.errors import Refusal
-    from gitcoord.base.names import Oid
-    from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Decision
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
     from gitcoord.sessions.events.start import Start
 
 
@@ -33,26 +31,27 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
     from gitcoord.sessions.events.start import Start
     from gitcoord.sessions.events.start import decide as decide_start
 
-    def decide(state: State, command: Start, view: View) -> Decision | Refusal:
-        answer: Decision | Refusal = decide_start(state, command._replace(again=_lost(state, view, actor.agent)), view)
+    def decide(state: State, command: Start, world: World) -> Decision | Refusal:
+        answer: Decision | Refusal = decide_start(
+            state, command._replace(again=_lost(state, world, actor.agent)), world
+        )
         return answer
 
     ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"), ("below", "claims"))
-    result = transact(ctx, decide, Start(actor, fresh), ahead=ahead)
+    result = transact(ctx, decide, Start(actor, fresh), prefetch=ahead)
     if result["again"]:
         note_tree(ctx, actor.agent)
         note_claims(ctx, [claim for claim in result["claims"] if claim["path"] in result["again"]])  # type: ignore[attr-defined, operator]
     return result
 
 
-def _lost(state: State, view: View, agent: str) -> tuple[Record, ...]:
+def _lost(state: State, world: World, agent: str) -> tuple[Record, ...]:
     """The grants that an agent lost by silence since its last event."""
     record = agent_record(state, agent)
     lost = [row for row in record.lost if row.cause == "expire"] if record is not None else []
     if not lost:
         return ()
-    found = view.fact("grants", *sorted({str(row.token) for row in lost}))
-    assert isinstance(found, list)
+    found = world.grants(sorted({row.token for row in lost}))
     wanted = {(row.token, row.space, row.path) for row in lost}
     return tuple(row for row in found if (row["token"], *row["item"]) in wanted)
 
@@ -75,14 +74,6 @@ def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]
         ):
             raise
     return transact(ctx, decide, Stop(actor, keep, blind=True))
-
-
-def before_stop(ctx: Context, actor: Actor) -> list[str]:
-    """What the policy's validators warn of before a session ends at its agent's own word; Refused where one says no."""
-    from gitcoord.gates.validation import at_stop, project_source, require
-
-    source = project_source(ctx)
-    return require(ctx, actor, "stop", at_stop(ctx, source, actor)) if source.policy(()).validators else []
 
 
 def kill(ctx: Context, actor: Actor, target: str, reason: str) -> dict[str, object]:
@@ -131,38 +122,8 @@ def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
     if session is None:
         return True
     # It counts only if the ledger, read after the swap, still shows what it keeps alive.
-    after = read_snapshot(ctx)
-    now = settle(ctx, after, ctx.view(), lambda state, view: agent_record(state, actor.agent))
+    now = agent_record(read_snapshot(ctx).state, actor.agent)
     return bool(session) and now is not None and now.state == OPEN and now.session == session
-
-
-class Due(NamedTuple):
-    """The open session (0: none), and the operation that makes its next beat (None: not due)."""
-
-    session: int
-    operation: Operation | None = None
-    old: Oid | None = None
-
-
-def due_beat(ctx: Context, actor: Actor) -> Due:
-    """What is to be done for the actor to be heard of. Its object is written; Refused if the actor was killed."""
-    snapshot = read_snapshot(ctx)
-    view = ctx.view()
-    refusal = settle(ctx, snapshot, view, lambda state, view: dead(state, view, actor.agent))
-    if refusal is not None:
-        raise Refused(refusal)
-    record = settle(ctx, snapshot, view, lambda state, view: agent_record(state, actor.agent))
-    stranger = settle(ctx, snapshot, view, lambda state, view: admit_or_none(state, actor, view))
-    if record is None or record.state != OPEN or stranger is not None:
-        return Due(0)
-    session = record.session
-    due = settle(ctx, snapshot, view, lambda state, view: next_beat(view.beat(actor.agent), actor.agent, session, view))
-    if due is None:
-        return Due(session)
-    old = snapshot.session_oids[actor.agent]
-    oid = ctx.write_beat(encode_beat(due))
-    ctx.store.flush()
-    return Due(session, move(session_ref(actor.agent), old, oid), old)
 
 
 def _beat_here(ctx: Context, actor: Actor) -> int | None:

@@ -9,18 +9,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.errors import Refusal
     from gitcoord.ledger.sessions import Beat
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 
-def barred(state: State, actor: Actor, view: View) -> Refusal | None:
+def barred(state: State, actor: Actor, world: World) -> Refusal | None:
     """While everything is halted nobody acts; the killed never do, nor does a second process under one name."""
-    return halted(state) or admit_or_none(state, actor, view)
+    return halted(state) or admit_or_none(state, actor, world)
 
 
-def sign_of_life(state: State, actor: Actor, view: View) -> list[Beat]:
+def sign_of_life(state: State, actor: Actor, world: World) -> list[Beat]:
     """The heartbeat of whoever acts, where it has a session open and one is due."""
     record = agent_record(state, actor.agent)
     if record is None or record.state != OPEN:
         return []
-    beat = next_beat(view.beat(actor.agent), actor.agent, record.session, view)
+    beat = next_beat(world.heartbeat(actor.agent), actor.agent, record.session, world)
     return [beat] if beat is not None else []

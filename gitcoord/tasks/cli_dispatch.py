@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, UsageError
 from gitcoord.base.names import LEDGER, check_agent, printable
@@ -17,13 +17,16 @@ from gitcoord.claims.take import Take
 from gitcoord.git.files import read_file
 from gitcoord.git.locks.flock import hold, let_go
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions import service as sessions
 from gitcoord.sessions.cli_supervisor import GRACE, become_subreaper, descendants, exit_code
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.model import ACTIVE, ASSIGNED, all_held, ready
 from gitcoord.tasks.workers import Workers, parse_workers
-from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call, number
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
 
 DISPATCHER = Item("resource", "dispatcher")
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -32,12 +35,13 @@ _TO_GIVE_BACK = 10.0  # for a launcher to end the session of a worker that had t
 _QUICK, _SLOWEST = 2.0, 60.0  # a worker that ends sooner than this did nothing: the next one waits, longer each time
 
 
-def run_dispatch(call: Call, command: list[str], *, most: int, name: str, until_empty: bool) -> int:
+def dispatch(call: Call, values: Values, command: list[str]) -> int:
     """0 when the queue is empty, where that was asked for; else until it is stopped."""
     actor = call.actor()
+    name = str(values.get("as", "worker"))
     check_agent(f"{name}-1")
     settings = parse_workers(project_settings(call.ctx, read_snapshot(call.ctx)))
-    cap = _cap(settings, most)
+    cap = _cap(settings, number(values, "max"))
     longest = min(_LONGEST, settings.heartbeat)  # silence rings no bell
     post = Post(call, actor)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -49,7 +53,7 @@ def run_dispatch(call: Call, command: list[str], *, most: int, name: str, until_
             crew.end_lost(_collect(call, actor))
             post.keep()
             todo, going = _work(call)
-            if until_empty and not todo and not going and not crew.workers:
+            if values.get("until-empty") and not todo and not going and not crew.workers:
                 return 0
             strays = crew.strays(going)
             pause = crew.fill(min(cap - strays, todo + crew.at_work(going)))
@@ -81,8 +85,7 @@ class Post:
         self._token = self._take()
 
     def _holder(self) -> str:
-        ctx = self._call.ctx
-        claims = settle(ctx, read_snapshot(ctx), ctx.view(), lambda state, _: overlapping(state, DISPATCHER))
+        claims = overlapping(read_snapshot(self._call.ctx).state, DISPATCHER)
         return ", ".join(claim.agent for claim in claims) or "another process of this machine"
 
     def _take(self) -> int:
@@ -91,8 +94,7 @@ class Post:
 
     def keep(self) -> None:
         """Refused where the place is another's now."""
-        ctx = self._call.ctx
-        own = settle(ctx, read_snapshot(ctx), ctx.view(), lambda s, _: own_claim(s, DISPATCHER, self._actor.agent))
+        own = own_claim(read_snapshot(self._call.ctx).state, DISPATCHER, self._actor.agent)
         if own is None:
             self._token = self._take()  # it was lost by silence, and is free or not
         elif own.token != self._token:
@@ -134,11 +136,8 @@ def _collect(call: Call, actor: Actor) -> list[str]:
 
 def _work(call: Call) -> tuple[int, list[str]]:
     """How many tasks could be taken, and who is at work on one."""
-    snapshot = read_snapshot(call.ctx, ahead=(("names", "work/ready"), ("below", "work/of")))
-    view = call.ctx.view()
-    open_tasks = settle(call.ctx, snapshot, view, lambda state, view: len(ready(state)))
-    held = settle(call.ctx, snapshot, view, lambda state, view: all_held(state))
-    return open_tasks, [row.agent for row in held if row.state in (ACTIVE, ASSIGNED)]
+    state = read_snapshot(call.ctx, prefetch=(("names", "work/ready"), ("below", "work/of"))).state
+    return len(ready(state)), [row.agent for row in all_held(state) if row.state in (ACTIVE, ASSIGNED)]
 
 
 class Crew:
@@ -257,10 +256,10 @@ def _become(command: list[str], name: str, held: int) -> None:
     """In the child: be `git coord run --as <name> -- <command>`, with nothing of the dispatcher's but its terminal."""
     code = 4
     try:
-        from gitcoord.cli.typer_coord import main
+        from gitcoord.cli.entry import main
 
         os.close(held)  # a worker that outlives the dispatcher does not keep the next one out
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        code = main(["run", "--as", name, "--", *command])
+        code = main("coord", ["run", "--as", name, "--", *command])
     finally:
         os._exit(code)

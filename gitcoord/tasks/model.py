@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 OPEN, ASSIGNED, ACTIVE, BLOCKED, NEEDS_HUMAN, REVIEW, DONE, FAILED, ABANDONED = STATES = (
     "open", "assigned", "active", "blocked", "needs-human", "review", "done", "failed", "abandoned",
@@ -270,14 +271,14 @@ def given_back(task: Task, at: int, *, reason: str = "") -> Task:
     return task._replace(state=OPEN, owner="", session=0, token=0, handoff="", reason=reason, changed=at)
 
 
-def owner_is_lost(state: State, view: View, held: Held) -> Silence | None:
+def owner_is_lost(state: State, world: World, held: Held) -> Silence | None:
     """The verdict on an owner whose work may go to the next asker; None while it is heard of, or hands it over."""
     if held.state != ACTIVE or held.handoff:
         return None
     record = agent_record(state, held.agent)
     if record is None or record.state != SESSION_OPEN or record.session != held.session:
         return Silence(True, "session over", 0)
-    verdict = silence(state, view, held.agent, held.session, held.ttl)
+    verdict = silence(state, world, held.agent, held.session, held.ttl)
     return verdict if verdict.silent else None
 
 

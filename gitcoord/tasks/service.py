@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 from gitcoord.tasks.model import OVER, all_tasks, ready, the_task, unmet
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Decision
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import What
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import Part, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.events.assign import Assign
     from gitcoord.tasks.events.finish import Finish
     from gitcoord.tasks.events.revise import Revise
@@ -64,13 +64,13 @@ def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[s
     """
     agent = command.actor.agent
 
-    def decide(state: State, command: Assign, view: View) -> Decision | Refusal:
+    def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
         ahead = turn(state.seq) if turn is not None else 0
         if ahead:
             return Refusal("later", f"{ahead} ahead in line")
-        return _decide_assign(state, command, view)
+        return _decide_assign(state, command, world)
 
-    result = transact(ctx, decide, command, ahead=_ahead(agent, command.id))
+    result = transact(ctx, decide, command, prefetch=_ahead(agent, command.id))
     given = result.get("assignment")
     if isinstance(given, dict) and given["claims"]:
         note_tree(ctx, agent)
@@ -78,16 +78,16 @@ def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[s
     return result
 
 
-def _decide_assign(state: State, command: Assign, view: View) -> Decision | Refusal:
+def _decide_assign(state: State, command: Assign, world: World) -> Decision | Refusal:
     from gitcoord.tasks.events.assign import decide
 
-    return decide(state, command._replace(base=str(view.fact("head"))), view)
+    return decide(state, command._replace(base=world.head()), world)
 
 
-def _ahead(agent: str, id: str) -> tuple[What, ...]:
-    whats: list[What] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of"), ("leaves", "waiting")]
-    whats.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
-    return tuple(whats)
+def _ahead(agent: str, id: str) -> tuple[Part, ...]:
+    parts: list[Part] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of"), ("leaves", "waiting")]
+    parts.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
+    return tuple(parts)
 
 
 def revise(ctx: Context, command: Revise) -> dict[str, object]:
@@ -119,16 +119,12 @@ def collect(ctx: Context, actor: Actor) -> dict[str, object]:
 def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> dict[str, object]:
     """The tasks in these states (none named: all that are not over), oldest first."""
     try:
-        snapshot = read_snapshot(ctx, ahead=(("below", "tasks"),), trusting=True)
+        snapshot = read_snapshot(ctx, prefetch=(("below", "tasks"),), trusting=True)
     except NotInitialised:
         return {"initialised": False, "tasks": []}
-
-    def rule(state: State, view: View) -> list[Record]:
-        found = all_tasks(state)
-        able = set(ready(state))
-        return [{**task.to_json(), "ready": task.id in able, "waits": unmet(state, task)} for task in found]
-
-    rows = settle(ctx, snapshot, ctx.view(), rule)
+    state = snapshot.state
+    able = set(ready(state))
+    rows = [{**task.to_json(), "ready": task.id in able, "waits": unmet(state, task)} for task in all_tasks(state)]
     shown = [
         row
         for row in rows
@@ -139,18 +135,11 @@ def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> d
 
 def several(ctx: Context, ids: list[str]) -> list[Record]:
     """These tasks as they are now; Refused where one is not there."""
-    snapshot = read_snapshot(ctx, ahead=tuple(("file", f"tasks/{id}.md") for id in ids), trusting=True)
-
-    def rule(state: State, view: View) -> list[Record] | Refusal:
-        found = []
-        for id in ids:
-            task = the_task(state, id)
-            if isinstance(task, Refusal):
-                return task
-            found.append({**task.to_json(), "waits": unmet(state, task)})
-        return found
-
-    answer = settle(ctx, snapshot, ctx.view(), rule)
-    if isinstance(answer, Refusal):
-        raise Refused(answer)
-    return answer
+    snapshot = read_snapshot(ctx, prefetch=tuple(("file", f"tasks/{id}.md") for id in ids), trusting=True)
+    found = []
+    for id in ids:
+        task = the_task(snapshot.state, id)
+        if isinstance(task, Refusal):
+            raise Refused(task)
+        found.append({**task.to_json(), "waits": unmet(snapshot.state, task)})
+    return found

@@ -14,8 +14,7 @@ from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import CONFIG, check_resource, printable
 from gitcoord.claims.model import DEFAULT_TTL, MAX_TTL, Item
-from gitcoord.ledger.state import Policy
-from gitcoord.policy.model import Policy as Settings
+from gitcoord.ledger.world import Resource
 from gitcoord.policy.roles import role_of
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
 
 ALL = "workers/all"
 HEARTBEAT = 60
@@ -71,11 +71,11 @@ def _duration(key: str, value: str) -> int:
     return seconds
 
 
-def cap_resources(workers: Workers) -> dict[str, Policy]:
+def cap_resources(workers: Workers) -> dict[str, Resource]:
     """The caps as resources, which anybody may see and claim like any other."""
     try:
         return {
-            check_resource(_resource(role)): Policy(cap, workers.heartbeat, declared=True)
+            check_resource(_resource(role)): Resource(cap, workers.heartbeat, declared=True)
             for role, cap in workers.caps.items()
         }
     except UsageError as error:
@@ -86,30 +86,22 @@ def _resource(role: str) -> str:
     return f"workers/role/{role}" if role else ALL
 
 
-def settings(view: View) -> Workers:
-    found = view.fact("workers")
-    assert isinstance(found, Workers)
-    return found
+def role(state: State, world: World, actor: Actor) -> str:
+    return role_of(state, world.policy(), actor.agent, person=actor.person)
 
 
-def role(state: State, view: View, actor: Actor) -> str:
-    policy = view.fact("policy")
-    assert isinstance(policy, Settings)
-    return role_of(state, policy, actor.agent, person=actor.person)
-
-
-def caps_for(state: State, view: View, actor: Actor) -> tuple[Item, ...]:
+def caps_for(state: State, world: World, actor: Actor) -> tuple[Item, ...]:
     """The caps under which this agent's work falls."""
-    caps = settings(view).caps
+    caps = world.workers().caps
     if not caps:
         return ()
-    own = role(state, view, actor) if set(caps) != {""} else ""
+    own = role(state, world, actor) if set(caps) != {""} else ""
     return tuple(Item("resource", _resource(name)) for name in dict.fromkeys(("", own)) if name in caps)
 
 
-def silence_of(view: View, actor: Actor) -> int:
+def silence_of(world: World, actor: Actor) -> int:
     """How long this agent's task survives silence: short where a launcher beats for it, as long as a claim elsewhere."""
-    return settings(view).heartbeat if is_launched(actor) else DEFAULT_TTL
+    return world.workers().heartbeat if is_launched(actor) else DEFAULT_TTL
 
 
 def is_launched(actor: Actor) -> bool:

@@ -6,12 +6,12 @@ Rules and memory are those of the sync branch, whatever is checked out here. Eve
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
-from gitcoord.base.names import ROOT, check_path, session_ref
+from gitcoord.base.names import ROOT, check_path
 from gitcoord.claims.model import folds_case, format_record
 from gitcoord.git.process import Child, run
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.sessions import OPEN, agent_records, alive
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.reader import Source
 from gitcoord.sessions.service import start
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import State, View
+    from gitcoord.ledger.state import State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
 
     Row = dict[str, "object"]
@@ -44,11 +45,11 @@ def begin(ctx: Context, actor: Actor) -> Row:
         ("leaves", "waiting"), ("below", "agents"), ("names", "work/ready"), ("leaves", f"work/of/{actor.agent}"),
         ("names", "approvals"),
     )  # fmt: skip
-    snapshot = read_snapshot(ctx, ahead=ahead)
-    view = ctx.view()
+    snapshot = read_snapshot(ctx, prefetch=ahead)
+    state, world = snapshot.state, ctx.world(snapshot)
     again = opened["again"]
     lost = [row for row in opened.pop("lost", ()) if row["path"] not in again]  # type: ignore[attr-defined, operator]
-    offered = handoff_rows(ctx, snapshot, view, actor)
+    offered = handoff_rows(state, world, actor)
     commit = sync_policy_commit(ctx, snapshot)
     return {
         **opened,
@@ -56,15 +57,15 @@ def begin(ctx: Context, actor: Actor) -> Row:
         "memory": _memory(ctx, snapshot, commit),
         "copy": _copy(ctx, snapshot),
         "lost": lost,
-        "waiting": _approvals(ctx, snapshot, view, actor.agent),
+        "waiting": _approvals(state, actor.agent),
         "interrupted": {
-            "tasks": _tasks(ctx, snapshot, view, actor.agent, [str(r["path"]) for r in lost if r["kind"] == "task"]),
+            "tasks": _tasks(state, actor.agent, [str(r["path"]) for r in lost if r["kind"] == "task"]),
             "dirty": _dirty(status),
             "handoffs": [row for row in offered if row["from"] == actor.agent],
         },
         "handoffs": [row for row in offered if row["for_you"]],
-        "tasks": _next_tasks(ctx, snapshot, view),
-        "others": _others(ctx, snapshot, view, actor.agent),
+        "tasks": _next_tasks(state),
+        "others": _others(state, world, actor.agent),
     }
 
 
@@ -144,62 +145,44 @@ def _fetch(ctx: Context, sync: str) -> str:
     return ""
 
 
-def _others(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list[Row]:
+def _others(state: State, world: World, agent: str) -> list[Row]:
     """Who else has a session that is heard of."""
-    records = settle(ctx, snapshot, view, lambda state, _: agent_records(state))
-    there = [record for record in records if record.state == OPEN and record.agent != agent]
-    names = [str(record.agent) for record in there]
-    for name, found in zip(names, ctx.store.read([session_ref(name) for name in names])):
-        if found is not None:
-            snapshot.sessions[name] = found
-    load(ctx, snapshot, view, *(("beat", name) for name in names))
-
-    def rule(state: State, view: View) -> list[Row]:
-        return [
-            {k: getattr(r, k) for k in ("agent", "session", "since", "parent")} for r in there if alive(state, view, r)
-        ]
-
-    return settle(ctx, snapshot, view, rule)
+    there = [record for record in agent_records(state) if record.state == OPEN and record.agent != agent]
+    world.prefetch_heartbeats(record.agent for record in there)
+    return [
+        {k: getattr(r, k) for k in ("agent", "session", "since", "parent")} for r in there if alive(state, world, r)
+    ]
 
 
-def _approvals(ctx: Context, snapshot: Snapshot, view: View, agent: str) -> list[Row]:
+def _approvals(state: State, agent: str) -> list[Row]:
     """Approvals that this agent asked for and nobody has answered, among the last ones."""
+    from gitcoord.gates.model import approval, approval_file
 
-    def rule(state: State, view: View) -> list[Row]:
-        from gitcoord.gates.model import approval
-
-        ids = sorted(state.names("approvals"), key=lambda id: [int(part) for part in id.split(".")])[-_APPROVALS:]
-        records = [record for id in ids if (record := approval(state, id)) is not None]
-        mine = [r for r in records if (r.agent, r.state) == (agent, "open")]
-        return [{"approval": r.id, "path": r.path, "at": r.at} for r in mine]
-
-    return settle(ctx, snapshot, view, rule)
+    ids = sorted(state.names("approvals"), key=lambda id: [int(part) for part in id.split(".")])[-_APPROVALS:]
+    state.prefetch(("file", approval_file(id)) for id in ids)
+    records = [record for id in ids if (record := approval(state, id)) is not None]
+    mine = [r for r in records if (r.agent, r.state) == (agent, "open")]
+    return [{"approval": r.id, "path": r.path, "at": r.at} for r in mine]
 
 
 # --- work ----------------------------------------------------------------------------------------------------------
 
 
-def _tasks(ctx: Context, snapshot: Snapshot, view: View, agent: str, lost: list[str]) -> list[Row]:
+def _tasks(state: State, agent: str, lost: list[str]) -> list[Row]:
     """The tasks that the agent has, and those that it lost, as they are now."""
     from gitcoord.tasks.model import task_record, tasks_of
 
-    def rule(state: State, _: View) -> list[Task]:
-        own = tasks_of(state, agent)
-        gone = [record for id in lost if (record := task_record(state, id)) is not None and record not in own]
-        return [*own, *gone]
-
-    return [_task(record) for record in settle(ctx, snapshot, view, rule)]
+    own = tasks_of(state, agent)
+    gone = [record for id in lost if (record := task_record(state, id)) is not None and record not in own]
+    return [_task(record) for record in (*own, *gone)]
 
 
-def _next_tasks(ctx: Context, snapshot: Snapshot, view: View) -> list[Row]:
+def _next_tasks(state: State) -> list[Row]:
     """The first of those that may be taken."""
     from gitcoord.tasks.model import ready, task_record
 
-    def rule(state: State, _: View) -> list[Row]:
-        found = [task_record(state, id) for id in ready(state)[:NEXT_TASKS]]
-        return [_task(record) for record in found if record is not None]
-
-    return settle(ctx, snapshot, view, rule)
+    found = [task_record(state, id) for id in ready(state)[:NEXT_TASKS]]
+    return [_task(record) for record in found if record is not None]
 
 
 def _task(task: Task) -> Row:

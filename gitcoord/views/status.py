@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, NotInitialised
-from gitcoord.claims.facts import declared_resources
 from gitcoord.claims.model import all_claims
 from gitcoord.claims.query import agents, listing
-from gitcoord.ledger.snapshot import load, read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.admission import halt_record
 
 TYPE_CHECKING = False
@@ -26,16 +25,16 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
         read_snapshot(ctx)
     except CouldNotJudge as error:
         warnings.append(error.message)
-    view = ctx.view()
-    load(ctx, snapshot, view, ("file", "format"))
-    halt = settle(ctx, snapshot, view, lambda state, view: halt_record(state))
+    halt = halt_record(snapshot.state)
+    listed = listing(ctx, actor, silent=True)
     return {
         "initialised": True,
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
         "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
-        "claims": listing(ctx, actor, silent=True)["claims"],
-        "agents": agents(ctx, snapshot, view),
+        "claims": listed["claims"],
+        **{key: listed[key] for key in ("server_claims",) if key in listed},
+        "agents": agents(snapshot.state, ctx.world(snapshot)),
         "warnings": warnings,
     }
 
@@ -45,7 +44,7 @@ def known_agents(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "agents": []}
-    return {"initialised": True, "agents": agents(ctx, snapshot, ctx.view())}
+    return {"initialised": True, "agents": agents(snapshot.state, ctx.world(snapshot))}
 
 
 def resources(ctx: Context) -> dict[str, object]:
@@ -54,10 +53,8 @@ def resources(ctx: Context) -> dict[str, object]:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         return {"initialised": False, "resources": []}
-    view = ctx.view()
-    load(ctx, snapshot, view, ("file", "format"))
-    declared = declared_resources(ctx, snapshot)
-    claims = settle(ctx, snapshot, view, lambda state, view: [c for c in all_claims(state) if c.space == "resource"])
+    declared = ctx.world(snapshot).resources()
+    claims = [c for c in all_claims(snapshot.state) if c.space == "resource"]
     rows: list[dict[str, object]] = []
     for name in sorted({*declared, *(c.path for c in claims)}):
         policy = declared.get(name)

@@ -88,7 +88,7 @@ def commit(ctx: Context, command: Commit, environ: Environ, tell: Tell) -> dict[
         try:
             return _commit(ctx, command, message, hooks)
         finally:
-            ctx.host.shield(False)
+            ctx.host.defer_interrupts(False)
             remove_file(note)
 
 
@@ -259,12 +259,12 @@ def _swap(ctx: Context, head: Head, made: Oid, subject: str) -> bool:
     target = [head.ref] if head.ref else ["--no-deref", "HEAD"]
     argv = ["git", "update-ref", "-m", f"{what}: {subject}", *target, made, head.oid or "0" * len(made)]
     for _ in range(PATIENCE):
-        ctx.host.shield(True)
+        ctx.host.defer_interrupts(True)
         code, _, complaint = ctx.run_git(argv)
         now = made if not code else _oid(ctx, head.ref or "HEAD")
         if now == made:
             return True
-        ctx.host.shield(False)
+        ctx.host.defer_interrupts(False)
         if any(words in complaint for words in _HOOK_SAID_NO):
             raise Refused(Refusal("hook", f"the reference-transaction hook said no: {complaint}"))
         if now != head.oid:
@@ -278,7 +278,7 @@ def _afterwards(
 ) -> dict[str, object]:
     """The commit stands: nothing that fails from here on unmakes it."""
     followed, staged = follow(ctx, base, rows)
-    ctx.host.shield(False)
+    ctx.host.defer_interrupts(False)
     if ctx.settings.flag("gitcoord.gc", default=True):
         ctx.store.maintain()
     hooks.run("post-commit")

@@ -18,9 +18,9 @@ def copy_index(source: str, target: str) -> bool:
         out = posix.open(target, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
         try:
             while chunk := posix.read(fd, 1 << 20):
-                view = memoryview(chunk)
-                while view:
-                    view = view[posix.write(out, view) :]
+                world = memoryview(chunk)
+                while world:
+                    world = world[posix.write(out, world) :]
             time = posix.fstat(fd).st_mtime_ns
             posix.utime(out, ns=(time, time))
         finally:

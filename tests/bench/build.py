@@ -20,6 +20,7 @@ from gitcoord.journal.service import write
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
+from gitcoord.world.client import ClientWorld
 from tests.bench.packed import PackStore
 from tests.bench.place import Place, empty_repository
 
@@ -63,7 +64,7 @@ class Builder:
         self._store = PackStore(git_dir, {"HEAD": head, "refs/heads/main": head})
         # No work tree: the builder changes no file, so nothing need be looked up there.
         repo = Repo(str(git_dir), str(git_dir), "", "", env)
-        self._ctx = Context(repo, Settings([("gitcoord.gc", "false")]), self._store, Host())
+        self._ctx = Context(repo, Settings([("gitcoord.gc", "false")]), self._store, Host(), ClientWorld)
         self.events = 1
         init(self._ctx, Actor("setup"), sync="main")
 

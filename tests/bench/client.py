@@ -9,8 +9,8 @@ from pathlib import Path
 from gitcoord.claims.model import Item
 from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
-from gitcoord.ledger.open import open_repository
 from gitcoord.ledger.sessions import Actor
+from gitcoord.world.open import open_repository
 
 
 class Client:

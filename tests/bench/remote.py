@@ -28,7 +28,7 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.model import Item
 from gitcoord.ledger.sessions import Actor
 from gitcoord.base.errors import GitcoordError
-from gitcoord.ledger.open import environ, open_repository
+from gitcoord.world.open import environ, open_repository
 
 ctx = open_repository(environ(), writing=True, stays=True)
 actors = [Actor(name) for name in sys.argv[1].split(",")]

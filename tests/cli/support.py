@@ -12,9 +12,9 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
+from gitcoord.world.open import environ, open_repository
 from tests.support import CLAIM, COORD, HANDOFF, UNHOOKED, git
 
 PERSON = "ada_at_example.com"

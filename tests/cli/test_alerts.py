@@ -11,9 +11,9 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.claims.cli_wait import Overdue
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import Screen
+from gitcoord.world.open import environ, open_repository
 from tests.cli.support import World
 from tests.race.support import wait_until
 from tests.support import COORD

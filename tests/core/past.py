@@ -11,8 +11,9 @@ from gitcoord.base.codec import VERSION
 from gitcoord.base.names import claim_file, fold
 from gitcoord.claims.released import lineage_file
 from gitcoord.gates.judge import Change, Step, Verdict, judge
-from gitcoord.ledger.sessions import Actor, Agent, Beat
-from gitcoord.ledger.state import State, View
+from gitcoord.ledger.sessions import Actor, Agent, Beat, Seen
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import World as Outside
 from gitcoord.policy.model import Attributes, Policy, parse_policy
 from tests.core.world import World
 from tests.support import BOOT, START
@@ -27,14 +28,16 @@ Tree = dict[str, tuple[str, str]]
 NONE = (NOTHING, "")
 
 
-class Past(View):
-    """What was committed, and git's answers about it."""
+class Past(Outside):
+    """What was committed, and git's answers about it: a `History`. And who is alive, for the judge's world."""
 
     def __init__(self) -> None:
         super().__init__(START, 1_000_000, BOOT)
+        self.beats: dict[str, Beat | None] = {}
+        self.told: dict[tuple[str, ...], bool] = {}  # answers that a test sets
         self.trees: dict[str, Tree] = {"": {}}
         self.parents: dict[str, tuple[str, ...]] = {}
-        self.asked: list[tuple[str, ...]] = []
+        self.asked: list[tuple[str, str]] = []
 
     def commit(self, oid: str, files: dict[str, str | None], *parents: str, agent: str = "", mode: str = FILE) -> Step:
         """A commit that leaves these files; of the rest, what a merge of its parents leaves, or the first parent has."""
@@ -61,28 +64,35 @@ class Past(View):
 
     # --- what git tells
 
-    def fact(self, *what: str) -> object:
-        self.asked.append(what)
-        if what in self.facts:
-            return self.facts[what]
-        kind, *rest = what
-        answer: object = getattr(self, "_" + kind.replace(" ", "_"))(*rest)
-        return answer
+    def heartbeat(self, agent: str) -> Beat | None:
+        return self.beats.get(agent)
+
+    def first_seen(self, agent: str) -> Seen | None:
+        return None
+
+    def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
+        return self.told["left again", at, path, mode, blob, *bases]
+
+    def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
+        return self.told["attributes", parent, path, blob]
 
     def before(self, oid: str) -> set[str]:
         """The commit and all below it."""
         return {oid}.union(*(self.before(parent) for parent in self.parents[oid])) if oid else set()
 
-    def _ancestor(self, old: str, new: str) -> bool:
-        return old in self.before(new)
+    def is_ancestor(self, old: str, new: str) -> bool:
+        self.asked.append(("ancestor", old))
+        return self.told.get(("ancestor", old, new), False) or old in self.before(new)
 
-    def _contained(self, at: str, *commits: str) -> dict[str, bool]:
+    def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
+        self.asked.append(("contained", at))
         return {commit: commit in self.before(at) for commit in commits}
 
-    def _containing(self, old: str, *commits: str) -> dict[str, bool]:
+    def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
+        self.asked.append(("containing", old))
         return {commit: old in self.before(commit) for commit in commits}
 
-    def _at(self, oid: str, path: str) -> list[str]:
+    def at(self, oid: str, path: str) -> list[str]:
         return list(self.trees[oid].get(path, NONE))
 
     def _base(self, one: str, other: str) -> str:
@@ -102,19 +112,23 @@ class Past(View):
                 tree[name] = left
         return list(tree.get(path, NONE)) if path else tree
 
-    def _picked(self, onto: str, commit: str, path: str) -> list[str] | None:
+    def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
+        found: list[str] | None = self._merged(ours, theirs, path)
+        return found
+
+    def picked(self, onto: str, commit: str, path: str) -> list[str] | None:
         found: list[str] | None = self._merged(onto, commit, path, (*self.parents[commit], "")[0])
         return found
 
-    def _work(self, base: str, commit: str, path: str) -> list[list[str]]:
+    def work(self, base: str, commit: str, path: str) -> list[list[str]]:
         return [
-            [oid, *self._at(oid, path)]
+            [oid, *self.at(oid, path)]
             for oid in sorted(self.before(commit) - self.before(base), reverse=True)
-            if all(self._at(oid, path) != self._at(parent, path) for parent in self.parents[oid] or ("",))
+            if all(self.at(oid, path) != self.at(parent, path) for parent in self.parents[oid] or ("",))
         ]
 
-    def _had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
-        since = self._work(self._base(released, at), at, path)
+    def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
+        since = self.work(self._base(released, at), at, path)
         return any(row[1:] == [mode, blob] for row in since)
 
 
@@ -139,7 +153,7 @@ class Watched(State):
     __slots__ = ("asked",)
 
     def __init__(self, files: dict[str, Record | None]) -> None:
-        super().__init__(files, complete=True)
+        super().__init__(files)
         self.asked: list[tuple[str, str]] = []
 
     def get(self, key: str) -> Record | None:
@@ -194,7 +208,7 @@ class Ledger:
         paths = {change.path for step in steps for change in step.changes}
         policy = (policy or parse_policy(()))._replace(attributes={p: named.get(p, Attributes()) for p in paths})
         actor = Actor(actor) if isinstance(actor, str) else actor
-        return judge(self.state, self.past, policy, actor, list(steps), readers)
+        return judge(self.state, self.past, self.past, policy, actor, list(steps), readers)
 
     def rules(self, *steps: Step, **more: Any) -> list[tuple[str, str]]:
         """The same, as (rule, path)."""

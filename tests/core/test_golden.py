@@ -102,7 +102,7 @@ def _claims(world: World, do: Do) -> None:
     do("claim", Take(BOB, paths("doc"), "read", refused=REFUSED))
     do("claim", Take(CAROL, paths("@gpu"), units=2, keep=True, nonce="given"))
     do("claim", Take(BOB, paths("doc"), "intent", reason="more"))
-    renewed = decide_renew(world.state, Renew(ALICE, paths("src/a"), 900, "r1"), world.view())
+    renewed = decide_renew(world.state, Renew(ALICE, paths("src/a"), 900, "r1"), world.outside())
     assert isinstance(renewed, Decision)
     world.commit(renewed)
     world.head, world.changed = TWO, {"src/a": [["src/a/x.py", "100644", BLOB], ["src/a/gone", "000000", ""]]}
@@ -216,7 +216,7 @@ def lines(world: World, answers: list[dict[str, Any]]) -> list[str]:
     """Each event with its commit, and each answer with its hash."""
     store = MemoryStore()
     editor, tree, head, found = TreeEditor(store, Trees(store)), None, None, []
-    state = State(complete=True)
+    state = State()
     for message in world.log:
         event = decode_event(message)
         changes = effects(state, event)

@@ -89,7 +89,7 @@ def samples() -> dict[str, tuple[State, Event]]:
     world.must("forget", Forget(ADA, "mail/1", "why"))
     world.must("ack", Ack(alice, "1" * 40))
     found: dict[str, tuple[State, Event]] = {}
-    state = State(complete=True)
+    state = State()
     for event in world.events():
         found[event.kind] = (state, event)
         state = apply(state, event)

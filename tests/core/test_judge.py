@@ -267,7 +267,7 @@ def test_guard_tiers(
 def test_own_files_are_changed_with_approval(
     past: Past, ledger: Ledger, path: str, present: bool, telling: bool, expected: bool, parents: tuple[str, ...]
 ) -> None:
-    past.facts["telling", "m0" if parents else "", path, "new"] = telling
+    past.told["attributes", "m0" if parents else "", path, "new"] = telling
     step = Step("m1", parents, "", (Change(path, FILE, "new"),))
     policy = parse_policy(())._replace(present=present)
     assert ledger.rules(step, policy=policy) == ([("own-files", path)] if expected else [])
@@ -280,7 +280,7 @@ def approval(ledger: Ledger, state: str, number: int = 1, path: str = "a", mode:
 
 def checkpoint(past: Past, ledger: Ledger, actor: Actor | str = "ann", *, agent: str = "") -> list[tuple[str, bool]]:
     step = past.commit("m1", {"a": "ax"}, "m0", agent=agent)
-    past.facts["left again", "m0", "a", FILE, "ax", "m0"] = past.facts.get(("used",), False)
+    past.told["left again", "m0", "a", FILE, "ax", "m0"] = past.told.get(("used",), False)
     policy = parse_policy([("gitcoord.approver", "ada")])
     found = ledger.verdicts(step, actor=actor, policy=policy, classes={"a": Attributes(guard=CHECKPOINT)})
     assert all(verdict.rule == "guard" and verdict.hints == ("git coord approvals",) for verdict in found)
@@ -319,7 +319,7 @@ def test_an_approval_is_for_exactly_this_content(
 
 def test_an_approval_is_used_once(past: Past, ledger: Ledger) -> None:
     approval(ledger, "approved")
-    past.facts["used",] = True
+    past.told["used",] = True
     assert checkpoint(past, ledger) == ASKED
     approval(ledger, "denied", 2)
     assert checkpoint(past, ledger) == [("eve denied this change", False)]

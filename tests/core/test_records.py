@@ -67,7 +67,7 @@ def test_fields_are_those_of_the_record(module: str, name: str, shape: str) -> N
 
 
 def test_what_is_read_is_written_as_it_was() -> None:
-    state, met = State(complete=True), set()
+    state, met = State(), set()
     for event in history()[0].events():
         for file, record in effects(state, event).items():
             for prefix, kind in BY_FILE.items():

@@ -14,45 +14,18 @@ from gitcoord.claims.model import Item
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take
 from gitcoord.ledger.event import Decision, Event
-from gitcoord.ledger.sessions import Actor, Beat, Seen
-from gitcoord.ledger.state import NotLoaded
-from gitcoord.server.retrace import Hindsight, chains, retrace
+from gitcoord.ledger.sessions import Actor
+from gitcoord.server.retrace import Retraced, chains, retrace
 from gitcoord.sessions.events.kill import Kill
 from tests.core.test_stateful import HANDING, walk
 from tests.core.test_task_walk import walk_tasks
-from tests.core.world import SeenView, World, paths
+from tests.core.world import Outside, World, paths
 from tests.race.support import soak
 from tests.support import FakeHost
 
 
-class Server(Hindsight):
+class Server(Retraced, Outside):
     """The server's view of a world in memory."""
-
-    def __init__(self, world: World, host: FakeHost) -> None:
-        super().__init__(host.wall(), host.mono(), host.boot)
-        self.seen_view = SeenView(world, host)
-        self.resources = self.seen_view.resources
-
-    def want_beats(self, agents: list[str]) -> None:
-        """They are all there."""
-
-    def want_seen(self, agents: list[str]) -> None:
-        """Nor is one of these missing."""
-
-    def beat(self, agent: str) -> Beat | None:
-        return self.seen_view.beat(agent)
-
-    def first_seen(self, agent: str) -> Seen | None:
-        return self.seen_view.first_seen(agent)
-
-    def fact(self, *what: str) -> object:
-        if what[0] in ("changed", "within", "landed", "approvers", "policy", "workers", "restrictions", "classes"):
-            self.facts[what] = self.seen_view.fact(*what)
-        try:
-            return super().fact(*what)
-        except NotLoaded as need:
-            self.facts[need.what] = self.seen_view.fact(*need.what)
-            return self.fact(*what)
 
 
 def judged(world: World, events: list[Event], host: FakeHost | None = None, *, person: bool = False) -> Any:
@@ -229,7 +202,7 @@ def test_the_killed_get_nothing(world: World) -> None:
 def test_a_renewal_is_known_again(world: World) -> None:
     answer = world.must("claim", Take(Actor("alice"), paths("c")))
     assert answer.events
-    decision = decide_renew(world.state, Renew(Actor("alice"), (), 77, "n"), world.view())
+    decision = decide_renew(world.state, Renew(Actor("alice"), (), 77, "n"), world.outside())
     assert (
         isinstance(decision, Decision)
         and len(decision.events) == 2

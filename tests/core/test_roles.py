@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gitcoord.ledger import world as ledger_world
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.state import State, View
+from gitcoord.ledger.state import State
 from gitcoord.policy.model import Attributes, Policy, Role, parse_policy
 from gitcoord.policy.roles import (
     GivenRole,
@@ -39,6 +40,30 @@ def state() -> State:
     return World().state
 
 
+class Settings(ledger_world.World):
+    """A world of settings: without `classes`, these may not be asked for."""
+
+    def __init__(
+        self, policy: Policy = POLICY, classes: dict[str, dict[str, Attributes]] | None = None, *, approvers: list[str] | None = None
+    ) -> None:  # fmt: skip
+        super().__init__(0, 0, "")
+        self._policy, self._classes, self._approvers = policy, classes, approvers
+
+    def approvers(self) -> list[str]:
+        assert self._approvers is not None
+        return self._approvers
+
+    def policy(self) -> Policy:
+        return self._policy
+
+    def restrictions(self) -> Policy | None:
+        return self._policy
+
+    def classes(self, paths: list[str]) -> dict[str, dict[str, Attributes]]:
+        assert self._classes is not None
+        return self._classes
+
+
 def given(state: State, agent: str, role: str) -> State:
     state.load_file(f"roles/{agent}", GivenRole(agent, role, "ada", 1).to_record())
     return state
@@ -56,9 +81,7 @@ def given(state: State, agent: str, role: str) -> State:
 )
 def test_who_may_approve(actor: Actor, approvers: list[str], expected: bool) -> None:
     assert may_approve(actor, approvers) is expected
-    view = View(0, 0, "")
-    view.facts["approvers",] = approvers
-    refusal = not_an_approver(actor, view, "do it", "ask")
+    refusal = not_an_approver(actor, Settings(approvers=approvers), "do it", "ask")
     assert (refusal is None) == expected
     if refusal is not None:
         listed = " whom the settings list as approver" if approvers else ""
@@ -79,9 +102,8 @@ def test_who_may_approve(actor: Actor, approvers: list[str], expected: bool) -> 
     ],
 )
 def test_who_may_oversee(state: State, actor: Actor, approvers: tuple[str, ...], expected: bool) -> None:
-    view = View(0, 0, "")
-    view.facts["policy",] = POLICY._replace(approvers=approvers, default_role="boss")
-    refusal = not_an_overseer(state, actor, view, "do it")
+    policy = POLICY._replace(approvers=approvers, default_role="boss")
+    refusal = not_an_overseer(state, actor, Settings(policy), "do it")
     assert (refusal is None) == expected
     if refusal is not None:
         listed = " whom the settings list as approver" if approvers else ""
@@ -160,11 +182,7 @@ def claimed(
     state: State, actor: Actor, *paths: str, policy: Policy = POLICY, classes: dict[str, dict[str, Attributes]] | None = None
 ) -> str:  # fmt: skip
     """The refusal of a write claim, '' where there is none; asked only for as much as is needed."""
-    view = View(0, 0, "")
-    view.facts["restrictions",] = policy
-    if classes is not None:
-        view.facts["classes", *paths] = classes
-    refusal = may_not_claim(state, actor, view, paths)
+    refusal = may_not_claim(state, actor, Settings(policy, classes), paths)
     if refusal is None:
         return ""
     assert refusal.code == "role" and f"--mode read {paths[-1]}" in refusal.hints[0]

@@ -16,7 +16,7 @@ from gitcoord.ledger.event import Decision, Event, Illegal, apply
 from gitcoord.ledger.events.adopt import Adopt
 from gitcoord.ledger.nonces import day
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.state import Policy
+from gitcoord.ledger.world import Resource
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.start import Start
 from gitcoord.sessions.events.unhalt import Unhalt
@@ -219,9 +219,9 @@ def test_who_may_use_a_resource(world: World) -> None:
 def test_a_capacity_that_shrank(world: World) -> None:
     take(world, ALICE, "@gpu")
     take(world, BOB, "@gpu")
-    world.resources["gpu"] = Policy(capacity=1)
+    world.resources["gpu"] = Resource(capacity=1)
     assert world.refused("claim", Take(CAROL, paths("@gpu"))).code == "held"
-    world.resources["gpu"] = Policy(capacity=2)
+    world.resources["gpu"] = Resource(capacity=2)
     assert world.refused("claim", Take(CAROL, paths("@gpu"))).code == "held"
 
 

@@ -12,6 +12,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.model import Attributes, parse_policy
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.start import Start
+from tests.core.past import Past
 from tests.core.test_retrace import judged, made
 from tests.core.world import World
 
@@ -55,7 +56,7 @@ def test_a_server_agrees_and_the_killed_have_no_say() -> None:
 def verdicts(world: World, settings: list[tuple[str, str]], *, readers: tuple[str, ...] = ("alice",)) -> list[Verdict]:
     policy = parse_policy(settings)._replace(rules=oid(7), attributes={"a": Attributes()})
     steps = [*STEPS, Step("4" * 40, ("3" * 40,), "", (Change("a", "100644", "b" * 40),))]
-    return judge(world.state, world.view(), policy, ALICE, steps, readers)
+    return judge(world.state, world.outside(), Past(), policy, ALICE, steps, readers)
 
 
 def test_a_push_needs_the_version_that_counts() -> None:

@@ -12,14 +12,14 @@ from gitcoord.claims.events.release import Release
 from gitcoord.claims.take import Take
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import MAX_SKEW, SLOT_MS, Actor, Beat, Seen, decode_beat, encode_beat, next_beat, silence
-from gitcoord.ledger.state import State, View
+from gitcoord.ledger.state import State
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.revive import Revive
 from gitcoord.sessions.events.start import Start
 from gitcoord.sessions.events.stop import Stop
 from gitcoord.sessions.events.unhalt import Unhalt
-from tests.core.world import World, paths
+from tests.core.world import Outside, World, paths
 from tests.support import BOOT, START, FakeHost
 
 ALICE, BOB, CAROL = Actor("alice"), Actor("bob"), Actor("carol")
@@ -45,7 +45,7 @@ def state_of(world: World, name: str) -> tuple[str, int]:
 
 
 def verdict(world: World, ttl: int = 60, *, host: FakeHost | None = None, session: int = 1) -> tuple[bool, str]:
-    found = silence(State(complete=True), world.view(host), "alice", session, ttl)
+    found = silence(State(), world.outside(host), "alice", session, ttl)
     assert (found.expires_in == 0) or not found.silent
     return found.silent, found.rule
 
@@ -72,7 +72,7 @@ def test_it_is_told_when_a_claim_may_be_expired(world: World, ttl: int, boot: st
     looks = FakeHost(boot, mono=world.host.ticks)
     verdict(world, ttl, host=looks)  # at first sight
     looks.advance(1)
-    told = silence(State(complete=True), world.view(looks), "alice", 1, ttl).expires_in
+    told = silence(State(), world.outside(looks), "alice", 1, ttl).expires_in
     assert told is not None and told >= ttl
     looks.advance(told - 1)
     assert verdict(world, ttl, host=looks)[0] is False
@@ -129,14 +129,16 @@ def test_a_clock_that_runs_behind_expires_nobody(world: World) -> None:
 
 
 def test_first_sight_counts_as_a_beat(world: World) -> None:
-    view = world.view(FakeHost("other"))
-    view.beats["alice"] = None
-    found = silence(State(complete=True), view, "alice", 1, 60)
+    found = silence(State(), world.outside(FakeHost("other")), "alice", 1, 60)
     assert (found.silent, found.expires_in) == (False, 72)
-    view = View(START, 5, "yet another")
-    view.beats["alice"] = Beat("f" * 40, "alice", BOOT, 1, 0, START, SLOT_MS)
-    view.seen["alice"] = Seen("", "yet another", 0)  # what it saw before was something else
-    found = silence(State(complete=True), view, "alice", 1, 60)
+    seen = Seen("", "yet another", 0)  # what it saw before was something else
+
+    class Elsewhere(Outside):
+        def first_seen(self, agent: str) -> Seen | None:
+            return seen
+
+    world.beats["alice"] = Beat("f" * 40, "alice", BOOT, 1, 0, START, SLOT_MS)
+    found = silence(State(), Elsewhere(world, FakeHost("yet another")), "alice", 1, 60)
     assert (found.rule, found.expires_in) == ("first sight", 72 + SLOT_MS // 1000)
 
 
@@ -165,7 +167,7 @@ def test_a_tombstone_and_a_newer_session_end_the_old_one(world: World) -> None:
 
 @pytest.mark.parametrize(("ttl", "slot"), [(0, 30_000), (1800, 30_000), (60, 20_000), (3, 1000), (1, 333)])
 def test_a_slot_is_at_most_a_third_of_the_ttl(world: World, ttl: int, slot: int) -> None:
-    made = next_beat(None, "alice", 1, world.view(), ttl)
+    made = next_beat(None, "alice", 1, world.outside(), ttl)
     assert made is not None and made.slot == slot and made.mono % slot == 0 and made.mono <= world.host.mono()
 
 

@@ -11,11 +11,13 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import covers, fold
 from gitcoord.claims.model import Claim, Item, all_claims
 from gitcoord.claims.take import decide as decide_take
+from gitcoord.ledger import world as ledger_world
 from gitcoord.ledger.event import Decision, Event, apply, decode_event, effects, encode_event
 from gitcoord.ledger.events.init import first_event
 from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.sessions import Beat, Seen, encode_beat, next_beat
-from gitcoord.ledger.state import Policy, State, View
+from gitcoord.ledger.state import State
+from gitcoord.ledger.world import Resource
 from gitcoord.policy.model import Attributes, parse_policy
 from gitcoord.policy.model import Policy as ProjectPolicy
 from gitcoord.tasks.workers import Workers, cap_resources
@@ -24,61 +26,77 @@ from tests.support import FakeHost
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
 
-RESOURCES = {"gpu": Policy(capacity=3), "db": Policy(ttl=60, writers=("alice", "bob"), readers=("carol",))}
+RESOURCES = {"gpu": Resource(capacity=3), "db": Resource(ttl=60, writers=("alice", "bob"), readers=("carol",))}
 
 
-class SeenView(View):
-    """A view that answers for the world at once, as if everything had been read."""
+class Outside(ledger_world.World):
+    """What rules may ask of a world besides its state, as one host sees it."""
 
     def __init__(self, world: World, host: FakeHost) -> None:
         super().__init__(host.wall(), host.mono(), host.boot)
-        self.world = world
-        self.resources = {**world.resources, **cap_resources(Workers(world.caps))}
+        self.inner = world
 
-    def beat(self, agent: str) -> Beat | None:
-        return self.world.beats.get(agent)
-
-    def want_beats(self, agents: list[str]) -> None:
-        """They are all there."""
-
-    def want_seen(self, agents: list[str]) -> None:
-        """Nor is one of these missing."""
+    def heartbeat(self, agent: str) -> Beat | None:
+        return self.inner.beats.get(agent)
 
     def first_seen(self, agent: str) -> Seen | None:
-        beat = self.beat(agent)
+        beat = self.heartbeat(agent)
         oid = beat.oid if beat is not None else ""
-        known = self.world.sightings.get((self.boot, agent))
+        known = self.inner.sightings.get((self.boot, agent))
         if known is None or known.oid != oid:
-            known = self.world.sightings[self.boot, agent] = Seen(oid, self.boot, self.mono)
+            known = self.inner.sightings[self.boot, agent] = Seen(oid, self.boot, self.mono)
         return known
 
-    def fact(self, *what: str) -> object:
-        kind, *rest = what
-        if kind == "dirty":
-            return [path for path in rest if path in self.world.dirty]
-        if kind == "since":
-            return dict.fromkeys(rest[2:], rest[0])
-        if kind == "within":
-            return [commit for commit in rest[1:] if commit in self.world.within.get(rest[0], ())]
-        if kind == "changed":
-            return {path: self.world.changed.get(path, []) for path in rest[2:]}
-        if kind == "landed":
-            return [commit for commit in rest[1:] if commit in self.world.landed]
-        if kind in ("dirty in", "trees"):
-            return []
-        if kind == "unlanded":
-            return {}
-        if kind == "runner":
-            return self.world.runners.get(rest[0], "")
-        if kind == "workers":
-            return Workers(dict(self.world.caps))
-        if kind == "policy":
-            return parse_policy(("gitcoord.approver", name) for name in self.world.approvers)
-        if kind == "restrictions":
-            return self.world.policy
-        if kind == "classes":
-            return {path: {path: self.world.classes.get(path, Attributes())} for path in rest}
-        return {"head": self.world.head, "approvers": self.world.approvers, "gone": self.world.gone}[kind]
+    def gone_instance(self, agent: str) -> str:
+        return self.inner.gone
+
+    def runner(self, nonce: str) -> str:
+        return self.inner.runners.get(nonce, "")
+
+    def resources(self) -> dict[str, Resource]:
+        return {**self.inner.resources, **cap_resources(self.workers())}
+
+    def approvers(self) -> list[str]:
+        return self.inner.approvers
+
+    def policy(self) -> ProjectPolicy:
+        return parse_policy(("gitcoord.approver", name) for name in self.inner.approvers)
+
+    def restrictions(self) -> ProjectPolicy | None:
+        return self.inner.policy
+
+    def workers(self) -> Workers:
+        return Workers(dict(self.inner.caps))
+
+    def classes(self, paths: list[str]) -> dict[str, dict[str, Attributes]]:
+        return {path: {path: self.inner.classes.get(path, Attributes())} for path in paths}
+
+    def head(self) -> str:
+        return self.inner.head
+
+    def other_trees(self, agent: str) -> list[str]:
+        return []
+
+    def dirty(self, paths: list[str]) -> list[str]:
+        return [path for path in paths if path in self.inner.dirty]
+
+    def dirty_in(self, tree: str, paths: list[str]) -> list[str]:
+        return []
+
+    def since(self, base: str, commit: str, paths: list[str]) -> dict[str, str]:
+        return dict.fromkeys(paths, base)
+
+    def changed(self, base: str, commit: str, paths: list[str]) -> dict[str, list[list[str]]]:
+        return {path: self.inner.changed.get(path, []) for path in paths}
+
+    def unlanded(self, commit: str, paths: list[str]) -> dict[str, tuple[str, list[list[str]]]]:
+        return {}
+
+    def within(self, commit: str, commits: list[str]) -> list[str]:
+        return [one for one in commits if one in self.inner.within.get(commit, ())]
+
+    def landed(self, work: str, commits: list[str]) -> list[str]:
+        return [commit for commit in commits if commit in self.inner.landed]
 
 
 class World:
@@ -89,7 +107,7 @@ class World:
         self.gone = ""
         self.runners: dict[str, str] = {}  # what this machine knows of who runs an effect, by nonce
         self.fold = fold_case
-        self.state = State(complete=True)
+        self.state = State()
         self.log: list[bytes] = []
         self.beats: dict[str, Beat] = {}
         self.sightings: dict[tuple[str, str], Seen] = {}
@@ -111,15 +129,15 @@ class World:
 
     # --- doing
 
-    def view(self, host: FakeHost | None = None) -> View:
-        return SeenView(self, host or self.host)
+    def outside(self, host: FakeHost | None = None) -> Outside:
+        return Outside(self, host or self.host)
 
     def decide(self, kind: str, command: Any, host: FakeHost | None = None) -> Decision | Refusal:
         """The rule's answer; the rule must leave the state it was given as it was."""
         before = dumps(self.state.files)
         command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
         rule = decide_take if kind == "claim" else import_module(f"gitcoord.{KINDS[kind]}.events.{kind}").decide
-        answer: Decision | Refusal = rule(self.state, command, self.view(host))
+        answer: Decision | Refusal = rule(self.state, command, self.outside(host))
         assert dumps(self.state.files) == before, "a rule changed the state that it was asked about"
         return answer
 
@@ -160,7 +178,7 @@ class World:
         """What any command of a living agent does on the side."""
         record = self.agent(agent)
         if record is not None and record["state"] == "open":
-            beat = next_beat(self.beats.get(agent), agent, record["session"], self.view(host))
+            beat = next_beat(self.beats.get(agent), agent, record["session"], self.outside(host))
             self.commit(Decision([], [beat] if beat else [], {}))
 
     # --- looking
@@ -190,7 +208,7 @@ class World:
         claims = self.claims()
         units: dict[str, int] = {}
         for index, one in enumerate(claims):
-            policy = self.resources.get(one.path, Policy()) if one.space == "resource" else Policy()
+            policy = self.resources.get(one.path, Resource()) if one.space == "resource" else Resource()
             if policy.capacity > 1:
                 units[one.path] = units.get(one.path, 0) + one.units
                 assert units[one.path] <= policy.capacity, f"too many units of {one.path}"
@@ -231,7 +249,7 @@ class World:
 
     def check_replay(self) -> None:
         """From the first message on, the same state comes out, in whole and event by event without a gap."""
-        state = State(complete=True)
+        state = State()
         for number, message in enumerate(self.log, start=1):
             event = decode_event(message)
             assert encode_event(event) == message and event.seq == number

@@ -14,11 +14,11 @@ from gitcoord.base.codec import dumps
 from gitcoord.base.errors import GitcoordError, NotInitialised
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger import fsck
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.ledger.repair import service as repair
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.world.open import environ, open_repository
 
 
 def run(verb: str) -> tuple[dict[str, object], int]:
@@ -31,7 +31,7 @@ def run(verb: str) -> tuple[dict[str, object], int]:
         return {"initialised": False, "clean": True, "differences": [], "claims": [], "seq": 0}, 0
     if verb != "observe":
         return result, 0 if result["clean"] else 1
-    claims = settle(ctx, read_snapshot(ctx, trusting=True), ctx.view(), lambda state, view: all_claims(state))
+    claims = all_claims(read_snapshot(ctx, trusting=True).state)
     return {**result, "initialised": True, "claims": claims}, 0
 
 

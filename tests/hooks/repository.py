@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gitcoord.git.config import Settings
 from gitcoord.ledger.context import Context
+from gitcoord.world.client import ClientWorld
 from tests.support import FakeHost, git, plumbing_store, repo_at
 
 FILE = "100644"
@@ -20,7 +21,9 @@ class Repository:
         self.top = top
         self.commits = {"GONE": GONE, "": ""}
         repo = repo_at(top / ".git", worktree=top)
-        self.ctx = Context(repo, Settings([("gitcoord.gc", "false"), *settings]), plumbing_store(repo, 40), FakeHost())
+        self.ctx = Context(
+            repo, Settings([("gitcoord.gc", "false"), *settings]), plumbing_store(repo, 40), FakeHost(), ClientWorld
+        )
 
     def commit(self, name: str, files: dict[str, str | None], *parents: str, mode: str = FILE, agent: str = "") -> str:
         """A commit with what its first parent has, and these files."""

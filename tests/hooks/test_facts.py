@@ -10,7 +10,7 @@ import pytest
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.gates import history
 from gitcoord.gates import history_facts as ancestry
-from gitcoord.gates.history_facts import Looking, read_history_fact
+from gitcoord.gates.history_facts import GitHistory
 from gitcoord.git.process import run
 from tests.hooks.repository import FILE, GONE, Repository
 from tests.support import git
@@ -23,14 +23,21 @@ PATHS = {"a", "b", "d/c", "gone", "odd*", "other"}
 class Facts(Repository):
     def ask(self, kind: str, *words: str, often: bool = True) -> object:
         """One question, with commits by name; the answer must stay the same."""
-        what = (kind, *(self.commits.get(word, word) for word in words))
-        view = Looking(0, 0, "", PATHS)
+        what = [self.commits.get(word, word) for word in words]
+        if kind in ("contained", "containing"):
+            what[1:] = [what[1:]]  # type: ignore[list-item]
+        if kind == "left_again":
+            what[4:] = [what[4:]]  # type: ignore[list-item]
+        past = self.past()
         answers = []
         for _ in range(7 if often else 1):
-            assert read_history_fact(self.ctx, view, what)
-            answers.append(view.facts[what])
+            past.answers.clear()
+            answers.append(getattr(past, kind)(*what))
         assert all(answer == answers[0] for answer in answers)
         return answers[0]
+
+    def past(self, paths: set[str] = PATHS) -> GitHistory:
+        return GitHistory(self.ctx, None, paths)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -49,26 +56,20 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Facts]:
     made.ctx.store.close()
 
 
-def test_other_questions_are_others(repository: Facts) -> None:
-    assert not read_history_fact(repository.ctx, Looking(1, 2, "boot", set()), ("head",))
-    view = Looking(1, 2, "boot", PATHS)
-    assert (view.wall, view.mono, view.boot, view.paths) == (1, 2, "boot", PATHS)
-
-
 # --- who contains whom ---------------------------------------------------------------------------------------------
 
 
 def test_ancestors(repository: Facts) -> None:
-    assert repository.ask("ancestor", "m0", "m2") is True
-    assert repository.ask("ancestor", "m2", "m0") is False
-    assert repository.ask("ancestor", "m1", "b1") is False
+    assert repository.ask("is_ancestor", "m0", "m2") is True
+    assert repository.ask("is_ancestor", "m2", "m0") is False
+    assert repository.ask("is_ancestor", "m1", "b1") is False
 
 
 @pytest.mark.parametrize(
     "what",
     [
-        ("ancestor", "GONE", "m0"),
-        ("ancestor", "m0", "GONE"),
+        ("is_ancestor", "GONE", "m0"),
+        ("is_ancestor", "m0", "GONE"),
         ("work", "m0", "GONE", "a"),
         ("had", "GONE", "GONE", "a", FILE, "x"),
         ("merged", "m0", "GONE", "a"),
@@ -87,7 +88,7 @@ def test_what_git_cannot_do_is_told_as_such(repository: Facts) -> None:
     """A file is no commit, though it is here."""
     blob = repository.blob("b\n")
     for what, told in (
-        (("ancestor", blob, "m0"), "git cannot compare"),
+        (("is_ancestor", blob, "m0"), "git cannot compare"),
         (("merged", "m0", blob, "a"), "git cannot merge"),
         (("at", blob, "a"), "git cannot read"),
         (("work", "m0", GONE, "a"), "is not in this repository"),
@@ -156,9 +157,9 @@ def test_a_shallow_clone_cannot_deny(tmp_path: Path) -> None:
     shallow.commit("m1", {"a": "1\n"}, "m0")
     (shallow.top / ".git/shallow").write_text(shallow.commits["m1"] + "\n")
     with pytest.raises(CouldNotJudge, match="shallow") as caught:
-        shallow.ask("ancestor", "m0", "m1")
+        shallow.ask("is_ancestor", "m0", "m1")
     assert caught.value.hints == ("git fetch --unshallow",)
-    assert shallow.ask("ancestor", "m1", "m1") is True, "what it has is enough"
+    assert shallow.ask("is_ancestor", "m1", "m1") is True, "what it has is enough"
     assert shallow.ask("contained", "m1", "m0") == {}
     shallow.ctx.store.close()
 
@@ -175,26 +176,25 @@ def test_what_lies_at_a_path(repository: Facts) -> None:
 
 def test_also_at_one_that_is_not_judged(repository: Facts) -> None:
     """A release may spell it in another way; all that is judged was read before."""
-    view = Looking(0, 0, "", {"a"})
+    past = repository.past({"a"})
     m2 = repository.commits["m2"]
-    for path in ["a"] * 6 + ["b"]:
-        read_history_fact(repository.ctx, view, ("at", m2, path))
-        read_history_fact(repository.ctx, view, ("work", "", m2, path))
-    assert view.facts["at", m2, "b"] == [FILE, repository.blob("m2\n")]
-    rows = view.facts["work", "", m2, "b"]
+    for _ in range(6):
+        past.answers.clear()
+        past.at(m2, "a"), past.work("", m2, "a")
+    assert past.at(m2, "b") == [FILE, repository.blob("m2\n")]
+    rows = past.work("", m2, "b")
     assert rows == [[m2, FILE, repository.blob("m2\n")], [repository.commits["m0"], FILE, repository.blob("b\n")]]
 
 
 def test_answers_of_one_commit_are_no_other_ones(repository: Facts) -> None:
-    view = Looking(0, 0, "", PATHS)
+    past = repository.past()
     ids = repository.commits
-    for name in ("m0", "m2") * 6:
-        read_history_fact(repository.ctx, view, ("at", ids[name], "b"))
-        read_history_fact(repository.ctx, view, ("work", "", ids[name], "b"))
-    assert [view.facts["at", ids[name], "b"] for name in ("m0", "m2")] == [
-        [FILE, repository.blob("b\n")], [FILE, repository.blob("m2\n")],
-    ]  # fmt: skip
-    assert [len(view.facts["work", "", ids[name], "b"]) for name in ("m0", "m2")] == [1, 2]  # type: ignore[arg-type]
+    for _ in range(6):
+        past.answers.clear()
+        assert [past.at(ids[name], "b") for name in ("m0", "m2")] == [
+            [FILE, repository.blob("b\n")], [FILE, repository.blob("m2\n")],
+        ]  # fmt: skip
+        assert [len(past.work("", ids[name], "b")) for name in ("m0", "m2")] == [1, 2]
 
 
 def test_what_was_done_at_a_path(repository: Facts) -> None:
@@ -246,7 +246,7 @@ def test_what_was_there_since_the_merge_base(
 def test_what_was_left_again(
     repository: Facts, at: str, text: str, mode: str, bases: list[str], expected: bool
 ) -> None:
-    assert repository.ask("left again", at, "b", mode, repository.blob(text), *bases) is expected
+    assert repository.ask("left_again", at, "b", mode, repository.blob(text), *bases) is expected
 
 
 # --- what a merge would leave --------------------------------------------------------------------------------------
@@ -297,16 +297,16 @@ def test_attributes_that_tell_gitcoord_something(
         repository.commit("before", {".gitattributes": text}, "m0")
     if "binary" in new and path == ".gitattributes" and parent:
         new += "[attr]shared gitcoord-claim\n"
-    assert repository.ask("telling", parent, path, repository.blob(new)) is expected
+    assert repository.ask("changes_attributes", parent, path, repository.blob(new)) is expected
 
 
 # --- how much is asked ---------------------------------------------------------------------------------------------
 
 
-def test_a_few_questions_are_asked_one_by_one() -> None:
-    view = Looking(0, 0, "", PATHS)
-    assert [view.often(("tree", "one")) for _ in range(6)] == [False] * 4 + [True] * 2
-    assert not view.often(("tree", "two"))
+def test_a_few_questions_are_asked_one_by_one(repository: Facts) -> None:
+    past = repository.past()
+    assert [past.often("tree", "one") for _ in range(6)] == [False] * 4 + [True] * 2
+    assert not past.often("tree", "two")
 
 
 def test_many_are_answered_together(repository: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,14 +320,14 @@ def test_many_are_answered_together(repository: Facts, monkeypatch: pytest.Monke
     for module in (ancestry, history):
         monkeypatch.setattr(module, "run", noted)
     paths = [f"p{number}" for number in range(50)]
-    view = Looking(0, 0, "", set(paths))
+    past = repository.past(set(paths))
     ids = repository.commits
     for path in paths:
-        for what in (
-            ("at", ids["m0"], path), ("work", ids["m0"], ids["m3"], path), ("merged", ids["m1"], ids["b1"], path),
-            ("picked", ids["m1"], ids["b2"], path), ("had", ids["b1"], ids["m3"], path, FILE, "x" * 40),
-        ):  # fmt: skip
-            assert read_history_fact(repository.ctx, view, what)
+        past.at(ids["m0"], path)
+        past.work(ids["m0"], ids["m3"], path)
+        past.merged(ids["m1"], ids["b1"], path)
+        past.picked(ids["m1"], ids["b2"], path)
+        past.had(ids["b1"], ids["m3"], path, FILE, "x" * 40)
     words = ("merge-tree", "merge-base", "log", "ls-tree", "--literal-pathspecs")
     counted = [sum(word in argv for argv in started) for word in words]
     assert dict(zip(words, counted)) == {

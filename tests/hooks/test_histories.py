@@ -15,9 +15,9 @@ from gitcoord.claims.take import Take
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Move
 from gitcoord.gates.judge import Verdict
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
+from gitcoord.world.open import environ, open_repository
 from tests.support import git
 
 FILES = [f"shared/{name}" for name in "abcd"]

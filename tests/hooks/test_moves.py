@@ -5,7 +5,7 @@ Real git, but no hooks and no other processes of gitcoord: `test_commit_gate.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +18,15 @@ from gitcoord.claims.take import Take
 from gitcoord.gates import gate as judging
 from gitcoord.gates import history_facts as ancestry
 from gitcoord.gates.client_gate import Gate
-from gitcoord.gates.gate import Move, Outcome, Reading
+from gitcoord.gates.gate import Move, Outcome
 from gitcoord.gates.history import net_changes
+from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change
 from gitcoord.git.process import run
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
-from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.ledger.state import Part, State
 from gitcoord.sessions.service import halt, kill, start
 from tests.hooks.repository import GONE, Repository
 from tests.support import git
@@ -261,25 +263,29 @@ def test_the_last_commit_of_the_killed_is_named(clone: Clone) -> None:
 
 def test_little_is_read_for_little(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two commits are compared no more often than needed, and the ledger's parts are read at once only for many paths."""
-    compared, loaded = [], []
+    compared: list[tuple[object, ...]] = []
+    loaded: list[Part] = []
 
     def comparing(*words: object) -> list[Change]:
         compared.append(words)
         return net_changes(*words)  # type: ignore[arg-type]
 
-    def loading(*words: object) -> None:
-        loaded.append(words)
-        load(*words)  # type: ignore[arg-type]
+    def loading(state: State, parts: Iterable[Part]) -> None:
+        parts = list(parts)
+        loaded.extend(part for part in parts if part == ("below", "approvals"))
+        prefetch(state, parts)
+
+    prefetch = State.prefetch
 
     monkeypatch.setattr(judging, "net_changes", comparing)
-    monkeypatch.setattr(judging, "load", loading)
+    monkeypatch.setattr(State, "prefetch", loading)
     clone.commit("x1", {f"f{number}": "x\n" for number in range(16)}, "m1")
     assert rules(clone.push("x1")) == [] and (len(compared), len(loaded)) == (1, 0)
     clone.commit("x2", {"f16": "x\n"}, "x1")
     assert rules(clone.push("x2")) == [] and (len(compared), len(loaded)) == (2, 1)
 
 
-def test_a_fact_is_read_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_asked_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
 
     def noted(argv: list[str], *more: object) -> tuple[int, bytes, str]:
@@ -287,11 +293,10 @@ def test_a_fact_is_read_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> N
         return run(argv, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ancestry, "run", noted)
-    view = Reading(clone.ctx, read_snapshot(clone.ctx), {"x"})
+    past = GitHistory(clone.ctx, read_snapshot(clone.ctx), {"x"})
     for _ in range(3):
-        assert view.fact("ancestor", *clone.ends("m0", "m1")) is True
-        assert view.fact("approvers") == []
-    assert len(started) == 1 and (view.wall, view.boot) == (clone.ctx.host.wall(), clone.ctx.host.boot)
+        assert past.is_ancestor(*clone.ends("m0", "m1")) is True
+    assert len(started) == 1
 
 
 # --- by whose policy -----------------------------------------------------------------------------------------------

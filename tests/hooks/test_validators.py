@@ -294,7 +294,7 @@ def test_a_commit_without_validators_loads_none_of_this(tmp_path: Path) -> None:
     project.git("add", "-A")
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.cli.entry import main; "
-        "code = main(['--gate', 'pre-commit']); print(*sys.modules); sys.exit(code)"
+        "code = main('claim', ['--gate', 'pre-commit']); print(*sys.modules); sys.exit(code)"
     )
 
     def loaded() -> list[str]:

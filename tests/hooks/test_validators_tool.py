@@ -13,11 +13,11 @@ import pytest
 
 from gitcoord.gates.validation import after_tool, at_stop, before_tool
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.reader import Source
 from gitcoord.validators import Result, tally
 from gitcoord.validators.tool_event import AFTER, BEFORE, ToolEvent
+from gitcoord.world.open import environ, open_repository
 from tests.hooks.support import SHARED, Project
 
 ALICE = Actor("alice", "one")

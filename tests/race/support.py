@@ -28,7 +28,7 @@ DEADLINE = 60.0
 _QUICK = f"""#!{sys.executable} -IS
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from gitcoord.ledger.open import environ, open_repository
+from gitcoord.world.open import environ, open_repository
 verb, *words = sys.argv[1:]
 ctx = open_repository(environ(), writing=True)
 if verb == "join":

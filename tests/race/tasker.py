@@ -19,13 +19,13 @@ from gitcoord.base.errors import Refused  # noqa: E402
 from gitcoord.claims.cli_wait import Bell  # noqa: E402
 from gitcoord.handoff import service as handoff  # noqa: E402
 from gitcoord.handoff.events.handoff import New  # noqa: E402
-from gitcoord.ledger.open import environ, open_repository  # noqa: E402
 from gitcoord.ledger.sessions import Actor  # noqa: E402
 from gitcoord.tasks import service as tasks  # noqa: E402
 from gitcoord.tasks.events.assign import Assign  # noqa: E402
 from gitcoord.tasks.events.finish import Finish  # noqa: E402
 from gitcoord.tasks.events.revise import Revise  # noqa: E402
 from gitcoord.tasks.model import OVER  # noqa: E402
+from gitcoord.world.open import environ, open_repository  # noqa: E402
 
 CRASH = 9
 FATES = ("finish", "crash", "silent", "hand over", "give back")

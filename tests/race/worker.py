@@ -26,9 +26,9 @@ from gitcoord.claims.take import Take  # noqa: E402
 from gitcoord.git.locks.queue import Queue  # noqa: E402
 from gitcoord.git.process import Child  # noqa: E402
 from gitcoord.ledger import context  # noqa: E402
-from gitcoord.ledger.open import environ, open_repository  # noqa: E402
 from gitcoord.ledger.sessions import Actor  # noqa: E402
 from gitcoord.sessions import service as sessions  # noqa: E402
+from gitcoord.world.open import environ, open_repository  # noqa: E402
 
 Row = dict[str, Any]
 

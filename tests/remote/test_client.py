@@ -15,12 +15,12 @@ from gitcoord.claims.model import Item
 from gitcoord.claims.service import take
 from gitcoord.claims.take import Take
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.open import open_repository
 from gitcoord.ledger.remote.client import is_plain, objects_above
 from gitcoord.ledger.remote.fetch import look
 from gitcoord.ledger.remote.git_remote import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Move
 from gitcoord.ledger.remote.mirror_store import RemoteStore
 from gitcoord.ledger.sessions import Actor
+from gitcoord.world.open import open_repository
 from tests.race.support import running, wait_until
 from tests.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
 from tests.remote.support import Fleet, Machine

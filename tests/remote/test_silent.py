@@ -172,7 +172,7 @@ sys.path.insert(0, {root!r})
 from gitcoord.sessions.service import start, beat
 from gitcoord.ledger.sessions import Actor
 from gitcoord.base.errors import GitcoordError
-from gitcoord.ledger.open import environ, open_repository
+from gitcoord.world.open import environ, open_repository
 ctx = open_repository(environ(), writing=True)
 ctx.host.mono = lambda now=ctx.host.mono: now() + 60_000
 try:

@@ -19,7 +19,6 @@ from gitcoord.claims import service as claims
 from gitcoord.claims.model import Item
 from gitcoord.claims.take import Take
 from gitcoord.git.store import Object
-from gitcoord.ledger.open import open_repository
 from gitcoord.ledger.remote import backoff as turns
 from gitcoord.ledger.remote import transaction as remote
 from gitcoord.ledger.remote.backoff import let_others_go, note_turn
@@ -28,6 +27,7 @@ from gitcoord.ledger.remote.fetch import look, store_of
 from gitcoord.ledger.remote.git_remote import LANDED, LOST
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.service import start
+from gitcoord.world.open import open_repository
 from tests.race.support import Answer, long_timeout, running, soak, wait_until
 from tests.remote.support import Fleet, Machine
 from tests.support import FakeHost, memory_ledger
@@ -202,7 +202,7 @@ import sys
 sys.path.insert(0, {root!r})
 from gitcoord.sessions.service import beat
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.open import environ, open_repository
+from gitcoord.world.open import environ, open_repository
 assert beat(open_repository(environ(), writing=True), Actor(sys.argv[1]), patient=True)
 """
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Protocol
 
+from gitcoord.gates.hooks.cli import hook_sources
 from gitcoord.gates.hooks.text import Kit, render
-from gitcoord.gates.hooks.typer_cli import hook_sources
 from gitcoord.server.install import EVENTS
 from tests.cli.support import Done, World
 from tests.support import CLAIM, ROOT, git
@@ -150,25 +150,19 @@ def forge(site: Place, *events: Any, beats: tuple[Any, ...] = ()) -> str:
     """Commit events to the clone's ledger as a client that asks no rules: trees and refs are right, `decide` never ran."""
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from gitcoord.ledger.open import environ, open_repository\n"
-        "from gitcoord.ledger.snapshot import load, read_snapshot\n"
+        "from gitcoord.world.open import environ, open_repository\n"
+        "from gitcoord.ledger.snapshot import read_snapshot\n"
         "from gitcoord.ledger.step import prepare\n"
         "from gitcoord.ledger.event import Decision, Event\n"
         "from gitcoord.ledger.sessions import Beat\n"
-        "from gitcoord.ledger.state import NotLoaded\n"
         "ctx = open_repository(environ(), writing=True)\n"
-        "snapshot, view = read_snapshot(ctx), ctx.view()\n"
+        "snapshot, host = read_snapshot(ctx), ctx.host\n"
         "events = []\n"
         f"for part, (kind, agent, body, more) in enumerate({list(events)!r}):\n"
-        "    base = {'at': view.wall, 'nonce': 'forged', 'part': part, 'seq': snapshot.state.seq + 1 + part, **more}\n"
+        "    base = {'at': host.wall(), 'nonce': 'forged', 'part': part, 'seq': snapshot.state.seq + 1 + part, **more}\n"
         "    events.append(Event(kind=kind, agent=agent, body=body, **base))\n"
-        f"beats = [Beat(**{{'oid': '', 'boot': view.boot, 'mono': view.mono, 'wall': view.wall, 'slot': 30000, **b}}) for b in {list(beats)!r}]\n"
-        "while True:\n"
-        "    try:\n"
-        "        head, operations = prepare(ctx, snapshot, view, Decision(events, beats, {}))\n"
-        "        break\n"
-        "    except NotLoaded as need:\n"
-        "        load(ctx, snapshot, view, need.what)\n"
+        f"beats = [Beat(**{{'oid': '', 'boot': host.boot, 'mono': host.mono(), 'wall': host.wall(), 'slot': 30000, **b}}) for b in {list(beats)!r}]\n"
+        "head, operations = prepare(ctx, snapshot, Decision(events, beats, {}))\n"
         "ctx.store.swap(operations)\n"
         "print(head)\n"
     )

@@ -11,6 +11,7 @@ from gitcoord.git.config import Settings
 from gitcoord.git.host import Host
 from gitcoord.ledger.context import Context
 from gitcoord.server.accounts import DEFAULT_VARIABLE, SETTING, VARIABLES, Pusher, find_pusher
+from gitcoord.world.client import ClientWorld
 from tests.support import ROOT, git, plumbing_store, repo_at
 
 ACCOUNTS = """
@@ -39,7 +40,7 @@ def bare(tmp_path: Path) -> Path:
 def pusher(bare: Path, believed: str, environ: dict[str, str], option: str = "") -> Pusher:
     repo = repo_at(bare)
     settings = Settings([(SETTING, believed)] if believed else [])
-    return find_pusher(Context(repo, settings, plumbing_store(repo, 40), Host()), environ, option)
+    return find_pusher(Context(repo, settings, plumbing_store(repo, 40), Host(), ClientWorld), environ, option)
 
 
 @pytest.mark.parametrize("variable", VARIABLES)

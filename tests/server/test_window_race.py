@@ -23,6 +23,7 @@ from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.kill import decide as decide_kill
 from gitcoord.sessions.events.revive import Revive
 from gitcoord.sessions.events.revive import decide as decide_revive
+from gitcoord.world.client import ClientWorld
 from tests.race.support import git_version, keep_figures, long_timeout, soak
 from tests.server.support import Site
 from tests.support import git, plumbing_store, repo_at
@@ -61,7 +62,7 @@ class Race:
         place.mkdir(exist_ok=True)
         self.site = Site(place).setup()
         repo = repo_at(self.site.top / ".git", worktree=self.site.top)
-        self.ctx = Context(repo, Settings([("gitcoord.gc", "false")]), plumbing_store(repo, 40), Host())
+        self.ctx = Context(repo, Settings([("gitcoord.gc", "false")]), plumbing_store(repo, 40), Host(), ClientWorld)
         for name, text in (("pre-receive.before-gitcoord", _BEFORE), ("update", _AFTER)):
             hook = self.site.bare / "hooks" / name
             hook.write_text(text.format(place=place))

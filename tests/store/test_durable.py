@@ -20,9 +20,9 @@ from gitcoord.git import redo_log as durable_module
 from gitcoord.git.files import read_all
 from gitcoord.git.loose_writer import LooseObjects
 from gitcoord.git.redo_log import DurableObjects, records
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
+from gitcoord.world.open import environ, open_repository
 from tests.race.support import wait_until
 from tests.support import GitRepo, git
 

@@ -11,9 +11,9 @@ import pytest
 
 from gitcoord.git.files import append_file, read_file, read_regular, write_file
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.open import environ, open_repository
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import note_process
+from gitcoord.world.open import environ, open_repository
 from tests.support import GitRepo
 
 

@@ -13,7 +13,7 @@ from gitcoord.git.loose_reader import Loose
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.reader import UNSURE
 from gitcoord.git.store import Create, Object
-from gitcoord.ledger.open import open_repository
+from gitcoord.world.open import open_repository
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
 REF = "refs/claims/path/a/@x"

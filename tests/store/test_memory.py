@@ -36,7 +36,7 @@ def check_tree(ctx: Context) -> None:
     while oid is not None:
         commits.append(Commit(ctx.store.read([oid])[0], oid))
         oid = commits[-1].parents[0] if commits[-1].parents else None
-    state = State(complete=True)
+    state = State()
     granted: dict[int, str] = {}
     for commit in reversed(commits):
         event = commit.event

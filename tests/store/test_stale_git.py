@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitcoord.git.store import SwapFailed, Update, Verify
-from gitcoord.ledger.open import environ, open_repository
+from gitcoord.world.open import environ, open_repository
 from tests.support import git
 
 REF = "refs/heads/gitcoord"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {"path": str, "reason": str, "entries": [(str, int)]}
 
@@ -29,17 +30,17 @@ class Disown(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Disown, view: View) -> Decision | Refusal:
+def decide(state: State, command: Disown, world: World) -> Decision | Refusal:
     if not command.reason:
         raise UsageError("disowning needs a reason", hints=("git claim disown <path> --reason '...'",))
-    refusal = halted(state) or admit_or_none(state, command.actor, view)
+    refusal = halted(state) or admit_or_none(state, command.actor, world)
     if refusal is not None:
         return refusal
     entries = [[record.path, record.seq] for record in released_below(state, command.path)]
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:
         return Refusal("no-lineage", f"no released work is on record below '{printable(command.path)}'")
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("disown", {"path": command.path, "reason": command.reason, "entries": entries})
     return Decision(chain.events, [], result)
 

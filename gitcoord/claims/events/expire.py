@@ -15,7 +15,6 @@ from gitcoord.ledger.sessions import (
     dead,
     silence,
     sound_evidence,
-    want_signs,
 )
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {
     "claims": [
@@ -49,41 +49,41 @@ class Sweep(NamedTuple):
     lapsed: tuple[str, ...] | None = None  # ids of the tasks to look at; None: all
 
 
-def decide(state: State, command: Sweep, view: View) -> Decision | Refusal:
-    refusal = halted(state) or dead(state, view, command.actor.agent)
+def decide(state: State, command: Sweep, world: World) -> Decision | Refusal:
+    refusal = halted(state) or dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     others = [c for c in all_claims(state) if c.agent != command.actor.agent]  # whoever sweeps is not silent
     if command.only:
         only = set(command.only)
         others = [c for c in others if c.key in only]
-    want_signs(view, [c.agent for c in others])
-    judged = [(c, silence(state, view, c.agent, c.session, c.ttl)) for c in others]
+    world.prefetch_heartbeats(c.agent for c in others)
+    judged = [(c, silence(state, world, c.agent, c.session, c.ttl)) for c in others]
     silent = [(c, s) for c, s in judged if s.silent]
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    beats = _lapses(chain, command, view)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    beats = _lapses(chain, command, world)
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
     if silent:
-        event = chain.add("expire", expire_body(view, silent))
-        beats = joined(beats, judged_beats(view, silent, event.seq))
+        event = chain.add("expire", expire_body(world, silent))
+        beats = joined(beats, judged_beats(world, silent, event.seq))
     result: dict[str, object] = {"expired": [c.to_json(0) for c, _ in silent], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
 
-def _lapses(chain: Chain, command: Sweep, view: View) -> list[Beat]:
+def _lapses(chain: Chain, command: Sweep, world: World) -> list[Beat]:
     """Before the claims: whoever loses its place under a cap has lost its task too."""
     if command.lapsed == ():
         return []
     from gitcoord.tasks.events.lapse import add_lapses, lost  # who claims a path does not sweep
 
-    return add_lapses(chain, view, lost(chain.state, view, command.actor.agent, command.lapsed or ()))
+    return add_lapses(chain, world, lost(chain.state, world, command.actor.agent, command.lapsed or ()))
 
 
-def expire_body(view: View, silent: list[tuple[Claim, Silence]]) -> Record:
+def expire_body(world: World, silent: list[tuple[Claim, Silence]]) -> Record:
     """The event with its evidence: which heartbeat was judged, by which rule."""
     claims = []
     for claim, verdict in silent:
-        beat = view.beat(claim.agent)
+        beat = world.heartbeat(claim.agent)
         claims.append(
             {
                 "space": claim.space, "path": claim.path, "agent": claim.agent, "session": claim.session,
@@ -94,11 +94,11 @@ def expire_body(view: View, silent: list[tuple[Claim, Silence]]) -> Record:
     return {"claims": claims}
 
 
-def judged_beats(view: View, silent: list[tuple[Claim, Silence]], seq: int) -> list[Beat]:
+def judged_beats(world: World, silent: list[tuple[Claim, Silence]], seq: int) -> list[Beat]:
     """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
     beats = {}
     for claim, _ in silent:
-        beat = view.beat(claim.agent)
+        beat = world.heartbeat(claim.agent)
         if beat is not None and not beat.killed:
             beats[claim.agent] = beat._replace(judged=seq)
     return list(beats.values())
@@ -143,7 +143,7 @@ def lose(state: State, event: Event, entries: list[Record]) -> Changes:
         changes[file_of(state, item, holder)] = None
         row = Lost(item.space, item.name, entry["token"], event.agent, event.seq, event.kind)
         lost.setdefault(holder, []).append(row)
-    state.want(("file", agent_file(holder)) for holder in lost)
+    state.prefetch(("file", agent_file(holder)) for holder in lost)
     for holder, rows in lost.items():
         record = agent_record(state, holder)
         if record is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, want_own
+from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, prefetch_own
 from gitcoord.claims.released import Released, changed, earlier, landed, lineage_file
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {
     "released": [
@@ -40,14 +41,14 @@ class Release(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Release, view: View) -> Decision | Refusal:
+def decide(state: State, command: Release, world: World) -> Decision | Refusal:
     """Release all that is named or nothing. Allowed while halted."""
     agent = command.actor.agent
-    refusal = admit_or_none(state, command.actor, view)
+    refusal = admit_or_none(state, command.actor, world)
     if refusal is not None:
         return refusal
     if command.items:
-        want_own(state, command.items, agent)
+        prefetch_own(state, command.items, agent)
         owns = [(item, own_claim(state, item, agent)) for item in command.items]
         missing = [item for item, own in owns if own is None]
         if missing:
@@ -57,26 +58,26 @@ def decide(state: State, command: Release, view: View) -> Decision | Refusal:
         claims = all_claims(state, agent)
     if not claims:
         return Decision([], [], {"released": []})
-    refusal = None if command.dirty else uncommitted(view, claims)
+    refusal = None if command.dirty else uncommitted(world, claims)
     if refusal is not None:
         return refusal
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     if (
         command.commit
-        and not changed(state, view, command.commit, written)
-        and not earlier(state, view, command.commit, written)
+        and not changed(state, world, command.commit, written)
+        and not earlier(state, world, command.commit, written)
     ):
         return Refusal(
             "no-work",
             f"{command.commit[:12]} changes nothing of what is released: nothing was released",
             hints=("name the commit that carries the work, or leave --commit out",),
         )
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
-    add_release(chain, view, claims, command.commit)
-    refusal = unpushed(view, chain.events[-1])
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    add_release(chain, world, claims, command.commit)
+    refusal = unpushed(world, chain.events[-1])
     if refusal is not None:
         return refusal
-    beat = next_beat(view.beat(agent), agent, claims[0].session, view) if _is_open(state, agent) else None
+    beat = next_beat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
         chain.events,
         [beat] if beat else [],
@@ -84,16 +85,16 @@ def decide(state: State, command: Release, view: View) -> Decision | Refusal:
     )
 
 
-def let_go(chain: Chain, view: View, items: tuple[Item, ...], *, dirty: bool) -> list[dict[str, object]] | Refusal:
+def let_go(chain: Chain, world: World, items: tuple[Item, ...], *, dirty: bool) -> list[dict[str, object]] | Refusal:
     """Release those of these items that the agent still holds, as part of a larger command."""
-    want_own(chain.state, items, chain.agent)
+    prefetch_own(chain.state, items, chain.agent)
     claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
     if not claims:
         return []
-    refusal = None if dirty else uncommitted(view, claims)
+    refusal = None if dirty else uncommitted(world, claims)
     if refusal is None:
-        add_release(chain, view, claims, "")
-        refusal = unpushed(view, chain.events[-1])
+        add_release(chain, world, claims, "")
+        refusal = unpushed(world, chain.events[-1])
     return refusal or [_told(entry) for entry in chain.events[-1].body["released"]]
 
 
@@ -102,10 +103,10 @@ def _told(entry: Record) -> dict[str, object]:
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
 
 
-def uncommitted(view: View, claims: list[Claim]) -> Refusal | None:
+def uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
     """The refusal to give up paths below which something is not committed."""
     paths = [c.path for c in claims if c.space == "path"]
-    unclean = dirty_paths(view, paths) if paths else []
+    unclean = dirty_paths(world, paths) if paths else []
     if not unclean:
         return None
     return Refusal(
@@ -115,24 +116,23 @@ def uncommitted(view: View, claims: list[Claim]) -> Refusal | None:
     )
 
 
-def stranded(view: View, event: Event) -> list[str]:
+def stranded(world: World, event: Event) -> list[str]:
     """The paths whose work only this clone has: their lineage would name what others cannot fetch."""
     carried = {entry["commit"] for entry in event.body["released"] if entry["commit"]}
-    if not view.remote or not carried:
+    if not world.remote or not carried:
         return []
-    lacking = view.fact("lacking", *sorted(carried))
-    assert isinstance(lacking, list)
+    lacking = world.lacking(sorted(carried))
     return [entry["path"] for entry in event.body["released"] if entry["commit"] in lacking]
 
 
-def unpushed(view: View, event: Event) -> Refusal | None:
-    paths = stranded(view, event)
+def unpushed(world: World, event: Event) -> Refusal | None:
+    paths = stranded(world, event)
     if not paths:
         return None
     return Refusal(
         "unpushed",
-        f"the work on {printable(', '.join(paths[:5]))} is not at '{view.remote}' yet: nothing was released",
-        hints=(f"push first: git push {view.remote} HEAD",),
+        f"the work on {printable(', '.join(paths[:5]))} is not at '{world.remote}' yet: nothing was released",
+        hints=(f"push first: git push {world.remote} HEAD",),
     )
 
 
@@ -166,40 +166,31 @@ def _holders(state: State, item: Item, agent: str) -> str:
     return ", ".join(f"{claim.agent} holds {shown(claim.path, claim.space)}" for claim in others[:3])
 
 
-def dirty_paths(view: View, paths: list[str], agent: str = "") -> list[str]:
+def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
     """Those of the claimed paths below which something is not committed; with `agent`, in all work trees it claimed in."""
-    found = view.fact("dirty", *paths)
-    assert isinstance(found, list)
-    for tree in _trees(view, agent) if agent else ():
-        more = view.fact("dirty in", tree, *paths)
-        assert isinstance(more, list)
-        found = found + more
+    found = world.dirty(paths)
+    for tree in world.other_trees(agent) if agent else ():
+        found = found + world.dirty_in(tree, paths)
     return found
 
 
-def _trees(view: View, agent: str) -> list[str]:
-    found = view.fact("trees", agent)
-    assert isinstance(found, list)
-    return found
-
-
-def add_release(chain: Chain, view: View, claims: list[Claim], commit: str) -> None:
+def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) -> None:
     """One event for all these claims, each judged from its own base."""
-    state, work = chain.state, commit or str(view.fact("head"))
+    state, work = chain.state, commit or world.head()
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
-    found = changed(state, view, work, written)
+    found = changed(state, world, work, written)
     carries = dict.fromkeys(found, work)
     if not commit and len(found) < len(written):
-        for tree in _trees(view, chain.agent):  # the work may have been done in another work tree
+        for tree in world.other_trees(chain.agent):  # the work may have been done in another work tree
             left = [c for c in written if c.path not in found]
-            work_there = str(view.fact("head in", tree))
-            more = changed(state, view, work_there, left)
+            work_there = world.head_in(tree)
+            more = changed(state, world, work_there, left)
             found.update(more)
             carries.update(dict.fromkeys(more, work_there))
-    before = earlier(state, view, work, [c for c in written if c.path not in found])
+    before = earlier(state, world, work, [c for c in written if c.path not in found])
     found.update(before)
     carries.update(dict.fromkeys(before, work))
-    gone = landed(state, view, found, carries)
+    gone = landed(state, world, found, carries)
     released = []
     for claim in claims:
         base, files = found.get(claim.path, ("", [])) if claim.space == "path" else ("", [])

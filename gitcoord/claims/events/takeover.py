@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"space": str, "path": str, "holder": str, "token": int, "reason": str}
 
@@ -35,17 +36,17 @@ class Takeover(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
+def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
     if not command.reason:
         raise UsageError(
             "a takeover needs a reason", hints=("git claim takeover <path> --token n --force --reason '...'",)
         )
     refusal = (
         halted(state)
-        or admit_or_none(state, command.actor, view)
+        or admit_or_none(state, command.actor, world)
         or not_an_approver(
             command.actor,
-            view,
+            world,
             "take a live claim away",
             "ask the holder to release it, or wait: git claim --wait 10m <path>",
         )
@@ -63,14 +64,14 @@ def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
         return Refusal(
             "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
         )
-    if silence(state, view, claim.agent, claim.session, claim.ttl).silent:
+    if silence(state, world, claim.agent, claim.session, claim.ttl).silent:
         return Refusal(
             "expired",
             f"the claim on '{printable(what)}' has expired: just ask for it",
             (),
             (f"git claim {printable(what)}",),
         )
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     body = {
         "space": claim.space,
         "path": claim.path,
@@ -82,7 +83,7 @@ def decide(state: State, command: Takeover, view: View) -> Decision | Refusal:
     take = Take(
         command.actor, (command.item,), claim.mode, reason=command.reason, base=command.base, nonce=command.nonce
     )
-    granted = decide_take(chain.state, take, view)
+    granted = decide_take(chain.state, take, world)
     if isinstance(granted, Refusal):
         return granted
     events = [event._replace(part=event.part + 1) for event in granted.events]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"target": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int}
 
@@ -40,19 +41,19 @@ class Deploy(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Deploy, view: View) -> Decision | Refusal:
+def decide(state: State, command: Deploy, world: World) -> Decision | Refusal:
     """Allowed while halted, as a release is. Only the killed have no say."""
     agent = command.actor.agent
-    refusal = dead(state, view, agent)
+    refusal = dead(state, world, agent)
     if refusal is not None:
         return refusal
     if agent_record(state, agent) is None:
         return Refusal("not-held", f"'{agent}' never claimed '@{resource_of(command.target)}'")
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("deploy", {key: getattr(command, key) for key in FIELDS})
     own = own_claim(state, Item("resource", resource_of(command.target)), agent)
     if own is not None:
-        add_release(chain, view, [own], "")
+        add_release(chain, world, [own], "")
     held = own is not None and own.token == command.token
     record = deploys_of(chain.state, command.target)
     good = record is not None and record.good is not None and record.good.seq == event.seq

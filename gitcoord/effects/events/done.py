@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gitcoord.effects.once import Effect
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"key": str, "token": int, "code": int}
 NOT_STARTED = -1  # nothing happened: the key is free again
@@ -32,9 +33,9 @@ class Done(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Done, view: View) -> Decision | Refusal:
+def decide(state: State, command: Done, world: World) -> Decision | Refusal:
     """What happened is recorded whatever became of the session, and while halted too. Only the killed have no say."""
-    refusal = dead(state, view, command.actor.agent)
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     check_key(command.key)
@@ -43,7 +44,7 @@ def decide(state: State, command: Done, view: View) -> Decision | Refusal:
     record = once_record(state, command.key)
     if record is None or not _is_own(record, command.actor.agent, command.token):
         return Refusal("not-held", f"'{command.key}' is not (any more) what '{command.actor.agent}' began")
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("done", {"key": command.key, "token": command.token, "code": command.code})
     after = once_record(chain.state, command.key)
     return Decision(chain.events, [], after.to_json() if after is not None else {"key": command.key})

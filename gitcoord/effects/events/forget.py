@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"key": str, "token": int, "reason": str}
 
@@ -31,21 +32,21 @@ class Forget(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Forget, view: View) -> Decision | Refusal:
+def decide(state: State, command: Forget, world: World) -> Decision | Refusal:
     """Not while somebody runs it. An outcome that is known may be forgotten too, a failed one say."""
     check_key(command.key)
     reason = one_line(command.reason, "reason")
-    refusal = dead(state, view, command.actor.agent)
-    refusal = refusal or not_an_approver(command.actor, view, "forget an outcome", "ask one of them")
+    refusal = dead(state, world, command.actor.agent)
+    refusal = refusal or not_an_approver(command.actor, world, "forget an outcome", "ask one of them")
     if refusal is not None:
         return refusal
     record = once_record(state, command.key)
     if record is None:
         return Refusal("unknown", f"nothing was ever begun as '{command.key}'", hints=("git coord once --list",))
-    refusal = standing(state, view, record)
+    refusal = standing(state, world, record)
     if refusal is not None and refusal.code == UNDER_WAY:
         return refusal
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     event = chain.add("forget", {"key": command.key, "token": record.token, "reason": reason})
     return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})
 

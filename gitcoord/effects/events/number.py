@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"sequence": str, "first": int, "count": int, "floor": int}
 MOST = 1000  # numbers at a time
@@ -53,22 +54,22 @@ def check_sequence(name: str) -> str:
     return check_word(name, "sequence", 64)
 
 
-def decide(state: State, command: Number, view: View) -> Decision | Refusal:
+def decide(state: State, command: Number, world: World) -> Decision | Refusal:
     """Whoever has no session needs none: the number is its own for ever."""
     check_sequence(command.sequence)
     if not 1 <= command.amount <= MOST:
         raise UsageError(f"from 1 to {MOST} numbers at a time")
-    refusal = barred(state, command.actor, view)
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     first = next_number(state, command.sequence, command.floor)
     if first + command.amount - 1 > LAST:
         return exhausted(command.sequence, first - 1)
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)
     result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}
-    return Decision(chain.events, sign_of_life(state, command.actor, view), result)
+    return Decision(chain.events, sign_of_life(state, command.actor, world), result)
 
 
 def exhausted(sequence: str, last: int) -> Refusal:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"key": str, "session": int}
 
@@ -29,20 +30,20 @@ class Once(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Once, view: View) -> Decision | Refusal:
+def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     """An outcome that is known is told to anybody; the effect itself is begun in a session, whose heartbeat vouches for it."""
     check_key(command.key)
     record = once_record(state, command.key)
     if record is not None:
-        return standing(state, view, record) or Decision([], [], {"begun": False, **record.to_json()})
-    admitted = halted(state) or admit(state, command.actor, view)
+        return standing(state, world, record) or Decision([], [], {"begun": False, **record.to_json()})
+    admitted = halted(state) or admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
     agent = command.actor.agent
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
-    open_session(chain, command.actor, view, admitted)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    open_session(chain, command.actor, world, admitted)
     event = chain.add("once", {"key": command.key, "session": admitted.session})
-    beat = next_beat(view.beat(agent), agent, admitted.session, view)
+    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world)
     return Decision(chain.events, [beat] if beat else [], {"begun": True, **begun(event).to_json()})
 
 

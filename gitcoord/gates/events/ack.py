@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"version": str}
 _KEPT = 8  # branches may have different versions of the rules for a while: the last few that were read count
@@ -31,18 +32,18 @@ class Ack(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Ack, view: View) -> Decision | Refusal:
+def decide(state: State, command: Ack, world: World) -> Decision | Refusal:
     if not is_oid(command.version):
         raise UsageError(f"{quote(command.version[:80])} is no version of the rules")
-    refusal = barred(state, command.actor, view)
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     agent = command.actor.agent
-    beats = sign_of_life(state, command.actor, view)
+    beats = sign_of_life(state, command.actor, world)
     result = {"agent": agent, "version": command.version}
     if command.version in [row.version for row in reader(state, agent).read[-1:]]:
         return Decision([], beats, {**result, "changed": False})
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     chain.add("ack", {"version": command.version})
     return Decision(chain.events, beats, {**result, "changed": True})
 

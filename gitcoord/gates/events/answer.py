@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"id": str, "approved": bool, "path": str, "blob": str, "reason": str}
 
@@ -33,21 +34,21 @@ class Answer(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Answer, view: View) -> Decision | Refusal:
-    refusal = dead(state, view, command.actor.agent)
+def decide(state: State, command: Answer, world: World) -> Decision | Refusal:
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     record = next((one for one in approvals(state) if one.id == command.id), None)
     if record is None:
         return Refusal("unknown", f"there is no request '{printable(command.id)}'", hints=("git coord approvals",))
-    refusal = _may_not(command, record, view)
+    refusal = _may_not(command, record, world)
     if refusal is not None:
         return refusal
     wanted = APPROVED if command.approved else DENIED
     result = {"id": record.id, "path": record.path, "state": wanted, "changed": record.state != wanted}
     if record.state == wanted:
         return Decision([], [], result)
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     body = {
         "id": record.id, "approved": command.approved, "path": record.path, "blob": record.blob,
         "reason": command.reason,
@@ -56,8 +57,8 @@ def decide(state: State, command: Answer, view: View) -> Decision | Refusal:
     return Decision(chain.events, [], result)
 
 
-def _may_not(command: Answer, record: Approval, view: View) -> Refusal | None:
-    refusal = not_an_approver(command.actor, view, "answer", "ask one of them")
+def _may_not(command: Answer, record: Approval, world: World) -> Refusal | None:
+    refusal = not_an_approver(command.actor, world, "answer", "ask one of them")
     if refusal is not None:
         return refusal
     if command.actor.agent == record.agent:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {
     "gate": str,
@@ -31,11 +32,11 @@ class Notice(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Notice, view: View) -> Decision | Refusal:
-    refusal = dead(state, view, command.actor.agent)
+def decide(state: State, command: Notice, world: World) -> Decision | Refusal:
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     rows = list(command.rows[:MAX_ROWS])
     chain.add("notice", {"gate": command.gate, "rows": rows, "more": len(command.rows) - len(rows)})
     return Decision(chain.events, [], {"noted": len(command.rows)})

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {
     "rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]
@@ -31,13 +32,13 @@ class Request(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Request, view: View) -> Decision | Refusal:
-    refusal = dead(state, view, command.actor.agent)
+def decide(state: State, command: Request, world: World) -> Decision | Refusal:
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     known = {one.content for one in approvals(state) if one.state != APPROVED}
     new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     if new:
         chain.add("request", {"rows": new})
     asked = {one.content: one.id for one in approvals(chain.state)}

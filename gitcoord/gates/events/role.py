@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"target": str, "role": str}
 
@@ -29,16 +30,16 @@ class SetRole(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: SetRole, view: View) -> Decision | Refusal:
-    refusal = dead(state, view, command.actor.agent)
-    refusal = refusal or not_an_approver(command.actor, view, "give roles", "ask one of them")
+def decide(state: State, command: SetRole, world: World) -> Decision | Refusal:
+    refusal = dead(state, world, command.actor.agent)
+    refusal = refusal or not_an_approver(command.actor, world, "give roles", "ask one of them")
     if refusal is not None:
         return refusal
     given = given_role(state, command.target)
     result = {"agent": command.target, "role": command.role}
     if (given.role if given is not None else "") == command.role:
         return Decision([], [], {**result, "changed": False})
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("role", {"target": command.target, "role": command.role})
     return Decision(chain.events, [], {**result, "changed": True})
 

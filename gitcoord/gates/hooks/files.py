@@ -37,9 +37,9 @@ def put(path: str, data: bytes, keep: str = "") -> None:
     remove_file(new)
     fd = posix.open(new, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o777)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[posix.write(fd, view) :]
+        world = memoryview(data)
+        while world:
+            world = world[posix.write(fd, world) :]
     finally:
         posix.close(fd)
     if keep and look(keep) is None:

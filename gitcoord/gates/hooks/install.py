@@ -16,7 +16,7 @@ from gitcoord.git.config import parse_settings
 from gitcoord.git.config_writer import change_settings
 from gitcoord.git.files import free_name, read_file, remove_file, write_file
 from gitcoord.git.process import run
-from gitcoord.ledger.snapshot import load, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -74,7 +74,6 @@ def gated_refs(ctx: Context) -> list[str]:
         raise NotInitialised(
             error.message, hints=("make the ledger: git coord init", "or all in one step: git coord setup")
         ) from None
-    load(ctx, snapshot, ctx.view(), ("file", "format"))
     return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state).sync}", *deploy_refs(ctx, snapshot)]))
 
 

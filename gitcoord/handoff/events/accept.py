@@ -20,7 +20,7 @@ from gitcoord.claims.model import (
     in_the_way,
     overlapping,
     own_claim,
-    want_around,
+    prefetch_around,
 )
 from gitcoord.handoff.model import (
     ACCEPTED,
@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Admission, Beat, Silence
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
     Judged = tuple[Claim, Silence]
 
@@ -77,12 +78,12 @@ class Accept(NamedTuple):
     lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
 
 
-def decide(state: State, command: Accept, view: View) -> Decision | Refusal:
+def decide(state: State, command: Accept, world: World) -> Decision | Refusal:
     refusal = halted(state)
     if refusal is not None:
         return refusal
     actor = command.actor
-    admitted = admit(state, actor, view)
+    admitted = admit(state, actor, world)
     if isinstance(admitted, Refusal):
         return admitted
     record = handoff_record(state, command.handoff)
@@ -90,59 +91,61 @@ def decide(state: State, command: Accept, view: View) -> Decision | Refusal:
         return unknown(command.handoff)
     if record.state == ACCEPTED and record.by == actor.agent:
         return Decision([], [], {**_told(record), "claims": [], "repeated": True})
-    refusal = not_open(record) or not_addressed(state, view, record, actor) or _no_task(state, view, record, actor)
+    refusal = not_open(record) or not_addressed(state, world, record, actor) or _no_task(state, world, record, actor)
     if refusal is not None:
         return refusal
-    return _accept(state, command, view, record, admitted)
+    return _accept(state, command, world, record, admitted)
 
 
-def _accept(state: State, command: Accept, view: View, record: Handoff, admitted: Admission) -> Decision | Refusal:
+def _accept(state: State, command: Accept, world: World, record: Handoff, admitted: Admission) -> Decision | Refusal:
     from gitcoord.claims.take import access_to
 
     actor, session = command.actor, admitted.session
-    want_around(state, [claim.item for claim in record.claims])
+    prefetch_around(state, [claim.item for claim in record.claims])
     losing = _losing(state, record)
     free = _without(state, losing)
-    ttl = _silence(state, view, command, record)
-    offered = [*_with_task(record, ttl), *_caps(state, view, command, record, ttl)]
+    ttl = _silence(state, world, command, record)
+    offered = [*_with_task(record, ttl), *_caps(state, world, command, record, ttl)]
     items = [claim.item for claim in offered]
-    grants = [_grant(state, view, item, claim, actor.agent) for item, claim in zip(items, offered)]
+    grants = [_grant(state, world, item, claim, actor.agent) for item, claim in zip(items, offered)]
     for item, grant in zip(items, grants):
-        refusal = access_to(actor, item, grant["mode"], grant["units"], view)
+        refusal = access_to(actor, item, grant["mode"], grant["units"], world)
         if refusal is not None:
             return refusal
-    ways = [in_the_way(free, view, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
+    ways = [in_the_way(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
     binding = _by_claim(way.binding for way in ways)
     if binding:
         return _held(record, list(binding.values()))
     only = set(command.only)
     silent = {key: row for key, row in _by_claim(way.silent for way in ways).items() if not only or key in only}
-    chain = Chain(state, actor.agent, view.wall, command.nonce, command.refused)
-    beats = _end_silent(chain, command, view, list(silent.values()))
-    open_session(chain, actor, view, admitted)
+    chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
+    beats = _end_silent(chain, command, world, list(silent.values()))
+    open_session(chain, actor, world, admitted)
     body = {
         "handoff": record.id, "holder": record.giver, "session": session, "task": record.task,
         "items": [list(item) for item in items], "grants": grants, "claims": losing, "ttl": ttl,
     }  # fmt: skip
     chain.add("accept", body)
     now = [own for item in items if (own := own_claim(chain.state, item, actor.agent)) is not None]
-    beat = next_beat(view.beat(actor.agent), actor.agent, session, view, min([own.ttl for own in now], default=0))
+    beat = next_beat(
+        world.heartbeat(actor.agent), actor.agent, session, world, min([own.ttl for own in now], default=0)
+    )
     result = {**_told(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
-def _end_silent(chain: Chain, command: Accept, view: View, silent: list[Judged]) -> list[Beat]:
+def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Beat]:
     """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
     if not silent:
         return []
     beats = []
     if any(is_cap((claim.space, claim.path)) for claim, _ in silent):
-        rows = lost(chain.state, view, chain.agent, command.lapsed)
-        beats = add_lapses(chain, view, rows)
+        rows = lost(chain.state, world, chain.agent, command.lapsed)
+        beats = add_lapses(chain, world, rows)
         known = [claim for claim, _ in silent]
-        silent = silent + [row for row in left_behind(chain, view, rows, command.only or None) if row[0] not in known]
-    event = chain.add("expire", expire_body(view, silent))
-    return joined(beats, judged_beats(view, silent, event.seq))
+        silent = silent + [row for row in left_behind(chain, world, rows, command.only or None) if row[0] not in known]
+    event = chain.add("expire", expire_body(world, silent))
+    return joined(beats, judged_beats(world, silent, event.seq))
 
 
 def _told(record: Handoff) -> dict[str, object]:
@@ -162,7 +165,7 @@ def _losing(state: State, record: Handoff) -> list[Record]:
     return [{"space": own.space, "path": own.path, "agent": own.agent, "token": own.token} for own in held]
 
 
-def _silence(state: State, view: View, command: Accept, record: Handoff) -> int:
+def _silence(state: State, world: World, command: Accept, record: Handoff) -> int:
     """How long the task will survive silence: a worker's 60 seconds are no measure for one whom nobody beats for.
 
     What was agreed on for longer stays so. 0: no task passes.
@@ -170,7 +173,7 @@ def _silence(state: State, view: View, command: Accept, record: Handoff) -> int:
     task = task_record(state, record.task) if record.task else None
     if task is None or command.ttl:
         return command.ttl if task is not None else 0
-    own = silence_of(view, command.actor)
+    own = silence_of(world, command.actor)
     return own if is_launched(command.actor) else max(own, task.ttl)
 
 
@@ -179,10 +182,10 @@ def _with_task(record: Handoff, ttl: int) -> list[Offered]:
     return [claim._replace(ttl=ttl) if ttl and claim.task == record.task else claim for claim in record.claims]
 
 
-def _caps(state: State, view: View, command: Accept, record: Handoff, ttl: int) -> list[Offered]:
+def _caps(state: State, world: World, command: Accept, record: Handoff, ttl: int) -> list[Offered]:
     """The places under a cap that the new owner of a task needs and does not have yet."""
     actor = command.actor
-    needed = caps_for(state, view, actor) if record.task else ()
+    needed = caps_for(state, world, actor) if record.task else ()
     return [_place(item, record.task, ttl) for item in needed if own_claim(state, item, actor.agent) is None]
 
 
@@ -195,11 +198,11 @@ def _without(state: State, losing: list[Record]) -> State:
     return state.patched({file_of(state, Item(c["space"], c["path"]), c["agent"]): None for c in losing})
 
 
-def _grant(state: State, view: View, item: Item, claim: Offered, agent: str) -> Record:
+def _grant(state: State, world: World, item: Item, claim: Offered, agent: str) -> Record:
     """The claim as the new owner gets it: as it was handed over, joined with what it holds there itself."""
     own = own_claim(state, item, agent)
     grant: Record = {key: getattr(claim, key) for key in _GRANT if key != "capacity"}
-    grant["capacity"] = view.resource(item.name).capacity if item.space == "resource" else 1
+    grant["capacity"] = world.resource(item.name).capacity if item.space == "resource" else 1
     if own is not None:
         grant["mode"] = max(own.mode, claim.mode, key=MODES.index)
         grant["ttl"] = max(own.ttl, claim.ttl)
@@ -220,13 +223,13 @@ def _held(record: Handoff, rows: list[Judged]) -> Refusal:
     return Refusal("held", f"{record.id} cannot be accepted now: part of it is held by {names}", held, hints)
 
 
-def _no_task(state: State, view: View, record: Handoff, actor: Actor) -> Refusal | None:
+def _no_task(state: State, world: World, record: Handoff, actor: Actor) -> Refusal | None:
     """A task that was finished meanwhile passes to nobody; one for a role only to who has it."""
     if not record.task:
         return None
     task = task_record(state, record.task)
     if task is not None and may_pass(task, record.giver):
-        if not task.role or role_here(state, view, actor) == task.role:
+        if not task.role or role_here(state, world, actor) == task.role:
             return None
         return Refusal("role", f"the task {task.id} is for the role '{printable(task.role)}'")
     now = "gone" if task is None else f"{task.state}, by {task.owner}" if task.owner else task.state

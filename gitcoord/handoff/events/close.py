@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
 
 # `returned`: the task that was offered goes back into the queue.
@@ -40,12 +41,12 @@ class Close(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Close, view: View) -> Decision | Refusal:
+def decide(state: State, command: Close, world: World) -> Decision | Refusal:
     agent = command.actor.agent
     if command.state not in (DECLINED, WITHDRAWN):
         raise UsageError("a handoff is declined or withdrawn")
     reason = one_line(command.reason, "the reason", _REASON, empty=command.state == WITHDRAWN)
-    refusal = barred(state, command.actor, view)
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     record = handoff_record(state, command.handoff)
@@ -54,23 +55,23 @@ def decide(state: State, command: Close, view: View) -> Decision | Refusal:
     told = {"id": record.id, "from": record.giver, "state": command.state, "reason": reason, "returned": False}
     if (record.state, record.by) == (command.state, agent):
         return Decision([], [], {**told, "reason": record.reason, "changed": False})
-    refusal = not_open(record) or _may_not(state, command, view, record)
+    refusal = not_open(record) or _may_not(state, command, world, record)
     if refusal is not None:
         return refusal
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
-    returned = _lost_place(state, view, record)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    returned = _lost_place(state, world, record)
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)
-    beats = sign_of_life(state, command.actor, view)
+    beats = sign_of_life(state, command.actor, world)
     return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
 
 
-def _lost_place(state: State, view: View, record: Handoff) -> bool:
+def _lost_place(state: State, world: World, record: Handoff) -> bool:
     """Did the owner of the task lose its place under a cap while it waited? Then the task goes back into the queue."""
     task = _task(state, record)
     if task is None or task.owner != record.giver:
         return False
-    needed = caps_for(state, view, Actor(record.giver))
+    needed = caps_for(state, world, Actor(record.giver))
     return any(own_claim(state, item, record.giver) is None for item in needed)
 
 
@@ -80,20 +81,14 @@ def _task(state: State, record: Handoff) -> Task | None:
     return task if task is not None and task.handoff == record.id else None
 
 
-def _may_not(state: State, command: Close, view: View, record: Handoff) -> Refusal | None:
+def _may_not(state: State, command: Close, world: World, record: Handoff) -> Refusal | None:
     if command.state == WITHDRAWN:
-        if record.giver == command.actor.agent or may_approve(command.actor, _approvers(view)):
+        if record.giver == command.actor.agent or may_approve(command.actor, world.approvers()):
             return None
         return Refusal("not-yours", f"{record.id} is {record.giver}'s: only they, or a person, may take it back")
     if not record.to and not record.role:
         return Refusal("for-anyone", f"{record.id} is for anyone: leave it to the others", hints=("git handoff list",))
-    return not_addressed(state, view, record, command.actor)
-
-
-def _approvers(view: View) -> list[str]:
-    found = view.fact("approvers")
-    assert isinstance(found, list)
-    return found
+    return not_addressed(state, world, record, command.actor)
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:

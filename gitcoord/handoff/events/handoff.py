@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_word, covers, is_oid, printable, shown
 from gitcoord.base.texts import one_line
-from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, want_around
+from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, prefetch_around
 from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 _CLAIM: dict[str, Shape] = {
     "space": str, "path": str, "agent": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str,
@@ -47,7 +48,7 @@ class New(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: New, view: View) -> Decision | Refusal:
+def decide(state: State, command: New, world: World) -> Decision | Refusal:
     sections, facts = check_sections(command.sections), check_facts(command.facts)
     agent = command.actor.agent
     if command.to:
@@ -56,7 +57,7 @@ def decide(state: State, command: New, view: View) -> Decision | Refusal:
         check_word(command.role, "role")
     if command.to == agent:
         raise UsageError("a handoff is for another than yourself", hints=("leave --to out: then it is for anyone",))
-    refusal = barred(state, command.actor, view)
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     claims = _claims(state, command)
@@ -71,9 +72,9 @@ def decide(state: State, command: New, view: View) -> Decision | Refusal:
         "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
         "claims": [_row(claim) for claim in claims],
     }  # fmt: skip
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
-    beats = sign_of_life(state, command.actor, view)
+    beats = sign_of_life(state, command.actor, world)
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
 
 
@@ -122,7 +123,7 @@ def _claims(state: State, command: New) -> list[Claim] | Refusal:
     missing = []
     if not command.items:
         found = {(claim.space, claim.path): claim for claim in all_claims(state, agent)}
-    want_around(state, command.items)
+    prefetch_around(state, command.items)
     for item in command.items:
         own = own_claim(state, item, agent)
         mine = [own] if own is not None else [c for c in overlapping(state, item) if _is_below(c, item, agent)]

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {"text": str, "paths": [str], "task": str}
 _MOST_PATHS = 100
@@ -35,15 +36,15 @@ class Write(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Write, view: View) -> Decision | Refusal:
+def decide(state: State, command: Write, world: World) -> Decision | Refusal:
     body = _body(command.text, command.paths, command.task)
-    refusal = barred(state, command.actor, view)
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     agent = command.actor.agent
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("journal", body)
-    beats = sign_of_life(state, command.actor, view)
+    beats = sign_of_life(state, command.actor, world)
     return Decision(chain.events, beats, {"seq": event.seq, "file": entry_file(event), **body})
 
 

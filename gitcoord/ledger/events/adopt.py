@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"authority": dict}
 
@@ -25,10 +26,10 @@ class Adopt(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Adopt, view: View) -> Decision:
+def decide(state: State, command: Adopt, world: World) -> Decision:
     if format_record(state).authority == command.authority:
         return Decision([], [], {"adopted": False})
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("adopt", {"authority": command.authority})
     return Decision(chain.events, [], {"adopted": True})
 

@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"reason": str}
 LEAP = 1_000_000
@@ -27,10 +28,10 @@ class Epoch(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Epoch, view: View) -> Decision | Refusal:
+def decide(state: State, command: Epoch, world: World) -> Decision | Refusal:
     """It grants nobody anything: whoever has seen a higher number may leap above it."""
     agent = command.actor.agent
-    refusal = dead(state, view, agent)
+    refusal = dead(state, world, agent)
     if refusal is not None:
         return refusal
     if command.seq <= state.seq:
@@ -38,7 +39,7 @@ def decide(state: State, command: Epoch, view: View) -> Decision | Refusal:
     if command.seq > state.seq + FARTHEST and not command.actor.person:
         return Refusal("person", f"only a person may leap by more than {FARTHEST} events")
     body = {"reason": command.reason}
-    event = Event("epoch", command.seq, agent, view.wall, command.nonce, 0, body, refused=command.refused)
+    event = Event("epoch", command.seq, agent, world.wall, command.nonce, 0, body, refused=command.refused)
     return Decision([event], [], {"seq": command.seq})
 
 

@@ -26,7 +26,7 @@ from gitcoord.ledger.remote.transaction import outcome_error
 from gitcoord.ledger.repair.lost_events import events_among, newest_claim, newest_event
 from gitcoord.ledger.repair.projection import projected
 from gitcoord.ledger.setup import note_root, root_of
-from gitcoord.ledger.snapshot import Snapshot, settle
+from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.step import prepare, require_known_format
 
 TYPE_CHECKING = False
@@ -137,9 +137,8 @@ def _epoch_on(ctx: Context, actor: Actor, below: Commit, standing: Standing, rea
     seq = max(known) + LEAP
     event = Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": reason})
     snapshot = Snapshot(ctx.store, None, below)
-    view = ctx.view()
-    settle(ctx, snapshot, view, lambda state, view: require_known_format(snapshot))
-    head, _ = settle(ctx, snapshot, view, lambda state, view: prepare(ctx, snapshot, view, Decision([event], [], {})))
+    require_known_format(snapshot)
+    head, _ = prepare(ctx, snapshot, Decision([event], [], {}))
     ctx.store.flush()
     return head, seq
 

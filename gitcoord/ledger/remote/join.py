@@ -20,7 +20,7 @@ from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOI
 from gitcoord.ledger.remote.mirror_store import RemoteStore, waiting_for
 from gitcoord.ledger.remote.restored import settle_gone
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.step import prepare
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
@@ -208,7 +208,7 @@ def _joined(ctx: Context, near: PlumbingStore, name: str, ways: Ways) -> Context
     far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
     far.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
-    return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host)
+    return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host, ctx.make_world)
 
 
 def probe(ctx: Context, name: str) -> Ways:
@@ -249,13 +249,13 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
     """This clone's own ledger becomes the remote's: an event that says so, and everything it stands on, in one push."""
     store = store_of(joined)
     with ctx.queue():
-        snapshot, view = read_snapshot(ctx), ctx.view()
         from gitcoord.ledger.events.adopt import Adopt, decide
 
+        snapshot = read_snapshot(ctx)
         order = Adopt(actor, {"remote": url}, ctx.host.random())
-        decision = settle(ctx, snapshot, view, lambda state, view: decide(state, order, view))
+        decision = decide(snapshot.state, order, ctx.world(snapshot))
         assert isinstance(decision, Decision)
-        head, operations = prepare(ctx, snapshot, view, decision)
+        head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()
         refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}
         report = store.far.push([Move(LEDGER, None, head), *(Move(ref, None, oid) for ref, oid in refs.items())])

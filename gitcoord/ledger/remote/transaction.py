@@ -41,7 +41,7 @@ from gitcoord.ledger.remote.carrier import SPLIT, STUCK, UNTOLD, carry, commits_
 from gitcoord.ledger.remote.fetch import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
 from gitcoord.ledger.remote.mirror_store import as_move
-from gitcoord.ledger.snapshot import read_snapshot, settle
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.step import afterwards, bury, prepare, require_known_format, told
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.snapshot import Snapshot, What
-    from gitcoord.ledger.state import View
+    from gitcoord.ledger.heartbeat import Due
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.state import Part
     from gitcoord.ledger.transaction import Rule
-    from gitcoord.sessions.service import Due
 
 ATTEMPTS = 60
 PATIENCE_MS = 10_000
@@ -67,7 +67,6 @@ class Step(NamedTuple):
     """A request decided on one state: what to push, or why there is nothing to push."""
 
     snapshot: Snapshot
-    view: View
     answer: Decision | Refusal
     burial: bool  # not the request itself yet, but the record of a kill that was torn
     head: Oid
@@ -76,13 +75,15 @@ class Step(NamedTuple):
 
 
 def transact_remotely(
-    ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool
+    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
 ) -> dict[str, object]:
     with store_of(ctx).far.patience.asking(changes=True):
-        return _transact(ctx, decide, command, ahead, copied=copied)
+        return _transact(ctx, decide, command, prefetch, copied=copied)
 
 
-def _transact(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool) -> dict[str, object]:
+def _transact(
+    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
+) -> dict[str, object]:
     actor = command.actor.agent
     began = ctx.host.mono()
     if ctx.reads_only:
@@ -94,17 +95,17 @@ def _transact(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...],
     together, untold = True, False
     for _ in range(ATTEMPTS):
         let_others_go(ctx)
-        step, batch_id = _joined(ctx, decide, command, ahead, copied=copied) if together else (None, "")
+        step, batch_id = _joined(ctx, decide, command, prefetch, copied=copied) if together else (None, "")
         if step is None and not batch_id:
             together = False  # also for the next attempts: whoever did not make way will not now
-            step = _step(ctx, decide, command, ahead, copied=copied)
+            step = _step(ctx, decide, command, prefetch, copied=copied)
             ctx.store.flush()
         if step is not None and not step.operations:
             if not is_fresh(ctx, began):
                 _look_again(ctx, began, untold=untold)
                 continue
             return _answer(ctx, actor, step)
-        ctx.host.shield(True)
+        ctx.host.defer_interrupts(True)
         outcome = carry(ctx, batch_id) if batch_id else _alone(ctx, actor, step)
         if step is not None:  # else it only waited for others
             tried.append(step)
@@ -116,9 +117,9 @@ def _transact(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...],
             assert isinstance(done.answer, Decision)
             afterwards(ctx, done.snapshot, actor, done.answer)
             if not done.burial:
-                return told(ctx, done.snapshot, done.view, actor, done.answer)
+                return told(done.snapshot, actor, done.answer)
             tried.clear()
-        ctx.host.shield(False)
+        ctx.host.defer_interrupts(False)
         together = together and outcome.kind not in (SPLIT, STUCK, UNTOLD)
         if step is not None and outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
             unknown = untold and outcome.kind == UNREACHABLE
@@ -143,7 +144,7 @@ def _require_time(ctx: Context, outcome: Outcome) -> None:
 
 
 def _joined(
-    ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool
+    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
 ) -> tuple[Step | None, str]:
     """Decide on top of all that waits, and join the open batch.
 
@@ -155,7 +156,7 @@ def _joined(
             return None, ""
         store.overlay = overlay(ctx)
         try:
-            step = _step(ctx, decide, command, ahead, copied=copied)
+            step = _step(ctx, decide, command, prefetch, copied=copied)
         finally:
             waiting, store.overlay = bool(store.overlay), {}
         if step.operations:
@@ -163,7 +164,7 @@ def _joined(
             return step, join(ctx, command.actor.agent, step.operations).id
         if waiting:
             # Those before us are in the way, or did it already; but that counts only once it has landed.
-            committed = _step(ctx, decide, command, ahead, copied=copied)
+            committed = _step(ctx, decide, command, prefetch, copied=copied)
             if committed.operations:
                 last = load_batch(ctx, OPEN) or load_batch(ctx, FLYING)
                 return None, last.id if last is not None else ""
@@ -171,21 +172,21 @@ def _joined(
         return step, ""
 
 
-def _step(ctx: Context, decide: Rule, command: Any, ahead: tuple[What, ...], *, copied: bool) -> Step:
+def _step(ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool) -> Step:
     actor = command.actor.agent
     floor = store_of(ctx).near.target(LEDGER)
-    snapshot = read_snapshot(ctx, agent=actor, ahead=ahead, copied=copied)
+    snapshot = read_snapshot(ctx, agent=actor, prefetch=prefetch, copied=copied)
     require_known_format(snapshot)
     if not store_of(ctx).overlay:
         heal(ctx, snapshot)
-    view = ctx.view()
-    answer = settle(ctx, snapshot, view, lambda state, view: decide(state, command, view))
-    burial = bury(ctx, snapshot, view, command)
+    world = ctx.world(snapshot)
+    answer = decide(snapshot.state, command, world)
+    burial = bury(snapshot, world, command)
     answer = burial or answer
     if isinstance(answer, Refusal) or not (answer.events or answer.beats):
-        return Step(snapshot, view, answer, False, snapshot.head, [], floor)
-    head, operations = prepare(ctx, snapshot, view, answer)
-    return Step(snapshot, view, answer, burial is not None, head, operations, floor)
+        return Step(snapshot, answer, False, snapshot.head, [], floor)
+    head, operations = prepare(ctx, snapshot, answer)
+    return Step(snapshot, answer, burial is not None, head, operations, floor)
 
 
 def _alone(ctx: Context, actor: str, step: Step | None) -> Outcome:
@@ -248,7 +249,7 @@ def _answer(ctx: Context, actor: str, step: Step) -> dict[str, object]:
     if isinstance(step.answer, Refusal):
         count_refusal(ctx, actor, step.answer)
         raise Refused(step.answer)
-    return told(ctx, step.snapshot, step.view, actor, step.answer)
+    return told(step.snapshot, actor, step.answer)
 
 
 def outcome_error(ctx: Context, outcome: Outcome) -> GitcoordError:

@@ -16,7 +16,7 @@ from gitcoord.ledger.fsck import is_ancestor, replay
 from gitcoord.ledger.remote.restored import compare, lines, subject
 from gitcoord.ledger.repair.lost_events import events_among, newest_event
 from gitcoord.ledger.setup import note_root
-from gitcoord.ledger.snapshot import Commit, Snapshot, settle
+from gitcoord.ledger.snapshot import Commit, Snapshot
 from gitcoord.ledger.step import prepare
 
 TYPE_CHECKING = False
@@ -132,8 +132,6 @@ def _row(row: Any, numbers: dict[int, int]) -> Any:
 
 
 def _written(ctx: Context, below: Commit, event: Event) -> Commit:
-    snapshot = Snapshot(ctx.store, None, below)
-    decision = Decision([event], [], {})
-    head, _ = settle(ctx, snapshot, ctx.view(), lambda state, view: prepare(ctx, snapshot, view, decision))
+    head, _ = prepare(ctx, Snapshot(ctx.store, None, below), Decision([event], [], {}))
     ctx.store.flush()
     return Commit(ctx.store.read([head])[0], TIP)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"reason": str}
 
@@ -26,13 +27,13 @@ class Halt(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Halt, view: View) -> Decision | Refusal:
-    refusal = dead(state, view, command.actor.agent)
+def decide(state: State, command: Halt, world: World) -> Decision | Refusal:
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     if halt_record(state) is not None:
         return Decision([], [], {"halted": True, "changed": False})
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("halt", {"reason": command.reason})
     return Decision(chain.events, [], {"halted": True, "changed": True})
 

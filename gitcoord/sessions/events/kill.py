@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, Shape] = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
 
@@ -28,9 +29,9 @@ class Kill(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Kill, view: View) -> Decision | Refusal:
+def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
     """Kill by anyone who was not killed, also while halted."""
-    refusal = dead(state, view, command.actor.agent)
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     record = agent_record(state, command.target)
@@ -39,12 +40,12 @@ def decide(state: State, command: Kill, view: View) -> Decision | Refusal:
     if record.state == KILLED:
         return Decision([], [], {"agent": command.target, "killed": False, "freed": []})
     claims = all_claims(state, command.target)
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     freed = [[c.space, c.path] for c in claims]
     body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)
     end_children(chain, command.target)
-    tomb = Beat("", command.target, view.boot, record.session, view.mono, view.wall, 1, killed=event.seq)
+    tomb = Beat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
     result = {"agent": command.target, "killed": True, "freed": [c.to_json(None) for c in claims]}
     return Decision(chain.events, [tomb], result)
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"target": str}
 
@@ -27,8 +28,8 @@ class Revive(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Revive, view: View) -> Decision | Refusal:
-    refusal = halted(state) or dead(state, view, command.actor.agent)
+def decide(state: State, command: Revive, world: World) -> Decision | Refusal:
+    refusal = halted(state) or dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     record = agent_record(state, command.target)
@@ -36,10 +37,10 @@ def decide(state: State, command: Revive, view: View) -> Decision | Refusal:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
     if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
-    refusal = not_an_overseer(state, command.actor, view, "revive the killed")
+    refusal = not_an_overseer(state, command.actor, world, "revive the killed")
     if refusal is not None:
         return refusal
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("revive", {"target": command.target})
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 

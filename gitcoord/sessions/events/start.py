@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, in_the_way, own_claim, want_around, want_own
+from gitcoord.claims.model import Item, all_claims, in_the_way, own_claim, prefetch_around, prefetch_own
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import (
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS = {"session": int, "instance": str, "parent": str}
 
@@ -47,7 +48,7 @@ class Start(NamedTuple):
 AGAIN = ("mode", "ttl", "expected", "reason", "task", "base", "units")
 
 
-def decide(state: State, command: Start, view: View) -> Decision | Refusal:
+def decide(state: State, command: Start, world: World) -> Decision | Refusal:
     """Open a session, or go on with the open one."""
     agent = command.actor.agent
     refusal = halted(state)
@@ -59,10 +60,10 @@ def decide(state: State, command: Start, view: View) -> Decision | Refusal:
             "only a person may join a session that is open",
             hints=("take a name of your own: GITCOORD_AGENT",),
         )
-    admitted = admit(state, command.actor, view)
+    admitted = admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
-    if command.fresh and not admitted.opens and _is_somebody(state, view, agent):
+    if command.fresh and not admitted.opens and _is_somebody(state, world, agent):
         return Refusal(
             "instance",
             f"'{agent}' is already at work (session {admitted.session})",
@@ -70,12 +71,14 @@ def decide(state: State, command: Start, view: View) -> Decision | Refusal:
         )
     if command.fresh and not admitted.opens:
         admitted = admitted._replace(opens=True, session=admitted.session + 1)
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
-    open_session(chain, command.actor, view, admitted)
-    want_around(chain.state, [Item(*row["item"]) for row in command.again])
-    taken = [row["item"] for row in command.again if _take_again(chain, command.actor, view, admitted.session, row)]
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
+    open_session(chain, command.actor, world, admitted)
+    prefetch_around(chain.state, [Item(*row["item"]) for row in command.again])
+    taken = [row["item"] for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
     held = all_claims(chain.state, agent)
-    beat = next_beat(view.beat(agent), agent, admitted.session, view, min([c.ttl for c in held if taken], default=0))
+    beat = next_beat(
+        world.heartbeat(agent), agent, admitted.session, world, min([c.ttl for c in held if taken], default=0)
+    )
     result = {
         "agent": agent,
         "session": admitted.session,
@@ -86,19 +89,21 @@ def decide(state: State, command: Start, view: View) -> Decision | Refusal:
     return Decision(chain.events, [beat] if beat else [], result)
 
 
-def _take_again(chain: Chain, actor: Actor, view: View, session: int, row: Record) -> bool:
+def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Record) -> bool:
     """One claim that was lost, if nobody stands in its way now: each by itself, so that one that is gone blocks no other."""
     from gitcoord.claims.take import access_to
 
     item = Item(*row["item"])
     if _is_for_another(chain.state, row["task"], actor.agent):
         return False
-    if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row["mode"], row["units"], view):
+    if own_claim(chain.state, item, actor.agent) is not None or access_to(
+        actor, item, row["mode"], row["units"], world
+    ):
         return False
-    standing = in_the_way(chain.state, view, item, actor.agent, row["mode"], row["units"])
+    standing = in_the_way(chain.state, world, item, actor.agent, row["mode"], row["units"])
     if standing.binding or standing.silent:
         return False
-    capacity = {item.name: view.resource(item.name).capacity} if item.space == "resource" else {}
+    capacity = {item.name: world.resource(item.name).capacity} if item.space == "resource" else {}
     grant = {key: row[key] for key in AGAIN if key != "base"}
     body = {**grant, "session": session, "items": [list(item)], "bases": [row["base"]], "capacity": capacity}
     chain.add("claim", body)
@@ -113,15 +118,15 @@ def _is_for_another(state: State, id: str, agent: str) -> bool:
     return task is not None and task.owner != agent
 
 
-def _is_somebody(state: State, view: View, agent: str) -> bool:
+def _is_somebody(state: State, world: World, agent: str) -> bool:
     """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
     record = agent_record(state, agent)
-    return record is not None and bool(record.instance) and alive(state, view, record)
+    return record is not None and bool(record.instance) and alive(state, world, record)
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, actor = events[0], as_started(events, actor)
-    want_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
+    prefetch_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     again = tuple(
         {"item": event.body["items"][0], "base": event.body["bases"][0], **_said(event)}
         for event in events

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Agent
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
 
 FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
@@ -39,13 +40,13 @@ class Stop(NamedTuple):
     blind: bool = False
 
 
-def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
+def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
     """End the actor's session and those of the agents it launched. Allowed while halted: it only gives back.
 
     A session that was ended from outside may still give back what was kept for it, in the name of its own number.
     """
     agent = command.actor.agent
-    refusal = dead(state, view, agent)
+    refusal = dead(state, world, agent)
     if refusal is not None:
         return refusal
     record = agent_record(state, agent)
@@ -53,14 +54,14 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
     if record is None or wrong or (record.state != OPEN and not (record.kept and command.actor.session)):
         return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": [], "handed_over": []})
     is_open = record.state == OPEN
-    refusal = admit_or_none(state, command.actor, view) if is_open else None
+    refusal = admit_or_none(state, command.actor, world) if is_open else None
     if refusal is not None:
         return refusal
     tasks = [task for task in tasks_of(state, agent) if task.state == ACTIVE and not task.handoff]
     if tasks and is_open and not command.keep:
         return _stranded(tasks)
     claims, handed = _by_handoff(state, agent)
-    unclean = _unclean(view, agent, claims, blind=command.blind)
+    unclean = _unclean(world, agent, claims, blind=command.blind)
     dirty = [c for c in claims if c.space == "path" and c.path in unclean]
     if dirty and not command.keep:
         return Refusal(
@@ -72,18 +73,18 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
             ),
         )
     clean = [c for c in claims if c.space != "path" or c.path not in unclean]
-    if clean and view.remote:
-        trial = Chain(state, agent, view.wall, command.nonce)
-        add_release(trial, view, clean, "")
-        refusal = None if command.keep else unpushed(view, trial.events[-1])
+    if clean and world.remote:
+        trial = Chain(state, agent, world.wall, command.nonce)
+        add_release(trial, world, clean, "")
+        refusal = None if command.keep else unpushed(world, trial.events[-1])
         if refusal is not None:
             return refusal
-        left = set(stranded(view, trial.events[-1]))
+        left = set(stranded(world, trial.events[-1]))
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]
-    chain = Chain(state, agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     if clean:
-        add_release(chain, view, clean, "")
+        add_release(chain, world, clean, "")
     if is_open:
         give_up_all(chain, tasks)
         end_session(chain, record, "stopped", [], [[c.space, c.path] for c in [*dirty, *handed]])
@@ -97,10 +98,10 @@ def decide(state: State, command: Stop, view: View) -> Decision | Refusal:
     return Decision(chain.events, [], result)
 
 
-def _unclean(view: View, agent: str, claims: list[Claim], *, blind: bool) -> set[str]:
+def _unclean(world: World, agent: str, claims: list[Claim], *, blind: bool) -> set[str]:
     """The claimed paths below which something is not committed, or may not be."""
     paths = [c.path for c in claims if c.space == "path" and (c.mode == WRITE or not blind)]
-    return set(paths if blind or not paths else dirty_paths(view, paths, agent))
+    return set(paths if blind or not paths else dirty_paths(world, paths, agent))
 
 
 def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 FIELDS: dict[str, type] = {}
 
@@ -26,16 +27,16 @@ class Unhalt(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Unhalt, view: View) -> Decision | Refusal:
-    refusal = dead(state, view, command.actor.agent)
+def decide(state: State, command: Unhalt, world: World) -> Decision | Refusal:
+    refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
     if halt_record(state) is None:
         return Decision([], [], {"halted": False, "changed": False})
-    refusal = not_an_overseer(state, command.actor, view, "lift a halt")
+    refusal = not_an_overseer(state, command.actor, world, "lift a halt")
     if refusal is not None:
         return refusal
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("unhalt", {})
     return Decision(chain.events, [], {"halted": False, "changed": True})
 

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "session": int, "ttl": int}
@@ -61,12 +62,12 @@ class Assign(NamedTuple):
     asked: str | None = None  # the id that was asked for, where another is looked back at
 
 
-def decide(state: State, command: Assign, view: View) -> Decision | Refusal:
+def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
     """One task for one asker, or a refusal; from `next`, none where nothing can be done now."""
     refusal = halted(state)
     if refusal is not None:
         return refusal
-    admitted = admit(state, command.actor, view)
+    admitted = admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
     if command.id:
@@ -74,36 +75,36 @@ def decide(state: State, command: Assign, view: View) -> Decision | Refusal:
     early = _repeat(state, command) if command.keep else None
     if early is not None:
         return early
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    beats = _collect(chain, command, view)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    beats = _collect(chain, command, world)
     if command.id:
         task = the_task(chain.state, command.id)
         if isinstance(task, Refusal):
             return task
-        return _own(chain, view, task, command) or _give(chain, command, view, task, admitted, beats)
-    return _next(chain, command, view, admitted, beats)
+        return _own(chain, world, task, command) or _give(chain, command, world, task, admitted, beats)
+    return _next(chain, command, world, admitted, beats)
 
 
-def _collect(chain: Chain, command: Assign, view: View) -> list[Beat]:
+def _collect(chain: Chain, command: Assign, world: World) -> list[Beat]:
     """Whoever asks for work finds out whose work was left behind."""
     if command.lapsed == ():
         return []
     # A place under a cap may be taken from any silent worker, whose task must not stay behind with it.
-    named = bool(command.id) and not workers.settings(view).caps
+    named = bool(command.id) and not world.workers().caps
     only = command.lapsed or ((command.id,) if named else ())
-    return collect(chain, view, lost(chain.state, view, command.actor.agent, only), command.only)
+    return collect(chain, world, lost(chain.state, world, command.actor.agent, only), command.only)
 
 
-def _next(chain: Chain, command: Assign, view: View, admitted: Admission, beats: list[Beat]) -> Decision | Refusal:
+def _next(chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Beat]) -> Decision | Refusal:
     agent = command.actor.agent
     mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
     held_up: list[dict[str, object]] = []
     for index, id in enumerate(queue := [*mine, *ready(chain.state)]):
-        _read_on(chain, view, queue, index)
+        _read_on(chain, world, queue, index)
         task = task_record(chain.state, id)
         if task is None:
             continue
-        answer = _give(chain, command, view, task, admitted, beats)
+        answer = _give(chain, command, world, task, admitted, beats)
         if isinstance(answer, Decision):
             return answer
         if answer.code in ("cap", "capacity"):
@@ -116,43 +117,43 @@ _NAMED = 200  # of those that nobody could do now so many are named
 _FIRST = 8  # so many are tried one by one; then whole parts of the queue are read at a time, and all claims
 
 
-def _read_on(chain: Chain, view: View, queue: list[str], index: int) -> None:
+def _read_on(chain: Chain, world: World, queue: list[str], index: int) -> None:
     """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
     if index >= _FIRST and not index & (index - 1):
-        chain.state.want(("file", task_file(id)) for id in queue[index : 2 * index])
-        view.want_beats([claim.agent for claim in all_claims(chain.state)])
+        chain.state.prefetch(("file", task_file(id)) for id in queue[index : 2 * index])
+        world.prefetch_heartbeats([claim.agent for claim in all_claims(chain.state)])
 
 
-def _own(chain: Chain, view: View, task: Task, command: Assign) -> Decision | None:
+def _own(chain: Chain, world: World, task: Task, command: Assign) -> Decision | None:
     """Taking again what one has is harmless."""
     held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task.id)
     if held is None or held.state != ACTIVE:
         return None
-    beat = next_beat(view.beat(held.agent), held.agent, held.session, view, held.ttl)
+    beat = next_beat(world.heartbeat(held.agent), held.agent, held.session, world, held.ttl)
     return Decision([], [beat] if beat else [], assignment(chain.state, task))
 
 
 def _give(
-    chain: Chain, command: Assign, view: View, task: Task, admitted: Admission, beats: list[Beat]
+    chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Beat]
 ) -> Decision | Refusal:
-    refusal = _not_to_be_had(chain.state, view, task, command.actor) or _offered(chain.state, task, chain.agent)
+    refusal = _not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent)
     if refusal is not None:
         return refusal
     own = Chain(chain.state, chain.agent, chain.at, chain.nonce, chain.refused)
     own.events = list(chain.events)
-    caps = workers.caps_for(chain.state, view, command.actor)
+    caps = workers.caps_for(chain.state, world, command.actor)
     items = (*items_of(task), *caps)
-    ttl = command.ttl or workers.silence_of(view, command.actor)
+    ttl = command.ttl or workers.silence_of(world, command.actor)
     if items:
-        taken = _claims(own, command, view, items, task, ttl)
+        taken = _claims(own, command, world, items, task, ttl)
         if isinstance(taken, Refusal):
             return _capped(taken, caps)
         # Task and claims of one owner may be lost together, but its heartbeat is judged once.
         judged = {beat.agent for beat in taken.beats}
         beats = [*(beat for beat in beats if beat.agent not in judged), *taken.beats]
     else:
-        open_session(own, command.actor, view, admitted)
-        beat = next_beat(view.beat(chain.agent), chain.agent, admitted.session, view, ttl)
+        open_session(own, command.actor, world, admitted)
+        beat = next_beat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
         beats = [*beats, beat] if beat is not None else beats
     memo = _memo(command) if command.keep else None
     own.add("assign", {"id": task.id, "session": admitted.session, "ttl": ttl}, memo)
@@ -162,14 +163,14 @@ def _give(
 
 
 def _claims(
-    chain: Chain, command: Assign, view: View, items: tuple[Item, ...], task: Task, ttl: int
+    chain: Chain, command: Assign, world: World, items: tuple[Item, ...], task: Task, ttl: int
 ) -> Decision | Refusal:
     """All that the task needs, in one request; its events become part of the chain."""
     take = Take(
         command.actor, items, ttl=ttl, expected=task.expected, reason=task.title, task=task.id,
         base=command.base, nonce=command.nonce, only=command.only or (),
     )  # fmt: skip
-    granted = decide_take(chain.state, take, view)
+    granted = decide_take(chain.state, take, world)
     if isinstance(granted, Refusal):
         return granted
     for event in granted.events:
@@ -203,7 +204,7 @@ def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
     return {item: str(task.id) for task in others for item in items_of(task)}
 
 
-def _not_to_be_had(state: State, view: View, task: Task, actor: Actor) -> Refusal | None:
+def _not_to_be_had(state: State, world: World, task: Task, actor: Actor) -> Refusal | None:
     id, hint = task.id, f"look at it: git coord task show {task.id}"
     if task.state not in (OPEN, ASSIGNED) or (task.state == ASSIGNED and task.owner != actor.agent):
         whose = f", {task.owner}'s" if task.owner else ""
@@ -211,7 +212,7 @@ def _not_to_be_had(state: State, view: View, task: Task, actor: Actor) -> Refusa
     waits = unmet(state, task)
     if waits:
         return Refusal("not-ready", f"{id} waits for {', '.join(waits)}", hints=(hint,))
-    if task.role and workers.role(state, view, actor) != task.role:
+    if task.role and workers.role(state, world, actor) != task.role:
         return Refusal("role", f"{id} is for the role '{task.role}'", hints=(hint,))
     return None
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Item
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "outcome": str, "result": dict}
@@ -53,10 +54,10 @@ class Finish(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Finish, view: View) -> Decision | Refusal:
+def decide(state: State, command: Finish, world: World) -> Decision | Refusal:
     """All at once: the claims go back with the commits that carry the work, and the task is over or to be reviewed."""
     result = _MAKE[command.outcome](command.record)
-    refusal = barred(state, command.actor, view)
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     memo = {"verb": "finish", "id": command.id, "outcome": command.outcome, "record": result}
@@ -71,15 +72,15 @@ def decide(state: State, command: Finish, view: View) -> Decision | Refusal:
     refusal = not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task)
     if refusal is not None:
         return refusal
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    released = let_go(chain, view, to_release(state, view, command.actor, task), dirty=command.dirty)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    released = let_go(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
     if isinstance(released, Refusal):
         return released
     body = {"id": command.id, "outcome": command.outcome, "result": result}
     chain.add("finish", body, memo if command.keep else None)
     after = task_record(chain.state, command.id)
     assert after is not None
-    beats = sign_of_life(state, command.actor, view)
+    beats = sign_of_life(state, command.actor, world)
     return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 
 
@@ -94,12 +95,12 @@ def _waits_for_a_person(task: Task) -> Refusal | None:
     )
 
 
-def to_release(state: State, view: View, actor: Actor, task: Task) -> tuple[Item, ...]:
+def to_release(state: State, world: World, actor: Actor, task: Task) -> tuple[Item, ...]:
     """What was claimed for a task and no other one of the agent's needs; its place under a cap only with the last task."""
     others = [held for held in held_by(state, actor.agent) if held.id != task.id and held.state == ACTIVE]
     kept = needed_beside(state, actor.agent, task.id)
     items = tuple(item for item in items_of(task) if item not in kept)
-    return (*items, *(() if others else caps_for(state, view, actor)))
+    return (*items, *(() if others else caps_for(state, world, actor)))
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Held, Task
 
     Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
@@ -41,21 +42,21 @@ class Collect(NamedTuple):
     claims: Only = None
 
 
-def decide(state: State, command: Collect, view: View) -> Decision | Refusal:
-    refusal = halted(state) or dead(state, view, command.actor.agent)
+def decide(state: State, command: Collect, world: World) -> Decision | Refusal:
+    refusal = halted(state) or dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
-    beats = collect(chain, view, lost(state, view, command.actor.agent, command.only), command.claims)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
+    beats = collect(chain, world, lost(state, world, command.actor.agent, command.only), command.claims)
     rows = chain.events[0].body["tasks"] if chain.events else []
     return Decision(chain.events, beats, {"lapsed": [{key: row[key] for key in ("id", "agent", "to")} for row in rows]})
 
 
-def lost(state: State, view: View, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Silence]]:
+def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Silence]]:
     """The tasks of others whose owners are lost. Whoever asks is not silent."""
     found = [held for held in all_held(state) if not only or held.id in only]
-    view.want_beats([held.agent for held in found])
-    judged = [(held, owner_is_lost(state, view, held)) for held in found]
+    world.prefetch_heartbeats([held.agent for held in found])
+    judged = [(held, owner_is_lost(state, world, held)) for held in found]
     return [
         (held, verdict)
         for held, verdict in judged
@@ -63,18 +64,18 @@ def lost(state: State, view: View, agent: str, only: tuple[str, ...] = ()) -> li
     ]
 
 
-def collect(chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Beat]:
+def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Beat]:
     """The tasks of the lost are open again, and what the silent had claimed for them is free."""
-    beats = add_lapses(chain, view, rows)
-    silent = left_behind(chain, view, rows, only)
+    beats = add_lapses(chain, world, rows)
+    silent = left_behind(chain, world, rows, only)
     if not silent:
         return beats
-    event = chain.add("expire", expire_body(view, silent))
-    return joined(beats, judged_beats(view, silent, event.seq))
+    event = chain.add("expire", expire_body(world, silent))
+    return joined(beats, judged_beats(world, silent, event.seq))
 
 
 def left_behind(
-    chain: Chain, view: View, rows: list[tuple[Held, Silence]], only: Only = None
+    chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None
 ) -> list[tuple[Claim, Silence]]:
     """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
     its claims until their ttl."""
@@ -82,17 +83,17 @@ def left_behind(
     claims = [c for c in all_claims(chain.state) if (c.agent, c.task) in gone] if gone else []
     if only is not None:
         claims = [c for c in claims if c.key in only]
-    judged = [(c, silence(chain.state, view, c.agent, c.session, c.ttl)) for c in claims]
+    judged = [(c, silence(chain.state, world, c.agent, c.session, c.ttl)) for c in claims]
     return [row for row in judged if row[1].silent]
 
 
-def add_lapses(chain: Chain, view: View, rows: list[tuple[Held, Silence]]) -> list[Beat]:
+def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> list[Beat]:
     """One event for all, and the heartbeats that were judged: one in between wins."""
     if not rows:
         return []
     tasks, beats = [], {}
     for held, verdict in rows:
-        beat = view.beat(held.agent)
+        beat = world.heartbeat(held.agent)
         tasks.append(
             {
                 "id": held.id, "agent": held.agent, "session": held.session, "rule": verdict.rule,

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "set": dict, "move": str, "owner": str, "reason": str, "counted": bool}
@@ -76,14 +77,14 @@ class Revise(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Revise, view: View) -> Decision | Refusal:
-    refusal = barred(state, command.actor, view)
+def decide(state: State, command: Revise, world: World) -> Decision | Refusal:
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     task = the_task(state, command.id)
     if isinstance(task, Refusal):
         return task
-    move = _meant(state, view, task, command.move)
+    move = _meant(state, world, task, command.move)
     reason = one_line(command.reason, "the reason", 1000, empty=True)
     if move in _EXPLAINED and not reason:
         raise UsageError(f"why is {command.id} {move}?", hints=("say so: --reason '...'",))
@@ -92,21 +93,21 @@ def decide(state: State, command: Revise, view: View) -> Decision | Refusal:
         content.update({"needs": known(state, content["needs"])} if "needs" in content else {})
     except UsageError as error:
         return Refusal("no-task", error.message, hints=error.hints)
-    refusal = _illegal(state, task, move, command.owner, content) or _may_not(state, view, command.actor, task, move)
+    refusal = _illegal(state, task, move, command.owner, content) or _may_not(state, world, command.actor, task, move)
     if refusal is not None:
         return refusal
     if not move and all(getattr(task, key) == value for key, value in content.items()):
-        return Decision([], sign_of_life(state, command.actor, view), {"task": task.to_json(), "released": []})
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+        return Decision([], sign_of_life(state, command.actor, world), {"task": task.to_json(), "released": []})
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     released: list[dict[str, object]] | Refusal = []
     if move in (OPEN, ABANDONED) and task.owner == command.actor.agent and task.state != ASSIGNED:
-        released = let_go(chain, view, to_release(state, view, command.actor, task), dirty=command.dirty)
+        released = let_go(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
         if isinstance(released, Refusal):
             return released
     chain.add("revise", _body(command.id, content, move, command.owner, reason))
     after = task_record(chain.state, command.id)
     assert after is not None
-    beats = sign_of_life(state, command.actor, view)
+    beats = sign_of_life(state, command.actor, world)
     return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 
 
@@ -120,13 +121,13 @@ def give_up(chain: Chain, task: Task, why: str) -> None:
     chain.add("revise", _body(task.id, {}, after_loss(task), "", why, counted=True))
 
 
-def _meant(state: State, view: View, task: Task, move: str) -> str:
+def _meant(state: State, world: World, task: Task, move: str) -> str:
     """Whoever lost what the task needs while it was blocked, or its place under a cap, has to take it again."""
     if move not in (_UNBLOCK, ACTIVE):
         return move
     owner = task.owner
     there = bool(owner) and not_the_owner(state, task, owner) is None and _is_whole(state, task)
-    places = caps_for(state, view, Actor(owner)) if there else ()
+    places = caps_for(state, world, Actor(owner)) if there else ()
     return ACTIVE if there and all(own_claim(state, item, owner) is not None for item in places) else OPEN
 
 
@@ -165,11 +166,11 @@ def _illegal(state: State, task: Task, move: str, owner: str, content: Record) -
     return None
 
 
-def _may_not(state: State, view: View, actor: Actor, task: Task, move: str) -> Refusal | None:
+def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) -> Refusal | None:
     """Nobody's task is anybody's to tend. One that somebody has: the owner's, and to pause it also the one's who asked for it."""
     id, agent = task.id, actor.agent
     if task.state == NEEDS_HUMAN and move:
-        return not_an_approver(actor, view, f"decide on {id}, which waits for a person", "ask one of them")
+        return not_an_approver(actor, world, f"decide on {id}, which waits for a person", "ask one of them")
     if task.state == REVIEW and move in (OPEN, DONE) and task.result.get("agent") == agent and not actor.person:
         return Refusal("own-work", f"'{agent}' did {id}: another one reviews it")
     gone = task.state != ASSIGNED and not task.handoff and not_the_owner(state, task, task.owner) is not None

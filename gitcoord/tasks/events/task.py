@@ -24,7 +24,6 @@ from gitcoord.tasks.model import (
     number_of,
     task_record,
 )
-from gitcoord.tasks.workers import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.state import Changes, State, View
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
 
 CONTENT: dict[str, Shape] = {
     "title": str, "text": str, "priority": str, "needs": [str], "paths": [(str, str)], "line": str, "role": str,
@@ -71,30 +71,30 @@ class Add(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def decide(state: State, command: Add, view: View) -> Decision | Refusal:
+def decide(state: State, command: Add, world: World) -> Decision | Refusal:
     """All tasks or none. One whose key is known already is the one that was added under it."""
-    refusal = barred(state, command.actor, view)
+    refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
     if not 1 <= len(command.tasks) <= MAX_TASKS:
         raise UsageError(f"from 1 to {MAX_TASKS} tasks at a time")
-    chain = Chain(state, command.actor.agent, view.wall, command.nonce, command.refused)
+    chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     ids, known = [], []
     for new in command.tasks:
         id = by_key(chain.state, new.key) if new.key else ""
         if id:
             known.append(id)
         else:
-            id = f"t{chain.add('task', _body(chain.state, new, view)).seq}"
+            id = f"t{chain.add('task', _body(chain.state, new, world)).seq}"
         ids.append(id)
     found = [task for id in ids if (task := task_record(chain.state, id)) is not None]
     result: dict[str, object] = {"tasks": [task.to_json() for task in found], "known": known}
-    return Decision(chain.events, sign_of_life(state, command.actor, view), result)
+    return Decision(chain.events, sign_of_life(state, command.actor, world), result)
 
 
-def _body(state: State, new: New, view: View) -> Record:
+def _body(state: State, new: New, world: World) -> Record:
     needs = known(state, new.needs)
-    limit = new.limit or settings(view).attempts or ATTEMPTS
+    limit = new.limit or world.workers().attempts or ATTEMPTS
     content = checked({**{key: getattr(new, key) for key in CONTENT}, "needs": needs, "limit": limit})
     return {
         **content,

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 class Opening:
     """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
 
-    def __init__(self, environ: Environ, group: str, *, tells: bool = False) -> None:
-        """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs. `tells`: the process
-        ends after its one answer."""
+    def __init__(self, environ: Environ, group: str, *, one_shot: bool = False) -> None:
+        """`group` says what will be loaded: 'reading', 'gate', 'guard', or what a verb that writes needs.
+
+        `one_shot`: the process exits after printing one result.
+        """
         self._trouble: GitcoordError | None = None
-        self._tells = tells
+        self._one_shot = one_shot
         self._writes = group not in ("reading", "gate", "guard")
         try:
             self._repo = discover(environ)
@@ -47,8 +49,9 @@ class Opening:
             raise self._trouble
         from gitcoord.git.host import Host
         from gitcoord.ledger.context import Context
+        from gitcoord.world.client import ClientWorld
 
-        host = Host(tells=self._tells)
+        host = Host(one_shot=self._one_shot)
         repo, settings = self._repo, self._config.read()
         if not repo.is_ours:
             _require_trust(repo)
@@ -76,7 +79,7 @@ class Opening:
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
             store = at_remote(self._store, repo, settings, notes, stays=stays)
-        return Context(repo, settings, store, host)
+        return Context(repo, settings, store, host, ClientWorld)
 
 
 def open_repository(environ: Environ, *, writing: bool, stays: bool = False) -> Context:

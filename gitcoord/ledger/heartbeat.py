@@ -1,0 +1,45 @@
+"""The next heartbeat of an agent: whether it is due, and the operation that makes it."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import Refused
+from gitcoord.base.names import session_ref
+from gitcoord.git.store import move
+from gitcoord.ledger.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
+from gitcoord.ledger.snapshot import read_snapshot
+from gitcoord.startup.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.names import Oid
+    from gitcoord.git.store import Operation
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+
+class Due(NamedTuple):
+    """The open session (0: none), and the operation that makes its next beat (None: not due)."""
+
+    session: int
+    operation: Operation | None = None
+    old: Oid | None = None
+
+
+def due_beat(ctx: Context, actor: Actor) -> Due:
+    """What is to be done for the actor to be heard of. Its object is written; Refused if the actor was killed."""
+    snapshot = read_snapshot(ctx)
+    state, world = snapshot.state, ctx.world(snapshot)
+    refusal = dead(state, world, actor.agent)
+    if refusal is not None:
+        raise Refused(refusal)
+    record = agent_record(state, actor.agent)
+    if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
+        return Due(0)
+    session = int(record.session)
+    beat = next_beat(world.heartbeat(actor.agent), actor.agent, session, world)
+    if beat is None:
+        return Due(session)
+    old = snapshot.session_oid(actor.agent)
+    oid = ctx.write_beat(encode_beat(beat))
+    ctx.store.flush()
+    return Due(session, move(session_ref(actor.agent), old, oid), old)

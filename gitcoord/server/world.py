@@ -1,0 +1,32 @@
+"""The world as the server sees it when it retraces pushed events: its own git, clock, heartbeats and settings, and the client's word
+about the client's own work tree."""
+
+from __future__ import annotations
+
+from gitcoord.claims.model import format_record
+from gitcoord.gates.history import lying_at
+from gitcoord.server.retrace import Retraced
+from gitcoord.world.client import ClientWorld
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.base.names import Oid
+    from gitcoord.ledger.world import Files
+
+
+class _Repository(ClientWorld):
+    """The server's repository, which is where work lands."""
+
+    def _shared_sync(self) -> str:
+        return f"refs/heads/{format_record(self.snapshot.state).sync}"
+
+
+class ServerWorld(Retraced, _Repository):
+    def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:
+        if not base or self.ctx.store.resolve([base])[0] is not None:
+            return super().changed(base, commit, paths)
+        # The base was never pushed (it was rebased, say): what is told of files is checked against the commit alone.
+        return {
+            path: [row for row in self.told.files(path) if lying_at(self.ctx, commit, row[0]) == row[1:]]
+            for path in paths
+        }

@@ -1,0 +1,1 @@
+"""Opening a repository, and the world that its rules ask: this machine, its git, the project's settings."""

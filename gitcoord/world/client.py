@@ -1,0 +1,183 @@
+"""The world as a clone sees it: heartbeats and notes of this machine, git, and the project's settings.
+
+Each method loads what it needs: a plain claim asks for the head, one heartbeat and the restrictions.
+"""
+
+from __future__ import annotations
+
+from gitcoord.ledger.world import World, remembered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.base.codec import Record
+    from gitcoord.base.names import Oid
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Beat, Seen
+    from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.world import Files, Resource
+    from gitcoord.policy.model import Attributes, Policy
+    from gitcoord.tasks.workers import Workers
+
+
+class ClientWorld(World):
+    """What this clone can tell, beside one snapshot of the ledger."""
+
+    def __init__(self, ctx: Context, snapshot: Snapshot) -> None:
+        super().__init__(ctx.host.wall(), ctx.host.mono(), ctx.host.boot, ctx.remote)
+        self.ctx = ctx
+        self.snapshot = snapshot
+
+    # --- agents
+
+    def heartbeat(self, agent: str) -> Beat | None:
+        return self.snapshot.heartbeat(agent)
+
+    def prefetch_heartbeats(self, agents: Iterable[str]) -> None:
+        self.snapshot.prefetch_heartbeats(agents)
+
+    @remembered
+    def first_seen(self, agent: str) -> Seen | None:
+        from gitcoord.claims.facts import note_first_sight
+
+        return note_first_sight(self.ctx, agent, self.heartbeat(agent), self.boot, self.mono)
+
+    @remembered
+    def gone_instance(self, agent: str) -> str:
+        from gitcoord.claims.facts import gone_instance
+
+        return gone_instance(self.ctx, agent)
+
+    @remembered
+    def runner(self, nonce: str) -> str:
+        from gitcoord.effects.once_service import runner_of
+
+        return runner_of(self.ctx, nonce)
+
+    @remembered
+    def grants(self, tokens: list[int]) -> list[Record]:
+        from gitcoord.claims.past_grants import read_grants
+
+        return read_grants(self.ctx, self.snapshot, tokens)
+
+    # --- the project's settings
+
+    @remembered
+    def _settings(self) -> list[tuple[str, str]]:
+        from gitcoord.claims.facts import project_settings
+
+        return project_settings(self.ctx, self.snapshot)
+
+    @remembered
+    def resources(self) -> dict[str, Resource]:
+        from gitcoord.claims.facts import parse_resources
+
+        return parse_resources(self._settings())
+
+    @remembered
+    def approvers(self) -> list[str]:
+        from gitcoord.claims.facts import parse_approvers
+
+        return parse_approvers(self._settings())
+
+    @remembered
+    def policy(self) -> Policy:
+        from gitcoord.policy.model import parse_policy
+
+        return parse_policy(self._settings())
+
+    @remembered
+    def restrictions(self) -> Policy | None:
+        from gitcoord.policy.cache import restrictions
+
+        return restrictions(self.ctx, self.snapshot)
+
+    @remembered
+    def workers(self) -> Workers:
+        from gitcoord.tasks.workers import parse_workers
+
+        return parse_workers(self._settings())
+
+    @remembered
+    def classes(self, paths: list[str]) -> dict[str, dict[str, Attributes]]:
+        from gitcoord.claims.facts import classes
+
+        return classes(self.ctx, self.snapshot, paths)
+
+    # --- work trees
+
+    @remembered
+    def head(self) -> Oid:
+        return self.ctx.store.target("HEAD") or ""
+
+    @remembered
+    def other_trees(self, agent: str) -> list[str]:
+        from gitcoord.sessions.worktree_notes import other_trees
+
+        return other_trees(self.ctx, agent)
+
+    @remembered
+    def head_in(self, tree: str) -> Oid:
+        from gitcoord.claims.facts import head_in
+
+        return head_in(self.ctx, tree)
+
+    @remembered
+    def dirty(self, paths: list[str]) -> list[str]:
+        from gitcoord.claims.facts import dirty
+
+        return dirty(self.ctx, self.snapshot, "", paths)
+
+    @remembered
+    def dirty_in(self, tree: str, paths: list[str]) -> list[str]:
+        from gitcoord.claims.facts import dirty
+
+        return dirty(self.ctx, self.snapshot, tree, paths)
+
+    # --- commits
+
+    @remembered
+    def since(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Oid]:
+        from gitcoord.claims.work_facts import since
+
+        return dict.fromkeys(paths, since(self.ctx, self.snapshot, base, commit))
+
+    @remembered
+    def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:
+        from gitcoord.claims.work_facts import changed
+
+        return changed(self.ctx, self.snapshot, base, commit, paths)
+
+    @remembered
+    def unlanded(self, commit: Oid, paths: list[str]) -> dict[str, tuple[Oid, Files]]:
+        from gitcoord.claims.work_facts import unlanded
+
+        return unlanded(self.ctx, self.snapshot, commit, paths)
+
+    @remembered
+    def within(self, commit: Oid, commits: list[Oid]) -> list[Oid]:
+        from gitcoord.claims.work_facts import within
+
+        return within(self.ctx, [commit], commits)
+
+    @remembered
+    def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
+        from gitcoord.claims.work_facts import within
+
+        sync = self._shared_sync()
+        if not work or self.ctx.store.resolve([sync])[0] is None:
+            return []
+        return within(self.ctx, [sync, work], commits)
+
+    def _shared_sync(self) -> str:
+        """The ref of the sync branch where it is shared."""
+        from gitcoord.claims.work_facts import shared_sync
+
+        return shared_sync(self.ctx, self.snapshot)
+
+    @remembered
+    def lacking(self, commits: list[Oid]) -> list[Oid]:
+        from gitcoord.claims.work_facts import lacking
+
+        return lacking(self.ctx, commits)
