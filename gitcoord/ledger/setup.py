@@ -12,11 +12,9 @@ from gitcoord.git.process import run
 from gitcoord.git.store import Create, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import effects
-from gitcoord.ledger.heal import swap_over_locks
 from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
 from gitcoord.ledger.state import State
-from gitcoord.ledger.step import event_commit
-from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.transaction import event_commit, swap_over_locks, transact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,12 +14,11 @@ from gitcoord.gates.history import GIT
 from gitcoord.git.loose_writer import Scales
 from gitcoord.git.process import run
 from gitcoord.git.tree import TreeEditor, Trees
-from gitcoord.ledger.event import Illegal, effects
+from gitcoord.ledger.event import Illegal, commit_bytes, effects
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit, read_snapshot
 from gitcoord.ledger.state import State
-from gitcoord.ledger.step import commit_bytes
 from gitcoord.server.limits import read_limits
 from gitcoord.server.retrace import chains, retrace
 from gitcoord.server.signatures import require_signature, signing_on, split_signature

@@ -33,13 +33,12 @@ from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New as Offer
 from gitcoord.journal.events.journal import Write
-from gitcoord.ledger.event import Decision, Event, apply, decode_event, effects
+from gitcoord.ledger.event import Decision, Event, apply, commit_bytes, decode_event, effects
 from gitcoord.ledger.events.adopt import Adopt
 from gitcoord.ledger.events.epoch import Epoch
 from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
-from gitcoord.ledger.step import commit_bytes
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.kill import Kill
 from gitcoord.sessions.events.revive import Revive

@@ -27,7 +27,7 @@ from gitcoord.ledger.repair.lost_events import events_among, newest_claim, newes
 from gitcoord.ledger.repair.projection import projected
 from gitcoord.ledger.setup import note_root, root_of
 from gitcoord.ledger.snapshot import Snapshot
-from gitcoord.ledger.step import prepare, require_known_format
+from gitcoord.ledger.transaction import prepare, require_known_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from gitcoord.ledger.remote.mirror_store import RemoteStore, waiting_for
 from gitcoord.ledger.remote.restored import settle_gone
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.ledger.step import prepare
-from gitcoord.ledger.transaction import transact
+from gitcoord.ledger.transaction import prepare, transact
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ from gitcoord.ledger.remote.restored import compare, lines, subject
 from gitcoord.ledger.repair.lost_events import events_among, newest_event
 from gitcoord.ledger.setup import note_root
 from gitcoord.ledger.snapshot import Commit, Snapshot
-from gitcoord.ledger.step import prepare
+from gitcoord.ledger.transaction import prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,13 +16,12 @@ from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
-from gitcoord.ledger.heal import swap_over_locks
 from gitcoord.ledger.remote.bring_back import bring_back, push_rows
 from gitcoord.ledger.remote.fetch import carriers_place
 from gitcoord.ledger.repair.lost_events import commit_at, events_among, highest_seq, newest_claim, newest_event
 from gitcoord.ledger.repair.projection import projected
 from gitcoord.ledger.repair.rewritten import is_rewritten, unwritten
-from gitcoord.ledger.step import event_commit
+from gitcoord.ledger.transaction import event_commit, swap_over_locks
 
 _LOCKED_MS = 5000  # how long a lock is waited for that may be a living git's
 
