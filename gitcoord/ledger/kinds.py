@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record, Shape
     from gitcoord.base.errors import Refusal
-    from gitcoord.ledger.event import Decision, Event
-    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.event import Chain, Decision, Event
+    from gitcoord.ledger.sessions import Actor, Beat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -124,6 +124,41 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
 
 def attempt(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Attempt:
     return lambda state, world: decide(state, command, world)
+
+
+# The packages that keep something for agents beside their claims: each has a `session_hooks.py` with its HOOKS.
+SESSION_HOOKS = ("tasks", "handoff")
+
+
+def _no_refusal(state: State, agent: str) -> Refusal | None:
+    return None
+
+
+def _no_claims(state: State, agent: str) -> set[tuple[str, str]]:
+    return set()
+
+
+def _no_events(chain: Chain) -> None:
+    pass
+
+
+def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Beat]:
+    return []
+
+
+class SessionHooks(NamedTuple):
+    """What a package adds where a session ends, or where somebody sweeps up after the silent."""
+
+    before_end: Callable[[State, str], Refusal | None] = _no_refusal  # why a session may not just end
+    outlives: Callable[[State, str], set[tuple[str, str]]] = _no_claims  # (space, path) of claims that stay after it
+    on_end: Callable[[Chain], None] = _no_events  # adds the events before the session's end
+    # Adds events for agents other than the chain's that are silent, of those that concern `only` (None: all); gives the
+    # heartbeats that were judged.
+    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Beat]] = _no_beats
+
+
+def session_hooks() -> list[SessionHooks]:
+    return [__import__(f"gitcoord.{name}.session_hooks", fromlist=("HOOKS",)).HOOKS for name in SESSION_HOOKS]
 
 
 def kind_of(name: str) -> Kind:

@@ -7,13 +7,14 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.claims.model import Item, all_claims, own_claim, prefetch_around
 from gitcoord.ledger.event import Chain, Illegal
-from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record
+from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record, agent_records
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
+    from gitcoord.ledger.sessions import Agent
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
@@ -58,14 +59,26 @@ def open_session(chain: Chain, actor: Actor, world: World, admitted: Admission) 
     if record is not None and record.state == OPEN:
         # The claims go on with the name: nobody else asked for them, and the work may be uncommitted.
         kept = [[c.space, c.path] for c in all_claims(chain.state, actor.agent)]
-        body = {"target": actor.agent, "session": record.session, "cause": "superseded", "freed": [], "kept": kept}
-        chain.add("stop", body)
-        from gitcoord.sessions.events.stop import end_children
-
+        end_session(chain, record, "superseded", [], kept)
         end_children(chain, actor.agent)
     body = {"session": admitted.session, "instance": actor.instance, "parent": actor.parent}
     chain.add("start", body)
     _resume(chain, world, actor.agent, admitted.session, kept)
+
+
+def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
+    body = {"target": record.agent, "session": record.session, "cause": cause, "freed": freed, "kept": kept}
+    chain.add("stop", body)
+
+
+def end_children(chain: Chain, parent: str) -> None:
+    """A session that was launched inside another one ends with it."""
+    for record in agent_records(chain.state):
+        if record.parent == parent and record.state == OPEN and record.agent != parent:
+            # Whether its work is committed is not known here: its claims stay until their ttl.
+            kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
+            end_session(chain, record, f"ended with {parent}", [], kept)
+            end_children(chain, record.agent)
 
 
 def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[list[str]]) -> None:

@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
 from gitcoord.ledger.sessions import (
     Actor,
     Lost,
@@ -74,9 +74,7 @@ def _lapses(chain: Chain, command: Sweep, world: World) -> list[Beat]:
     """Before the claims: whoever loses its place under a cap has lost its task too."""
     if command.lapsed == ():
         return []
-    from gitcoord.tasks.events.lapse import add_lapses, lost  # who claims a path does not sweep
-
-    return add_lapses(chain, world, lost(chain.state, world, command.actor.agent, command.lapsed or ()))
+    return [beat for hooks in session_hooks() for beat in hooks.on_silence(chain, world, command.lapsed)]
 
 
 def expire_body(world: World, silent: list[tuple[Claim, Silence]]) -> Record:

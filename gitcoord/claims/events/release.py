@@ -7,7 +7,7 @@ from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, prefetch_own
 from gitcoord.claims.released import Released, changed, earlier, landed, lineage_file
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
+from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
 from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -206,15 +206,10 @@ def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) ->
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """A release by name, or what a session that was ended from outside gives back."""
-    from gitcoord.sessions.events.stop import Stop
-    from gitcoord.sessions.events.stop import decide as decide_stop
-
     first = events[0]
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
     release = Release(actor, items, "", True, first.nonce, first.refused)
-    record = agent_record(state, actor.agent)
-    stop = Stop(actor._replace(session=record.session if record is not None else 0), True, first.nonce, first.refused)
-    return [attempt(decide, release), attempt(decide_stop, stop)]
+    return [attempt(decide, release), *kind_of("stop").recall(state, events, actor)]
 
 
 def subject(event: Event) -> str:

@@ -7,7 +7,8 @@ from gitcoord.claims.model import Item, all_claims, file_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
-from gitcoord.sessions.events.stop import end_children, free
+from gitcoord.sessions.admission import end_children
+from gitcoord.sessions.events.stop import free
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False

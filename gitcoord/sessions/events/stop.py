@@ -6,12 +6,11 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.release import add_release, dirty_paths, stranded, unpushed
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, own_claim
-from gitcoord.handoff.model import handed_over
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
-from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, agent_records, dead
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
+from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
+from gitcoord.sessions.admission import end_children, end_session
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.model import ACTIVE, tasks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +18,8 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Agent
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Task
 
 FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
 
@@ -57,9 +54,11 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
     refusal = admit_or_none(state, command.actor, world) if is_open else None
     if refusal is not None:
         return refusal
-    tasks = [task for task in tasks_of(state, agent) if task.state == ACTIVE and not task.handoff]
-    if tasks and is_open and not command.keep:
-        return _stranded(tasks)
+    if is_open and not command.keep:
+        for hooks in session_hooks():
+            refusal = hooks.before_end(state, agent)
+            if refusal is not None:
+                return refusal
     claims, handed = _by_handoff(state, agent)
     unclean = _unclean(world, agent, claims, blind=command.blind)
     dirty = [c for c in claims if c.space == "path" and c.path in unclean]
@@ -86,7 +85,8 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
     if clean:
         add_release(chain, world, clean, "")
     if is_open:
-        give_up_all(chain, tasks)
+        for hooks in session_hooks():
+            hooks.on_end(chain)
         end_session(chain, record, "stopped", [], [[c.space, c.path] for c in [*dirty, *handed]])
         end_children(chain, agent)
     result: dict[str, object] = {
@@ -107,48 +107,17 @@ def _unclean(world: World, agent: str, claims: list[Claim], *, blind: bool) -> s
 def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:
     """(claims that end or are stranded with the session, those that wait with a handoff to be accepted)."""
     claims = all_claims(state, agent)
-    waiting = handed_over(state, agent) if claims else set()
+    waiting = {key for hooks in session_hooks() for key in hooks.outlives(state, agent)} if claims else set()
     handed = [c for c in claims if (c.space, c.path) in waiting]
     return [c for c in claims if (c.space, c.path) not in waiting], handed
 
 
-def _stranded(tasks: list[Task]) -> Refusal:
-    ids = [str(task.id) for task in tasks]
-    return Refusal(
-        "task",
-        f"{', '.join(ids)} would be left behind",
-        hints=(
-            f"hand it over: git handoff new --task {ids[0]}",
-            f"or finish it: git coord task complete {ids[0]}; or give it back: git coord task release {ids[0]}",
-        ),
-    )
-
-
-def give_up_all(chain: Chain, tasks: list[Task]) -> None:
-    if tasks:
-        from gitcoord.tasks.events.revise import give_up  # few sessions end with a task in hand
-
-        for task in tasks:
-            give_up(chain, task, f"{chain.agent}'s session ended")
-
-
-def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
-    body = {"target": record.agent, "session": record.session, "cause": cause, "freed": freed, "kept": kept}
-    chain.add("stop", body)
-
-
-def end_children(chain: Chain, parent: str) -> None:
-    """A session that was launched inside another one ends with it."""
-    for record in agent_records(chain.state):
-        if record.parent == parent and record.state == OPEN and record.agent != parent:
-            # Whether its work is committed is not known here: its claims stay until their ttl.
-            kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
-            end_session(chain, record, f"ended with {parent}", [], kept)
-            end_children(chain, record.agent)
-
-
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
+    if events[-1].kind != "stop":
+        # A session that was ended from outside gives back what was kept for it, in the name of its own number.
+        record = agent_record(state, actor.agent)
+        actor = actor._replace(session=record.session if record is not None else 0)
     return [attempt(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
