@@ -76,17 +76,17 @@ PACKAGES = (
 # know nothing else.
 RULES = {
     "claims": "model take renew released recall",
-    "deploy": "targets",
+    "deploy": "model targets",
     "effects": "once sequences",
-    "gates": "judge lineage",
+    "gates": "judge lineage model",
     "guard": "findings seen",
-    "handoff": "model",
+    "handoff": "model session_hooks",
     "journal": "story",
     "ledger": "event kinds nonces sessions state world",
     "policy": "model overlay roles",
     "server": "retrace",
     "sessions": "admission standing",
-    "tasks": "contracts model workers",
+    "tasks": "contracts model session_hooks workers",
 }
 PURE_PACKAGES = ("base", "validators", "shell")
 NOT_PURE = ("shell/parse",)  # these know the parser's library
@@ -137,6 +137,44 @@ def test_packages_import_downwards() -> None:
             if rank[_package(target)] > rank[_package(file)] and not _is_edge(file):
                 wrong.append(f"{file}:{found.line} {found.name}")
     assert not wrong
+
+
+# Still to be cut: each of these groups imports itself in a circle, at least once inside a function.
+CYCLES = (
+    "cli/entry cli/help",
+    "git/locks/owners git/locks/stale",
+    "ledger/remote/backoff ledger/remote/carrier ledger/remote/fetch ledger/remote/join ledger/remote/membership"
+    " ledger/remote/restored ledger/remote/transaction ledger/setup ledger/snapshot ledger/transaction",
+    "policy/cache policy/reader",
+)
+
+
+def _in_cycles(graph: dict[str, set[str]]) -> set[str]:
+    """The nodes that can be reached from themselves."""
+
+    def reached(start: str) -> set[str]:
+        found: set[str] = set()
+        todo = [start]
+        while todo:
+            new = graph[todo.pop()] - found
+            found |= new
+            todo += new
+        return found
+
+    return {node for node in graph if node in reached(node)}
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    """Also where an import inside a function hides it. Kinds and session hooks are found by name, in `ledger/kinds.py` alone."""
+    graph = {
+        file: {_file(found.name) for found in imports if not found.checking} - {"", file}
+        for file, imports in SOURCES.items()
+    }
+    graph = {
+        file: {target for target in targets if not target.endswith("__init__.py")} for file, targets in graph.items()
+    }
+    assert _in_cycles(graph) == {f"{name}.py" for names in CYCLES for name in names.split()}
+    assert _in_cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {"b", "c"}
 
 
 def test_rules_know_only_rules() -> None:

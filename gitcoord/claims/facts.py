@@ -138,7 +138,7 @@ class Covering:
     """Which of the claimed paths cover a file, whatever its spelling: claims and files meet by conflict key."""
 
     def __init__(self, snapshot: Snapshot, paths: list[str]) -> None:
-        self._case = format_record(snapshot.state)["case"] == "fold"
+        self._case = format_record(snapshot.state).case == "fold"
         self._keys = {path: fold(path, case=self._case) for path in paths}
         self._names: Iterable[str] = ()
         self._below: dict[str, list[str]] = {key: [] for key in self._keys.values()}

@@ -53,7 +53,7 @@ def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
     found = match_settings(ctx.repo.env, r"^(remote\..*\.url|branch\..*\.remote)$")
     pairs = [entry.partition("\n") for entry in found.entries]
     remotes = {key[len("remote.") : -len(".url")]: None for key, _, _ in pairs if key.startswith("remote.")}
-    upstream = [value for key, _, value in pairs if key == f"branch.{format_record(snapshot.state)['sync']}.remote"]
+    upstream = [value for key, _, value in pairs if key == f"branch.{format_record(snapshot.state).sync}.remote"]
     for name in (*upstream[-1:], "origin"):
         if name in remotes:
             return name
@@ -62,7 +62,7 @@ def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
 
 def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
     """The commits of the trunk here and at its remote, as this clone last saw it."""
-    name = format_record(snapshot.state)["sync"]
+    name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     refs = [f"refs/heads/{name}", *([f"refs/remotes/{remote}/{name}"] if remote else [])]
     return list(dict.fromkeys(oid for oid in map(ctx.store.target, refs) if oid))
@@ -70,7 +70,7 @@ def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
 
 def _left_trunk(ctx: Context, snapshot: Snapshot, commit: str) -> str:
     """The last commit of the trunk that `commit` builds on: itself once it has landed; '' where there is none."""
-    if ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}") == commit:
+    if ctx.store.target(f"refs/heads/{format_record(snapshot.state).sync}") == commit:
         return commit  # the usual case, without a process
     found = ""
     for tip in trunk_tips(ctx, snapshot):
@@ -121,6 +121,6 @@ def shared_sync(ctx: Context, snapshot: Snapshot) -> str:
 
     What was not pushed yet is still to be judged there.
     """
-    name = format_record(snapshot.state)["sync"]
+    name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     return f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"

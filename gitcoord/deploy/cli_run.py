@@ -20,7 +20,8 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.deploy import staleness as app
 from gitcoord.deploy.cli import refuse
-from gitcoord.deploy.events.deploy import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED, Deploy
+from gitcoord.deploy.events.deploy import Deploy
+from gitcoord.deploy.model import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED
 from gitcoord.deploy.targets import VERIFY_SECONDS, Target, check_target, refusal, resource_of
 from gitcoord.git.commands.worktrees import status_of_tracked
 from gitcoord.git.process import without_grafts
@@ -52,7 +53,7 @@ def deploy(call: Call, values: Values, words: list[str]) -> int:
         no = refusal(found)
         if no is not None:
             return refuse(call, Refused(no), found)
-        _require_finished(call, actor, name, commit, str(found.last["commit"]) if found.last is not None else "")
+        _require_finished(call, actor, name, commit, str(found.last.commit) if found.last is not None else "")
         _warn_of_uncommitted(call)
         deployment.run(command, surface=not values.get("no-verify-surface"))
         return deployment.tell()

@@ -10,6 +10,7 @@ from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.claims.facts import declared_resources, project_settings
 from gitcoord.claims.model import format_record
 from gitcoord.claims.work_facts import usual_remote
+from gitcoord.deploy.model import all_deploys, deploys_of
 from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targets
 from gitcoord.git.commands.objects import (
     author_names,
@@ -25,7 +26,6 @@ from gitcoord.git.commands.remotes import fetch_branch
 from gitcoord.git.files import read_file
 from gitcoord.git.process import without_grafts
 from gitcoord.git.store import move
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import Resource
@@ -34,8 +34,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitcoord.base.codec import Record
     from gitcoord.deploy.events.deploy import Deploy
+    from gitcoord.deploy.model import Deployed
     from gitcoord.git.deadline import Patience
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.process import Answer, Env
@@ -61,7 +61,7 @@ def ask_remote(ctx: Context, remote: str, command: Command, ref: str) -> Answer:
 
 
 def sync_name(snapshot: Snapshot) -> str:
-    return str(format_record(snapshot.state)["sync"])
+    return format_record(snapshot.state).sync
 
 
 def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:
@@ -111,7 +111,7 @@ def staleness(
     last = last_good(ctx, snapshot, name) if name else None
     if last is None:
         return found
-    return found._replace(last=last, contains_last=_contains(ctx, commit, last["commit"], remote))
+    return found._replace(last=last, contains_last=_contains(ctx, commit, last.commit, remote))
 
 
 def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
@@ -227,17 +227,17 @@ def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
 # --- the record ----------------------------------------------------------------------------------------------------
 
 
-def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Record | None:
+def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Deployed | None:
     """The last successful deploy of a target."""
-    kind = kind_module("deploy")
-    record = kind.deploy_record(snapshot.state, target)
-    return record["good"][0] if record is not None and record["good"] else None
+    found = deploys_of(snapshot.state, target)
+    return found.good if found is not None else None
 
 
 def record(ctx: Context, command: Deploy) -> dict[str, object]:
     """Write down what came of a deploy, and give the target back in the same step."""
-    kind = kind_module("deploy")
-    result = transact(ctx, kind.decide, command)
+    from gitcoord.deploy.events.deploy import decide
+
+    result = transact(ctx, decide, command)
     if result["good"]:
         _keep(ctx, command)
     return result
@@ -262,20 +262,20 @@ def deploys(ctx: Context) -> dict[str, object]:
     except NotInitialised:
         return {"initialised": False, "deploys": []}
     known = known_targets(ctx, snapshot)
-    records = {row["target"]: row for row in kind_module("deploy").all_deploys(snapshot.state)}
+    records = {row.target: row for row in all_deploys(snapshot.state)}
     usual = usual_remote(ctx, snapshot)
     rows: list[dict[str, object]] = []
     for name in sorted({*known, *records}):
         done = records.get(name)
-        good = done["good"][0] if done is not None and done["good"] else None
+        good = done.good if done is not None else None
         remote = known[name].remote if name in known else ""
         rows.append(
             {
                 "target": name,
                 "declared": name in known,
-                "last": done["last"] if done is not None else None,
-                "good": good,
-                "behind": _behind_now(ctx, snapshot, good["commit"], remote or usual) if good is not None else None,
+                "last": done.last._asdict() if done is not None else None,
+                "good": good._asdict() if good is not None else None,
+                "behind": _behind_now(ctx, snapshot, good.commit, remote or usual) if good is not None else None,
             }
         )
     return {"initialised": True, "sync": sync_name(snapshot), "deploys": rows}

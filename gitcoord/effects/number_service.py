@@ -10,7 +10,6 @@ from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next
 from gitcoord.effects.sequences import Sequence, number_in, sequences
 from gitcoord.git.commands.objects import diff_names, empty_tree
 from gitcoord.git.commands.worktrees import ls_files
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
@@ -33,9 +32,10 @@ class Floor(NamedTuple):
 def reserve(ctx: Context, actor: Actor, name: str, count: int) -> dict[str, object]:
     """The next numbers, from now on this agent's."""
     sequence, floor = _look(ctx, read_snapshot(ctx), name)
-    kind = kind_module("number")
+    from gitcoord.effects.events.number import Number, decide
+
     try:
-        result = transact(ctx, kind.decide, kind.Number(actor, sequence.name, count, floor.number))
+        result = transact(ctx, decide, Number(actor, sequence.name, count, floor.number))
     except Refused as refused:
         raise _with_file(refused, floor) from None
     return {**result, **_shown(sequence, floor, int(str(result["first"])), count)}
@@ -86,7 +86,7 @@ def floor_of(ctx: Context, snapshot: Snapshot, sequence: Sequence) -> Floor:
 
 
 def _commits(ctx: Context, snapshot: Snapshot) -> list[str]:
-    sync = format_record(snapshot.state)["sync"]
+    sync = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     refs = ["HEAD", f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
     return list(dict.fromkeys(oid for ref in refs if (oid := ctx.store.target(ref))))

@@ -65,7 +65,7 @@ class Judging:
         self._named = True
         self._landed: list[str] = []  # at the usual remote, by its own word
         self._snapshot = snapshot or read_snapshot(ctx)
-        self.sync = str(format_record(self._snapshot.state)["sync"])
+        self.sync = format_record(self._snapshot.state).sync
 
     @property
     def actor(self) -> Actor:

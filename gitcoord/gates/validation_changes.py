@@ -148,7 +148,7 @@ def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list
     found: list[Verdict] = []
     for target in targets:
         last = last_good(ctx, snapshot, target)
-        results = on_deploy(ctx, asked, target, commit, str(last["commit"]) if last is not None else "")
+        results = on_deploy(ctx, asked, target, commit, str(last.commit) if last is not None else "")
         found += as_verdicts(results, asked.actor.agent, commit)
     return found
 

@@ -54,7 +54,7 @@ def _status(ctx: Context, paths: list[str]) -> tuple[str, str, list[str]]:
 def _base(ctx: Context, snapshot: Snapshot, bases: list[str], head: str) -> str:
     """The commit since which the work was done: what all claims began from, else where it left the sync branch."""
     if not bases:
-        tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}")
+        tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state).sync}")
         bases = [tip] if tip else []
     there = [base for base, oid in zip(bases, ctx.store.resolve(bases)) if oid is not None]
     if not there:

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, NotInitialised
 from gitcoord.base.names import LEDGER, TIP, covers, shown
 from gitcoord.git.commands.objects import first_parents
-from gitcoord.ledger.kinds import agent_fields
+from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
@@ -100,7 +100,7 @@ def paths_of(event: Event) -> list[str]:
 def agents_of(event: Event) -> set[str]:
     """Who acted, and to whom it was done."""
     body = event.body
-    found = {event.agent, *(str(body[key]) for key in agent_fields(event.kind) if key in body)}
+    found = {event.agent, *agents_in(kind_of(event.kind), body)}
     if event.kind == "handoff" and body["to"]:
         found.add(body["to"])
-    return found | {entry["agent"] for entry in body.get("claims", ())}
+    return found

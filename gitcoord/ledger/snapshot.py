@@ -314,9 +314,9 @@ def _require_growth(ctx: Context, snapshot: Snapshot) -> None:
 def _require_authority(ctx: Context, snapshot: Snapshot, *, copied: bool) -> None:
     record = format_record(snapshot.state)
     known = ctx.settings.get("gitcoord.ledger")
-    if known and known != record["ledger"]:
+    if known and known != record.ledger:
         raise CouldNotJudge("this is not the ledger that was set up here", hints=REPAIR)
-    if not copied and not ctx.is_authority(record["authority"]):
+    if not copied and not ctx.is_authority(record.authority):
         raise CouldNotJudge(
             "this repository is a copy: its ledger belongs to another one",
             hints=(

@@ -24,7 +24,7 @@ _MOST_TREES = 64  # above, git is quicker
 
 def sync_policy_commit(ctx: Context, snapshot: Snapshot) -> str:
     """The commit whose policy counts for grants: the sync branch's tip, else HEAD."""
-    sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
+    sync = f"refs/heads/{format_record(snapshot.state).sync}"
     return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
 
 

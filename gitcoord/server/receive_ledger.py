@@ -14,7 +14,7 @@ from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, commit_bytes, effects
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit, read_snapshot
 from gitcoord.ledger.state import State
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 _DAY = 86400
 _MOST_COMMITS = 1000
-_PERSONAL = ("adopt", "repair")  # what mends a ledger, or moves it elsewhere, is not an agent's business
 
 
 class Pushed:
@@ -148,7 +147,7 @@ class LedgerPush:
         snapshot = read_snapshot(self._ctx, trusting=True)
         if snapshot.head != self._move.old:
             raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
-        if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+        if format_record(snapshot.state).minor > FORMAT_MINOR:
             raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
         self._follow(snapshot)
 
@@ -243,7 +242,7 @@ class LedgerPush:
     def _advance(self, editor: TreeEditor, tree: Oid, pushed: Pushed) -> Oid:
         """The tree after one more event, which must be the one that was pushed."""
         changes = effects(self._state, pushed.event)
-        for ref, present in kind_module(pushed.event.kind).refs(self._state, pushed.event).items():
+        for ref, present in kind_of(pushed.event.kind).refs(self._state, pushed.event).items():
             self.wanted[ref] = pushed.commit.oid if present else None
         self._state = self._state.patched(changes)
         self._state.seq = pushed.event.seq
@@ -252,7 +251,7 @@ class LedgerPush:
     def _retrace(self, world: ServerWorld, group: list[Event]) -> State:
         agent, beats = group[0].agent, world.snapshot.heartbeats
         actor = self._pusher.actor(agent)
-        if group[0].kind in _PERSONAL and not actor.person:
+        if kind_of(group[0].kind).personal and not actor.person:
             raise _refused("person", f"only a person's account may push '{group[0].kind}' events")
         self._require_commits(group)
         answer = retrace(self._state, group, actor, world)

@@ -86,7 +86,7 @@ class Post:
 
     def _holder(self) -> str:
         claims = overlapping(read_snapshot(self._call.ctx).state, DISPATCHER)
-        return ", ".join(claim["agent"] for claim in claims) or "another process of this machine"
+        return ", ".join(claim.agent for claim in claims) or "another process of this machine"
 
     def _take(self) -> int:
         result: Any = take(self._call.ctx, Take(self._actor, (DISPATCHER,), ttl=60, reason=self._reason))
@@ -97,7 +97,7 @@ class Post:
         own = own_claim(read_snapshot(self._call.ctx).state, DISPATCHER, self._actor.agent)
         if own is None:
             self._token = self._take()  # it was lost by silence, and is free or not
-        elif own["token"] != self._token:
+        elif own.token != self._token:
             raise Refused(Refusal("dispatching", f"another process dispatches as '{self._actor.agent}' now"))
 
     def leave(self) -> None:

@@ -81,7 +81,7 @@ def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> Tree:
 
 
 def sync_branch(ctx: Context) -> str:
-    return str(format_record(read_snapshot(ctx).state)["sync"])
+    return str(format_record(read_snapshot(ctx).state).sync)
 
 
 # --- listing ------------------------------------------------------------------------------------------------------

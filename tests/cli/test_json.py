@@ -12,7 +12,7 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.base import errors
-from gitcoord.ledger.kinds import KINDS, kind_module
+from gitcoord.ledger.kinds import KINDS, kind_of
 from tests.cli.support import Done, World
 from tests.hooks.places import CHAIN, CONFIG, pretend
 from tests.support import COORD, ROOT
@@ -162,7 +162,7 @@ def _shape_of(kind: str) -> object:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_event_has_the_fields_of_the_page(kind: str) -> None:
-    assert {key: _shape_of(k) for key, k in TABLES[f"Event: {kind}"].items()} == kind_module(kind).FIELDS
+    assert {key: _shape_of(k) for key, k in TABLES[f"Event: {kind}"].items()} == kind_of(kind).fields
 
 
 def test_no_kind_on_the_page_is_unknown() -> None:

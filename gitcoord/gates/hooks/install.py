@@ -74,7 +74,7 @@ def gated_refs(ctx: Context) -> list[str]:
         raise NotInitialised(
             error.message, hints=("make the ledger: git coord init", "or all in one step: git coord setup")
         ) from None
-    return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state)['sync']}", *deploy_refs(ctx, snapshot)]))
+    return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state).sync}", *deploy_refs(ctx, snapshot)]))
 
 
 def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:

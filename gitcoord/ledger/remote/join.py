@@ -16,7 +16,6 @@ from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, Delete
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.remote.fetch import look, store_of
 from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote, Move
 from gitcoord.ledger.remote.mirror_store import MirrorStore, waiting_for
@@ -28,8 +27,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
+    from gitcoord.claims.model import Format
     from gitcoord.git.deadline import Patience
     from gitcoord.git.plumbing_store import PlumbingStore
     from gitcoord.ledger.remote.git_remote import Report
@@ -85,11 +84,11 @@ def init_remote(
         raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
     _follow_tip(joined)
     record = _recorded(joined, actor, found, adopt=adopt, same=same or looks)
-    known = {"root": root_of(joined), "ledger": str(record["ledger"])}
+    known = {"root": root_of(joined), "ledger": record.ledger}
     note(ctx, {"readOnly": "true" if looks else "", **known, "authority": name, **_notes(ways)})
     _fetch_with_the_rest(joined, name, ways)
     return {
-        "created": found.there is None, **known, "sync": record["sync"], "remote": name,
+        "created": found.there is None, **known, "sync": record.sync, "remote": name,
         "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
     }  # fmt: skip
 
@@ -125,13 +124,14 @@ def _find(ctx: Context, near: PlumbingStore, name: str) -> _Found:
     return _Found(name, url, there, local)
 
 
-def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Record:
+def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Format:
     """What the ledger says of itself. Refused where it was set up at another address, until somebody says what that is."""
     record = format_record(read_snapshot(joined, trusting=True).state)
-    recorded = str(record["authority"].get("remote", ""))
+    recorded = str(record.authority.get("remote", ""))
     if adopt and recorded != found.url:
-        kind = kind_module("adopt")
-        transact(joined, kind.decide, kind.Adopt(actor, {"remote": found.url}), copied=True)
+        from gitcoord.ledger.events.adopt import Adopt, decide
+
+        transact(joined, decide, Adopt(actor, {"remote": found.url}), copied=True)
     elif not same and (not recorded or place(recorded) != place(found.url)):
         _forget_copies(store_of(joined).near)
         raise _elsewhere(found.name, found.url, recorded)
@@ -245,10 +245,11 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
     """This clone's own ledger becomes the remote's: an event that says so, and everything it stands on, in one push."""
     store = store_of(joined)
     with ctx.queue():
+        from gitcoord.ledger.events.adopt import Adopt, decide
+
         snapshot = read_snapshot(ctx)
-        kind = kind_module("adopt")
-        order = kind.Adopt(actor, {"remote": url}, ctx.host.random())
-        decision = kind.decide(snapshot.state, order, ctx.world(snapshot))
+        order = Adopt(actor, {"remote": url}, ctx.host.random())
+        decision = decide(snapshot.state, order, ctx.world(snapshot))
         assert isinstance(decision, Decision)
         head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()

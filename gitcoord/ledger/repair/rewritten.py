@@ -89,9 +89,7 @@ def _original(ctx: Context, head: Oid) -> Commit | None:
 def _is_ours(ctx: Context, reader: Reader) -> bool:
     try:
         outcome = replay(ctx, reader)
-        return outcome.last is not None and format_record(outcome.state)["ledger"] == ctx.settings.get(
-            "gitcoord.ledger"
-        )
+        return outcome.last is not None and format_record(outcome.state).ledger == ctx.settings.get("gitcoord.ledger")
     except (CouldNotJudge, StoreError):
         return False
 
