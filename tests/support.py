@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import marshal
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from gitcoord.app.context import Context
 from gitcoord.app.init import init
@@ -29,12 +36,11 @@ UNHOOKED = (
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 # As the installed commands start and end: without `site`, without tidying up.
-_START = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
-    "from gitcoord.hot.%s import entry; entry()"
-)
+_PATH = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
+_START = _PATH + "from gitcoord.hot.%s import entry; entry()"
 STARTS = {"git-claim": _START % "main", "git-coord": _START % "coord", "git-handoff": _START % "handoff"}
 CLAIM, COORD, HANDOFF = ([sys.executable, "-I", "-S", "-c", start] for start in STARTS.values())
+_SERVE = "import socket; from tests.forkserver import serve; serve(socket.socket(fileno=int(sys.argv[1])))"
 
 BOOT = "boot-of-this-machine"
 START = 1_900_000_000
@@ -132,3 +138,82 @@ def git(where: Path, *words: str | bytes, data: bytes = b"", ok: bool = True) ->
     done = subprocess.run(["git", "-C", str(where), *words], input=data, capture_output=True, check=False)
     assert done.returncode == 0 or not ok, done.stderr.decode(errors="replace")
     return done.stdout
+
+
+_templates: dict[tuple[object, ...], Path] = {}
+
+
+def copy_template(target: Path, make: Callable[..., None], *words: Any) -> None:
+    """Put what `make(directory, *words)` makes into the target, a work tree or several: made once, copied each time."""
+    key = (make, *words)
+    if key not in _templates:
+        directory = tempfile.TemporaryDirectory(prefix="gitcoord-template-")
+        atexit.register(directory.cleanup)
+        _templates[key] = Path(directory.name)
+        make(_templates[key], *words)
+    shutil.copytree(_templates[key], target, symlinks=True, dirs_exist_ok=True)
+    for index in (target / ".git/index", *target.glob("*/.git/index")):
+        if index.exists():
+            git(index.parents[1], "update-index", "-q", "--refresh")  # the index knows files by their inodes
+            config = index.with_name("config")
+            config.write_text(config.read_text().replace(str(_templates[key]), str(target)))  # addresses of remotes
+
+
+_READ_AT_START = ("HOME", "XDG_CONFIG_HOME", "LC_ALL")  # by libgit2 and Python
+
+
+class _ForkServer(threading.local):
+    """The process that runs commands for this thread, started when the first one is asked for."""
+
+    requests: socket.socket | None = None
+
+    def run(self, order: object, stdin: int, stdout: int, stderr: int, timeout: float) -> int:
+        requests = self.requests or self._start()
+        self.requests = None  # until it has answered: after a timeout the next command gets another server
+        request = _memory(marshal.dumps(order))
+        try:
+            socket.send_fds(requests, [b"x"], [stdin, stdout, stderr, request])
+        finally:
+            os.close(request)
+        requests.settimeout(timeout)
+        code = int(requests.recv(16))
+        self.requests = requests
+        return code
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            argv = [sys.executable, "-I", "-S", "-c", _PATH + _SERVE, str(theirs.fileno())]
+            process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        atexit.register(process.wait)
+        atexit.register(ours.close)  # the server ends with its requests
+        return ours
+
+
+_fork_server = _ForkServer()
+
+
+def _memory(data: bytes = b"") -> int:
+    fd = os.memfd_create("tests")
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def run_command(
+    argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str], data: bytes = b"", timeout: float = 60
+) -> subprocess.CompletedProcess[bytes]:
+    """What `subprocess.run` does. A command of gitcoord, such as `[*CLAIM, "list"]`, runs in a fork of a process that has it loaded."""
+    found = [name for name, start in zip(STARTS, (CLAIM, COORD, HANDOFF)) if list(argv[: len(start)]) == start]
+    if not found or any(env.get(name) != os.environ.get(name) for name in _READ_AT_START):
+        return subprocess.run(argv, cwd=cwd, env=env, input=data, capture_output=True, check=False, timeout=timeout)
+    words = [os.fsencode(word) for word in argv[len(CLAIM) :]]
+    environ = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+    files = [_memory(data), _memory(), _memory()]
+    try:
+        code = _fork_server.run(([found[0], *words], os.fsencode(cwd), environ), *files, timeout)
+        out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
+    finally:
+        for file in files:
+            os.close(file)
+    return subprocess.CompletedProcess(argv, code, out, err)

@@ -13,7 +13,7 @@ from gitcoord.adapters.cli.hooks import hook_sources
 from gitcoord.app.hooktext import Kit, render
 from gitcoord.app.server import EVENTS
 from tests.cli.support import Done, World
-from tests.support import CLAIM, ROOT, git
+from tests.support import CLAIM, ROOT, copy_template, git
 
 PRIVATE = ("refs/heads/gitcoord", "refs/claims/", "refs/gitcoord/sessions/")
 ATTRIBUTES = "shared/** gitcoord-claim\nlocked/** gitcoord-guard=block\n"
@@ -38,22 +38,25 @@ def install(bare: Path, program: Path) -> None:
     git(bare, "config", "receive.autogc", "false")
 
 
+def _first_push(place: Path, attributes: str, config: str) -> None:
+    bare = place / "server.git"
+    git(place, "init", "-q", "--bare", "-b", "main", str(bare))
+    world = World(place / "clone")
+    files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", "locked/z": "z\n", ".gitattributes": attributes}
+    world.commit({**files, **({".gitcoord/config": config} if config else {})})
+    world.git("remote", "add", "origin", str(bare))
+    world.git("push", "-q", "origin", "main")
+
+
 class Site:
     """The server's repository `bare`; `world` is a clone with a ledger of its own, whose refs are pushed as they are."""
 
     def __init__(self, place: Path, attributes: str = ATTRIBUTES, config: str = "") -> None:
         self.place = place
+        copy_template(place, _first_push, attributes, config)
         self.bare = place / "server.git"
-        git(place, "init", "-q", "--bare", "-b", "main", str(self.bare))
         self.top = place / "clone"
-        git(place, "init", "-q", "-b", "main", str(self.top))
-        self.world = World(self.top)
-        files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", "locked/z": "z\n", ".gitattributes": attributes}
-        if config:
-            files[".gitcoord/config"] = config
-        self.world.commit(files)
-        self.world.git("remote", "add", "origin", str(self.bare))
-        self.world.git("push", "-q", "origin", "main")
+        self.world = World(self.top, made=True)
         install(self.bare, claim_program(place))
 
     # --- looking
