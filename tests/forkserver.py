@@ -1,7 +1,7 @@
-"""Runs gitcoord's commands in forks of one process that has imported them: `run_command` in tests/support.py asks it to.
+"""Runs Python programs in forks of one process that has imported gitcoord: `run_command` in tests/support.py asks it to.
 
 It starts as the installed commands do, without `site`, and nothing of the tests is in it. A request brings the standard streams
-and a file with the words, directory and environment of the command; the answer is how the command ended.
+and a file with the words, directory, environment and umask of the program; the answer is how it ended.
 """
 
 from __future__ import annotations
@@ -15,22 +15,25 @@ import time
 import traceback
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from socket import recv_fds, socket
 
 import gitcoord
-from gitcoord.hot import coord, handoff, main
+from gitcoord.hot.main import leave
 
-ENTRIES = {"git-claim": main.entry, "git-coord": coord.entry, "git-handoff": handoff.entry}
+# Libraries that a command loads by itself: libgit2 reads HOME when it is loaded, the other one is large.
+_LATER = ("mcp", "pygit2")
 
 
 def import_all() -> None:
-    """Import every module of gitcoord but those for MCP, whose library is large."""
-    sys.modules["mcp"] = None  # type: ignore[assignment]  # its import fails
+    """Import every module of gitcoord that does without those libraries."""
+    sys.modules |= dict.fromkeys(_LATER)  # type: ignore[arg-type]  # None: the import fails
     for module in pkgutil.walk_packages(gitcoord.__path__, "gitcoord."):
         if not module.name.endswith("__main__"):
             with suppress(ImportError):
                 import_module(module.name)
-    del sys.modules["mcp"]
+    for name in _LATER:
+        del sys.modules[name]
     gc.freeze()
 
 
@@ -53,16 +56,25 @@ def _become_command(fds: list[int]) -> None:
     for number, fd in enumerate(fds[:3]):
         os.dup2(fd, number)
     size = os.fstat(fds[3]).st_size
-    (program, *words), cwd, env = marshal.loads(os.pread(fds[3], size, 0))
+    words, cwd, env, umask = marshal.loads(os.pread(fds[3], size, 0))
     for fd in fds:
         os.close(fd)
     os.environ.clear()
     os.environb.update(env)
     time.tzset()
-    sys.argv = [program, *(os.fsdecode(word) for word in words)]
+    os.umask(umask)
+    sys.argv = [os.fsdecode(word) for word in words]
     try:
         os.chdir(cwd)
-        ENTRIES[program]()  # ends the process
+        if sys.argv[0] == "-c":
+            source = sys.argv.pop(1)
+        else:
+            source = Path(sys.argv[0]).read_text()
+        exec(compile(source, sys.argv[0], "exec"), {"__name__": "__main__"})
+        code = 0
+    except SystemExit as end:
+        code = int(end.code or 0)
     except BaseException:
         traceback.print_exc()
-    os._exit(1)
+        code = 1
+    leave(code)

@@ -39,7 +39,8 @@ ROOT = Path(__file__).resolve().parent.parent
 _PATH = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
 _START = _PATH + "from gitcoord.hot.%s import entry; entry()"
 STARTS = {"git-claim": _START % "main", "git-coord": _START % "coord", "git-handoff": _START % "handoff"}
-CLAIM, COORD, HANDOFF = ([sys.executable, "-I", "-S", "-c", start] for start in STARTS.values())
+PYTHON = [sys.executable, "-I", "-S"]
+CLAIM, COORD, HANDOFF = ([*PYTHON, "-c", start] for start in STARTS.values())
 _SERVE = "import socket; from tests.forkserver import serve; serve(socket.socket(fileno=int(sys.argv[1])))"
 
 BOOT = "boot-of-this-machine"
@@ -159,9 +160,6 @@ def copy_template(target: Path, make: Callable[..., None], *words: Any) -> None:
             config.write_text(config.read_text().replace(str(_templates[key]), str(target)))  # addresses of remotes
 
 
-_READ_AT_START = ("HOME", "XDG_CONFIG_HOME", "LC_ALL")  # by libgit2 and Python
-
-
 class _ForkServer(threading.local):
     """The process that runs commands for this thread, started when the first one is asked for."""
 
@@ -183,7 +181,7 @@ class _ForkServer(threading.local):
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
-            argv = [sys.executable, "-I", "-S", "-c", _PATH + _SERVE, str(theirs.fileno())]
+            argv = [*PYTHON, "-c", _PATH + _SERVE, str(theirs.fileno())]
             process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         atexit.register(process.wait)
         atexit.register(ours.close)  # the server ends with its requests
@@ -203,15 +201,16 @@ def _memory(data: bytes = b"") -> int:
 def run_command(
     argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str], data: bytes = b"", timeout: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
-    """What `subprocess.run` does. A command of gitcoord, such as `[*CLAIM, "list"]`, runs in a fork of a process that has it loaded."""
-    found = [name for name, start in zip(STARTS, (CLAIM, COORD, HANDOFF)) if list(argv[: len(start)]) == start]
-    if not found or any(env.get(name) != os.environ.get(name) for name in _READ_AT_START):
+    """What `subprocess.run` does. Our Python programs, such as `[*CLAIM, "list"]`, run in forks of a process that has gitcoord loaded."""
+    if list(argv[: len(PYTHON)]) != PYTHON:
         return subprocess.run(argv, cwd=cwd, env=env, input=data, capture_output=True, check=False, timeout=timeout)
-    words = [os.fsencode(word) for word in argv[len(CLAIM) :]]
+    words = [os.fsencode(word) for word in argv[len(PYTHON) :]]
     environ = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+    umask = os.umask(0)
+    os.umask(umask)
     files = [_memory(data), _memory(), _memory()]
     try:
-        code = _fork_server.run(([found[0], *words], os.fsencode(cwd), environ), *files, timeout)
+        code = _fork_server.run((words, os.fsencode(cwd), environ, umask), *files, timeout)
         out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
     finally:
         for file in files:

@@ -175,7 +175,7 @@ def test_no_file_descriptors(world: World, words: list[str]) -> None:
             continue  # not our error to tell
         world.claim("src/app.py", agent="alice")
         before = _state(world)
-        done = world.run([*CLAIM, *words], agent, preexec_fn=lambda limit=limit: _few_files(limit))
+        done = world.run([*CLAIM, *words], agent, limit=lambda limit=limit: _few_files(limit))
         tried.add(done.code)
         assert done.code in (0, 4), (limit, done)
         if done.code == 4:

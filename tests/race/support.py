@@ -25,7 +25,7 @@ SOAK_OUT = Path(os.environ.get("GITCOORD_SOAK_OUT") or ROOT / "docs" / "soak.jso
 DEADLINE = 60.0
 
 # What most tests need and few are about, without the start of the whole command line.
-_QUICK = f"""#!{sys.executable} -IS
+QUICK = f"""#!{sys.executable} -IS
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from gitcoord.hot.open import environ, open_repository
@@ -91,7 +91,7 @@ def scratch_env(place: Path) -> dict[str, str]:
     home.mkdir()
     tools.mkdir()
     commands = {name: f"#!{sys.executable} -IS\n{start}\n" for name, start in STARTS.items()}
-    for name, text in (*commands.items(), ("gitcoord-quick", _QUICK)):
+    for name, text in (*commands.items(), ("gitcoord-quick", QUICK)):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     return {

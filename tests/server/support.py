@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from gitcoord.adapters.cli.hooks import hook_sources
 from gitcoord.app.hooktext import Kit, render
 from gitcoord.app.server import EVENTS
 from tests.cli.support import Done, World
-from tests.support import CLAIM, ROOT, copy_template, git
+from tests.support import CLAIM, PYTHON, ROOT, copy_template, git, run_command
 
 PRIVATE = ("refs/heads/gitcoord", "refs/claims/", "refs/gitcoord/sessions/")
 ATTRIBUTES = "shared/** gitcoord-claim\nlocked/** gitcoord-guard=block\n"
@@ -175,11 +174,9 @@ def forge(site: Place, *events: Any, beats: tuple[Any, ...] = ()) -> str:
         "ctx.store.swap(operations)\n"
         "print(head)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program], cwd=site.top, capture_output=True, text=True, check=False
-    )
+    done = run_command([*PYTHON, "-c", program], site.top, os.environ)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return done.stdout.decode().strip()
 
 
 CLAIM_BODY: dict[str, Any] = {
