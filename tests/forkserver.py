@@ -66,10 +66,7 @@ def _become_command(fds: list[int]) -> None:
     sys.argv = [os.fsdecode(word) for word in words]
     try:
         os.chdir(cwd)
-        if sys.argv[0] == "-c":
-            source = sys.argv.pop(1)
-        else:
-            source = Path(sys.argv[0]).read_text()
+        source = sys.argv.pop(1) if sys.argv[0] == "-c" else Path(sys.argv[0]).read_text()
         exec(compile(source, sys.argv[0], "exec"), {"__name__": "__main__"})
         code = 0
     except SystemExit as end:

@@ -119,7 +119,7 @@ def test_files_may_not_grow(world: World, size: int) -> None:
     done = world.run(
         [*CLAIM, "file"],
         "bob",
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY)),
+        limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY)),
     )
     assert done.code in (0, 4), done
     if done.code == 4:
