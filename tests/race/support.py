@@ -88,8 +88,8 @@ class Answer:
 def scratch_env(place: Path) -> dict[str, str]:
     """An environment with a home of its own and gitcoord's commands, made below `place`."""
     home, tools = place / "home", place / "bin"
-    home.mkdir()
-    tools.mkdir()
+    home.mkdir(exist_ok=True)
+    tools.mkdir(exist_ok=True)
     commands = {name: f"#!{sys.executable} -IS\n{start}\n" for name, start in STARTS.items()}
     for name, text in (*commands.items(), ("gitcoord-quick", QUICK)):
         (tools / name).write_text(text)
