@@ -64,7 +64,7 @@ class _Guard:
             return
         if event == "open" and not (isinstance(args[2], int) and args[2] & _WRITING):
             return
-        targets = args[:2] if event == "os.rename" else args[:1]
+        targets = {"os.rename": args[:2], "os.symlink": args[1:2]}.get(event, args[:1])
         for target in targets:
             if isinstance(target, (str, bytes)) and self._is_home(os.path.abspath(os.fsdecode(target))):
                 self.touched.append(os.fsdecode(target))
