@@ -17,9 +17,9 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from socket import recv_fds, socket
+from typing import NoReturn
 
 import gitcoord
-from gitcoord.hot.main import leave
 
 # Libraries that a command loads by itself: libgit2 reads HOME when it is loaded, the other one is large.
 _LATER = ("mcp", "pygit2")
@@ -52,7 +52,7 @@ def serve(requests: socket) -> None:
         requests.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
 
 
-def _become_command(fds: list[int]) -> None:
+def _become_command(fds: list[int]) -> NoReturn:
     for number, fd in enumerate(fds[:3]):
         os.dup2(fd, number)
     size = os.fstat(fds[3]).st_size
@@ -70,8 +70,10 @@ def _become_command(fds: list[int]) -> None:
         exec(compile(source, sys.argv[0], "exec"), {"__name__": "__main__"})
         code = 0
     except SystemExit as end:
-        code = int(end.code or 0)
+        code = int(end.code) if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()
         code = 1
-    leave(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

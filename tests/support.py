@@ -6,6 +6,7 @@ import atexit
 import marshal
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -160,35 +161,42 @@ def copy_template(target: Path, make: Callable[..., None], *words: Any) -> None:
             config.write_text(config.read_text().replace(str(_templates[key]), str(target)))  # addresses of remotes
 
 
-class _ForkServer(threading.local):
-    """The process that runs commands for this thread, started when the first one is asked for."""
+class _ForkServer:
+    """A process that runs commands, one after the other."""
 
-    requests: socket.socket | None = None
+    def __init__(self) -> None:
+        self._requests, theirs = socket.socketpair()
+        argv = [*PYTHON, "-c", _PATH + _SERVE, str(theirs.fileno())]
+        with theirs:
+            self._process = subprocess.Popen(
+                argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        atexit.register(self._process.wait)
+        atexit.register(self._requests.close)  # it ends with its requests
 
     def run(self, order: object, stdin: int, stdout: int, stderr: int, timeout: float) -> int:
-        requests = self.requests or self._start()
-        self.requests = None  # until it has answered: after a timeout the next command gets another server
         request = _memory(marshal.dumps(order))
         try:
-            socket.send_fds(requests, [b"x"], [stdin, stdout, stderr, request])
+            socket.send_fds(self._requests, [b"x"], [stdin, stdout, stderr, request])
+            self._requests.settimeout(timeout)
+            return int(self._requests.recv(16))
+        except BaseException:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            del _of_thread.server  # the next command gets another one
+            raise
         finally:
             os.close(request)
-        requests.settimeout(timeout)
-        code = int(requests.recv(16))
-        self.requests = requests
-        return code
-
-    def _start(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            argv = [*PYTHON, "-c", _PATH + _SERVE, str(theirs.fileno())]
-            process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        atexit.register(process.wait)
-        atexit.register(ours.close)  # the server ends with its requests
-        return ours
 
 
-_fork_server = _ForkServer()
+_of_thread = threading.local()
+
+
+def _fork_server() -> _ForkServer:
+    """The one of this thread, started when the first command is asked for."""
+    found: _ForkServer | None = getattr(_of_thread, "server", None)
+    if found is None:
+        found = _of_thread.server = _ForkServer()
+    return found
 
 
 def _memory(data: bytes = b"") -> int:
@@ -210,7 +218,7 @@ def run_command(
     os.umask(umask)
     files = [_memory(data), _memory(), _memory()]
     try:
-        code = _fork_server.run((words, os.fsencode(cwd), environ, umask), *files, timeout)
+        code = _fork_server().run((words, os.fsencode(cwd), environ, umask), *files, timeout)
         out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
     finally:
         for file in files:
