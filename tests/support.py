@@ -174,10 +174,10 @@ class _ForkServer:
         atexit.register(self._process.wait)
         atexit.register(self._requests.close)  # it ends with its requests
 
-    def run(self, order: object, stdin: int, stdout: int, stderr: int, timeout: float) -> int:
-        request = _memory(marshal.dumps(order))
+    def run(self, order: bytes, streams: list[int], timeout: float) -> int:
+        request = _memory(order)
         try:
-            socket.send_fds(self._requests, [b"x"], [stdin, stdout, stderr, request])
+            socket.send_fds(self._requests, [b"x"], [*streams, request])
             self._requests.settimeout(timeout)
             return int(self._requests.recv(16))
         except BaseException:
@@ -218,7 +218,7 @@ def run_command(
     os.umask(umask)
     files = [_memory(data), _memory(), _memory()]
     try:
-        code = _fork_server().run((words, os.fsencode(cwd), environ, umask), *files, timeout)
+        code = _fork_server().run(marshal.dumps((words, os.fsencode(cwd), environ, umask)), files, timeout)
         out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
     finally:
         for file in files:

@@ -10,6 +10,7 @@ import typer
 from gitcoord.adapters.cli import claim, coord, handoff
 from gitcoord.hot.options import JSON, VERBS
 from gitcoord.hot.verbtable import BARE, COORD, GROUPS, HANDOFF
+from tests import support
 from tests.cli.support import Done, World
 from tests.cli.test_json import holds, refused
 
@@ -109,8 +110,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> World:
 def _run(world: World, line: str, *more: str, agent: str = "alice") -> Done:
     command, *words = line.split()
     end = words.index("--") if "--" in words else len(words)
-    run = {"claim": world.claim, "coord": world.coord, "handoff": world.handoff}[command]
-    return run(*words[:end], *more, *words[end:], agent=agent)
+    argv = {"claim": support.CLAIM, "coord": support.COORD, "handoff": support.HANDOFF}[command]
+    return world.run(argv, (*words[:end], *more, *words[end:]), agent)
 
 
 def _everything(world: World, *besides: str) -> dict[str, bytes]:
