@@ -113,6 +113,11 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.addaudithook(_guard)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests begin first, so that nobody waits for the last of them alone."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _place:
         shutil.rmtree(_place, ignore_errors=True)
