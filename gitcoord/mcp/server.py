@@ -109,9 +109,7 @@ def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
         next: Annotated[str, Field(description="The one concrete thing to do first.", min_length=1)],
         to: Annotated[str, Field(description="An agent, or @role; default: anyone.")] = "",
         task: Annotated[str, Field(description="The task that goes along.")] = "",
-        paths: Annotated[
-            list[str], Field(description="Only claims on or below these go along; default: all.")
-        ] = [],  # noqa: B006
+        paths: Annotated[list[str], Field(description="Only claims on or below these go along; default: all.")] = [],  # noqa: B006
         blockers: Annotated[str, Field(description="What keeps the work from going on.")] = "none",
         assumptions: Annotated[str, Field(description="What you took for granted without checking.")] = "none",
     ) -> CallToolResult:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -15,7 +17,7 @@ from gitcoord.cli.table import COMMANDS, expand, table_of
 from gitcoord.cli.table.coord import BARE, GROUPS
 from gitcoord.terminal.parser import Verb, parse
 from tests.cli.support import World
-from tests.support import GitRepo
+from tests.support import ROOT, GitRepo
 
 ROWS = {f"{command} {name}": verb for command in COMMANDS for name, verb in table_of(command).items()}
 # What it prints is not its own: that of the program that it launches, a protocol of another's, or a show for people.
@@ -71,6 +73,41 @@ def test_verbs_stand_under_headings_and_fit_a_line() -> None:
     assert found == HEADINGS
     groups = {" ".join(name.split()[:depth]) for name in table_of("coord") for depth in range(1, len(name.split()))}
     assert groups == set(GROUPS)
+
+
+# Loads the handlers' modules as the installed commands do: on the bare interpreter, where there is no library.
+_BARE = """
+import sys
+sys.path.insert(0, {root!r})
+for name in {modules!r}:
+    __import__("gitcoord." + name)
+print(*sys.modules)
+"""
+
+
+def test_quick_verbs_need_no_library() -> None:
+    modules = sorted({verb.handler.partition(":")[0] for verb in ROWS.values() if verb.quick})
+    program = _BARE.format(root=str(ROOT), modules=modules)
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not {"typer", "click", "rich", "pygit2", "dulwich", "mcp", "pydantic"} & set(done.stdout.split())
+    slow = {name for name, verb in ROWS.items() if not verb.quick}
+    assert slow == {
+        "coord setup", "coord teardown", "coord install-hooks", "coord server install", "coord server status", "coord demo",  # find what was installed
+        "coord run", "coord dispatch", "coord watch", "coord fsck", "coord mcp",  # dulwich, pygit2, mcp
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", ["status", "log", "agents", "resources", "approvals", "deploys", "worktree list", "init", "once --list"]
+)
+def test_looking_loads_no_full_command_line(world: World, words: str) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.cli.entry import main; "
+        "code = main('coord', sys.argv[1:]); sys.exit(code or 'typer' in sys.modules)"
+    )
+    done = world.run([sys.executable, "-I", "-S", "-c", program], tuple(words.split()), "alice")
+    assert done.code == 0, done
 
 
 # --- the help -------------------------------------------------------------------------------------------------------

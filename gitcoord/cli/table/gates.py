@@ -118,7 +118,7 @@ VERBS = {
         "",
         (_DRY_RUN, JSON),
         life="work",
-        quick=False,  # the hooks are installed with the full interpreter
+        quick=False,  # the full interpreter knows what was installed with it
         group="rules and gates",
     ),
     "uninstall-hooks": Verb(
@@ -128,7 +128,6 @@ VERBS = {
         "",
         (_DRY_RUN, JSON),
         life="work",
-        quick=False,
         group="rules and gates",
     ),
     "gate": Verb(

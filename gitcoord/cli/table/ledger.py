@@ -43,7 +43,7 @@ _MACHINES = {
             JSON,
         ),
         "none",
-        quick=False,
+        quick=False,  # the full interpreter knows what was installed with it
     ),
     "server uninstall": Verb(
         "Take the gate away; what was there before is as it was. Accounts and keys stay.",
@@ -52,7 +52,6 @@ _MACHINES = {
         "REPOSITORY",
         (_DRY_RUN, JSON),
         "none",
-        quick=False,
     ),
     "server status": Verb(
         "Show what is in place and what does not hold. Exits 1 where a hook or git-claim is missing.",
@@ -61,7 +60,7 @@ _MACHINES = {
         "REPOSITORY",
         (JSON,),
         "none",
-        quick=False,
+        quick=False,  # the full interpreter knows what was installed with it
     ),
     "server key add": Verb(
         "Let a key sign for an agent, beside those that do.",
@@ -70,7 +69,6 @@ _MACHINES = {
         _REPOSITORY_KEY,
         (JSON,),
         "none",
-        quick=False,
     ),
     "server key rotate": Verb(
         "Let this key, and no other, sign for an agent.",
@@ -79,7 +77,6 @@ _MACHINES = {
         _REPOSITORY_KEY,
         (JSON,),
         "none",
-        quick=False,
     ),
     "server key revoke": Verb(
         "Take an agent's keys, or one of them, off the list: they sign nothing any more.",
@@ -88,7 +85,6 @@ _MACHINES = {
         "REPOSITORY AGENT [KEY-FILE]",
         (JSON,),
         "none",
-        quick=False,
     ),
     "server key list": Verb(
         "Show whose keys the server knows.",
@@ -97,7 +93,6 @@ _MACHINES = {
         "REPOSITORY",
         (JSON,),
         "none",
-        quick=False,
     ),
 }
 

@@ -26,7 +26,7 @@ _START = {
             JSON,
         ),
         life="work",
-        quick=False,  # the hooks are installed with the full interpreter
+        quick=False,  # the full interpreter knows what was installed with it
         group="start here",
     ),
     "init": Verb(
