@@ -7,18 +7,22 @@ from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import folds_case
 from gitcoord.claims.query import around
-from gitcoord.gates.history import GIT
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import is_ancestor
+from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
-from gitcoord.ledger.log import commits
+from gitcoord.ledger.log import commits, read_commits
 from gitcoord.ledger.snapshot import read_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitcoord.base.names import Oid
     from gitcoord.claims.model import Item
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Commit
 
 _ASKED = 100
 
@@ -33,7 +37,7 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
     about = About(item, case=folds_case(snapshot.state))
     deploys = Deploys(ctx)
     story: list[dict[str, object]] = []
-    for commit in commits(ctx, ctx.store, oldest_first=True, start=snapshot.head, marks=about.marks()):
+    for commit in _about(ctx, snapshot.head, about):
         try:
             event = commit.event
         except Malformed:
@@ -46,6 +50,14 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
     left_out = max(0, len(story) - limit) if limit else 0
     now = around(ctx, actor, item)
     return {**now, "path": path, "story": story[left_out:], "left_out": left_out}
+
+
+def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
+    """The commits whose events may tell of it, oldest first."""
+    marks = about.marks()
+    if not marks:
+        return commits(ctx, ctx.store, oldest_first=True, start=head)
+    return read_commits(ctx.store, commits_that_mention(ctx, head, marks))
 
 
 class Deploys:
@@ -81,4 +93,4 @@ class Deploys:
         self._left -= 1
         if self._left < 0:
             return False
-        return not run([*GIT, "merge-base", "--is-ancestor", older, commit], self._ctx.repo.env)[0]
+        return is_ancestor(self._ctx.repo.env, older, commit) is True

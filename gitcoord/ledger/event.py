@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from gitcoord.base.codec import MAX_EVENT, VERSION, Malformed, check, dumps, loads
 from gitcoord.base.errors import CouldNotJudge, UsageError
-from gitcoord.base.names import check_agent, printable
+from gitcoord.base.names import Oid, check_agent, printable
 from gitcoord.ledger.kinds import agent_fields, kind_module
 from gitcoord.ledger.nonces import keep_nonce
 from gitcoord.ledger.sessions import agent_file
@@ -79,6 +79,13 @@ def encode_event(event: Event) -> bytes:
     if len(subject) > _SUBJECT:
         subject = subject[: _SUBJECT - 3] + "..."
     return f"{subject}\n\n{line}\n\nSeq: {event.seq}\nKind: {event.kind}\n".encode("utf-8", "backslashreplace")
+
+
+def commit_bytes(event: Event, tree: Oid, parent: Oid | None) -> bytes:
+    """The commit of an event, without a signature: one event on one tree and parent has one commit."""
+    who = f"{event.agent} <{event.agent}@gitcoord.invalid> {event.at} +0000"
+    lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
+    return "\n".join(lines).encode() + b"\n\n" + encode_event(event)
 
 
 def decode_event(message: bytes) -> Event:

@@ -1,53 +1,102 @@
-"""The transaction: queue, read, heal, decide, write objects, one swap, read back; again if the race was lost.
+"""The transaction: queue, read, fix torn refs, decide, write objects, one swap, read back, tell.
 
-Order of refs in the swap: the ledger first, `refs/gitcoord/tip` last. A crash in between leaves either the old ledger, or
-the new one with claim refs behind it, which the next writer mends before its own event.
+What always holds:
+
+- The ledger decides. One swap moves it together with every ref that follows from it, and only from where it was read: the ledger
+  first, claim and session refs after it, `refs/gitcoord/tip` last.
+- A crash in between leaves the old ledger, or the new one with refs behind it. Before the next writer decides, it moves the refs
+  that the last transaction should have moved (`fix_torn_refs`). The ledger alone says what happened, so nothing is lost.
+- Read-back: a result is told only after our own commit was found in the ledger, whatever git said about the swap.
+- A lost race is no error. The command is decided again, by the same rule on the new ledger.
+- The queue is for fairness and throughput. Nothing depends on it.
+
+Where the swap is made is the authority's affair: here, or at a remote (`remote/transaction.py`).
 """
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Contention, OutcomeUnknown, Refusal, Refused, StoreError
-from gitcoord.base.names import LEDGER, TIP, Oid
-from gitcoord.git.store import Create, Delete, SwapFailed, Update
-from gitcoord.ledger.event import Decision
-from gitcoord.ledger.heal import heal
-from gitcoord.ledger.refusal_counts import count_refusal, pending_refusals
-from gitcoord.ledger.snapshot import Commit, read_snapshot
-from gitcoord.ledger.step import afterwards, bury, prepare, require_known_format, told
+from gitcoord.base.codec import encode_file
+from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
+from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
+from gitcoord.claims.model import FORMAT_MINOR, format_record
+from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
+from gitcoord.git.tree import TreeEditor
+from gitcoord.ledger.event import Decision, commit_bytes, effects
+from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.refusal_counts import count_refusal, pending_refusals, settle_refusals
+from gitcoord.ledger.sessions import Beat, agent_record, encode_beat, is_torn_kill, lost_rows
+from gitcoord.ledger.snapshot import Commit, history, read_heartbeat, read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
+    from gitcoord.ledger.event import Event
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.state import Part, State
     from gitcoord.ledger.world import World
 
     Rule = Callable[[State, Any, World], "Decision | Refusal"]
 
+    class Authority(Protocol):
+        """Who decides. A context around all attempts of one transaction."""
+
+        def __enter__(self) -> object: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def decide(self, request: Request) -> Attempt | None:
+            """The request decided on the newest state that is known here; None: it only waited for others."""
+
+        def confirms(self) -> bool:
+            """May an answer that changes nothing be told? False: look at a newer state first, and decide again."""
+
+        def commit(self, attempt: Attempt) -> Attempt | None:
+            """Which attempt of this request is in the ledger now, by reading back; None: none, decide again.
+
+            StoreError: nothing happened, and trying again does not help. OutcomeUnknown: it cannot be told.
+            """
+
+
 ATTEMPTS = 60
 _STUBBORN = 6
 _GC_EVERY = 128
 
 
+class Request(NamedTuple):
+    """A command, the rule that decides it, and the parts of the state that the rule will ask for."""
+
+    rule: Rule
+    command: Any
+    prefetch: tuple[Part, ...]
+    copied: bool
+
+
+class Attempt(NamedTuple):
+    """A request decided on one state. Without operations there is nothing to write: it was refused, or is done already."""
+
+    snapshot: Snapshot
+    decision: Decision
+    refusal: Refusal | None = None
+    head: Oid = ""  # of the ledger afterwards
+    operations: list[Operation] = []
+    is_torn_kill: bool = False  # not the request itself yet, but the record of a kill that was torn
+
+
 def transact(
-    ctx: Context, decide: Rule, command: Any, *, prefetch: tuple[Part, ...] = (), copied: bool = False
+    ctx: Context, rule: Rule, command: Any, *, prefetch: tuple[Part, ...] = (), copied: bool = False
 ) -> dict[str, object]:
-    """Make a command happen, and give what it has to tell.
+    """Make a command happen, and give its result.
 
     Refused: a rule said no. Contention: the race was lost too often. StoreError: nothing happened. OutcomeUnknown: the
     swap was made but cannot be seen. `copied` lets a copy write on the ledger it came with, which only `adopt` may.
     """
     try:
-        if ctx.remote:
-            from gitcoord.ledger.remote.transaction import transact_remotely as how
-        else:
-            how = _transact
-        result = how(ctx, decide, command, prefetch, copied=copied)
+        result = _transact(ctx, _authority(ctx), Request(rule, command, prefetch, copied))
     except BaseException:
         ctx.host.defer_interrupts(False)
         raise
@@ -56,126 +105,315 @@ def transact(
     return result
 
 
-def _transact(
-    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
-) -> dict[str, object]:
+def _authority(ctx: Context) -> Authority:
+    if not ctx.remote:
+        return _Here(ctx)
+    from gitcoord.ledger.remote.transaction import AtRemote
+
+    return AtRemote(ctx)
+
+
+def _transact(ctx: Context, authority: Authority, request: Request) -> dict[str, object]:
+    command = request.command
     actor = command.actor.agent
-    with ctx.queue() as queue:
-        command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
-        patience = _STUBBORN
-        for attempt in range(ATTEMPTS):
-            snapshot = read_snapshot(ctx, agent=actor, prefetch=prefetch, copied=copied)
-            require_known_format(snapshot)
-            heal(ctx, snapshot)
-            world = ctx.world(snapshot)
-            answer = decide(snapshot.state, command, world)
-            burial = bury(snapshot, world, command)
-            decision = burial or answer
-            if isinstance(decision, Refusal):
-                count_refusal(ctx, actor, decision)
-                raise Refused(decision)
-            if not decision.events and not decision.beats:
-                return told(snapshot, actor, decision)
-            obstacle = _commit(ctx, snapshot, decision)
-            if obstacle is None:
-                ctx.host.defer_interrupts(burial is None)
-                afterwards(ctx, snapshot, actor, decision)
-                if burial is None:
-                    return told(snapshot, actor, decision)
-            elif obstacle.lost_race:
-                if not queue.held:
-                    ctx.host.pause(0.002 * min(attempt + 1, 16))
-            elif patience:
-                patience -= 1
-                ctx.host.pause(0.02)
-            else:
-                raise _final(ctx, obstacle)
+    with authority:
+        nonce, refused = command.nonce or ctx.host.random(), pending_refusals(ctx, actor)
+        request = request._replace(command=command._replace(nonce=nonce, refused=refused))
+        for _ in range(ATTEMPTS):
+            attempt = authority.decide(request)
+            if attempt is None:
+                continue
+            if not attempt.operations:
+                if authority.confirms():
+                    return _answer(ctx, actor, attempt)
+                continue
+            ctx.host.defer_interrupts(True)
+            done = authority.commit(attempt)
+            if done is not None:
+                _keep_house(ctx, actor, done)
+                if not done.is_torn_kill:
+                    return result_for(actor, done)
+            ctx.host.defer_interrupts(False)
     raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
 
 
-class Obstacle(NamedTuple):
-    """Why a swap did not happen: a lost race, or something in the way of these operations."""
-
-    lost_race: bool
-    operations: list[Operation]
-    message: str
+# --- reading and deciding ------------------------------------------------------------------------------------------
 
 
-def _commit(ctx: Context, snapshot: Snapshot, decision: Decision) -> Obstacle | None:
-    """Write, swap, read back. None if it happened."""
+def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
+    """Read the ledger, fix torn refs, decide, write the objects."""
+    command = request.command
+    snapshot = read_snapshot(ctx, agent=command.actor.agent, prefetch=request.prefetch, copied=request.copied)
+    require_known_format(snapshot)
+    if fix:
+        fix_torn_refs(ctx, snapshot)
+    world = ctx.world(snapshot)
+    answer = request.rule(snapshot.state, command, world)
+    torn_kill = finish_torn_kill(snapshot, world, command)
+    decision = torn_kill or answer
+    if isinstance(decision, Refusal):
+        return Attempt(snapshot, Decision([], [], {}), decision)
+    if not (decision.events or decision.beats):
+        return Attempt(snapshot, decision)
     head, operations = prepare(ctx, snapshot, decision)
-    ctx.host.defer_interrupts(True)
+    return Attempt(snapshot, decision, None, head, operations, torn_kill is not None)
+
+
+def require_known_format(snapshot: Snapshot) -> None:
+    """A newer minor format may be read, not written."""
+    if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+        raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side to write here",))
+
+
+def fix_torn_refs(ctx: Context, snapshot: Snapshot) -> bool:
+    """Move the refs that the last transaction should have moved, where a crash tore it. True if something was moved.
+
+    Expected old values come from the refs themselves; the ledger's head is verified in the same swap. A swap that fails
+    is no error: somebody else has fixed them meanwhile, or the caller's own swap will say what is wrong.
+    """
+    commits = _last_transaction(ctx, snapshot)
+    wanted: dict[str, Oid | None] = {}
+    for commit in reversed(commits):
+        event = commit.event
+        for ref, present in kind_module(event.kind).refs(snapshot.state, event).items():
+            wanted[ref] = commit.oid if present else None
+    rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, ctx.store.resolve(list(wanted)))]
+    rows += [(TIP, snapshot.tip, snapshot.head), *_tombstones(ctx, commits)]
+    operations = [operation for row in rows if (operation := move(*row)) is not None]
+    if not operations:
+        return False
+    try:
+        swap_over_locks(ctx, [Verify(LEDGER, snapshot.head), *operations])
+    except (SwapFailed, LockHeld):
+        return False
+    snapshot.tip = snapshot.head
+    return True
+
+
+def _last_transaction(ctx: Context, snapshot: Snapshot) -> list[Commit]:
+    """The commits that came in together with the head, and whatever the recorded tip does not know: newest first."""
+    commits = [snapshot.commit]
+    if snapshot.tip not in (None, snapshot.head):
+        commits = history(ctx, snapshot.head, snapshot.tip)
+    missing = commits[-1].event.part
+    if missing and commits[-1].parents:
+        commits += history(ctx, commits[-1].parents[0], limit=missing)
+    return commits
+
+
+def _tombstones(ctx: Context, commits: list[Commit]) -> list[tuple[str, Oid | None, Oid]]:
+    """The session refs of killed agents that show no tombstone yet."""
+    rows = []
+    for commit in commits:
+        if commit.event.kind != "kill":
+            continue
+        agent, session = kind_module("kill").tombstone(commit.event)
+        oid, beat = read_heartbeat(ctx.store, agent)  # not the snapshot's: that one is read after this swap
+        if beat is None or (beat.session <= session and not beat.killed):
+            host = ctx.host
+            tomb = Beat("", agent, host.boot, session, host.mono(), host.wall(), 1, killed=commit.event.seq)
+            rows.append((session_ref(agent), oid, ctx.write_beat(encode_beat(tomb))))
+    return rows
+
+
+def swap_over_locks(ctx: Context, operations: list[Operation]) -> None:
+    """Swap; where a dead git's locks are in the way, remove them and swap once more. SwapFailed, LockHeld."""
     try:
         ctx.store.swap(operations)
     except SwapFailed as failure:
-        if decision.events and _in_ledger(ctx, head, decision):
-            return None  # git failed after the ledger had moved; the rest is mended by the next writer
-        ctx.host.defer_interrupts(False)
-        return _why(ctx, operations, failure)
-    if not _in_ledger(ctx, head, decision):
-        ctx.store.refresh()
-        if not _in_ledger(ctx, head, decision):
-            _take_back(ctx, operations)
-            raise OutcomeUnknown("git said the swap was done, but the ledger does not show it", hints=("run it again",))
+        if "File exists" not in failure.message or not ctx.store.remove_stale_locks(operations):
+            raise
+        ctx.store.swap(operations)
+
+
+def finish_torn_kill(snapshot: Snapshot, world: World, command: Any) -> Decision | None:
+    """A tombstone that the ledger does not know is a kill that was torn: record it before anything else."""
+    for agent, beat in list(snapshot.heartbeats.items()):
+        if beat is not None and beat.killed:
+            record = agent_record(snapshot.state, agent)
+            if record is not None and is_torn_kill(record, beat):
+                kind = kind_module("kill")
+                order = kind.Kill(command.actor, agent, "a tombstone without a record", command.nonce)
+                decision = kind.decide(snapshot.state, order, world)
+                return decision if isinstance(decision, Decision) else None
     return None
 
 
-def _take_back(ctx: Context, operations: list[Operation]) -> None:
-    """Our git moved refs after its lock had been taken away: the ledger is another's, so the rest must follow it.
-
-    Best effort: what cannot be taken back is named by fsck, and nothing is decided by these refs.
-    """
-    (ledger,) = ctx.store.resolve([LEDGER])
-    back: list[Operation] = []
-    for operation in operations:
-        if isinstance(operation, Create):
-            back.append(Delete(operation.ref, operation.new))
-        elif isinstance(operation, Delete):
-            back.append(Create(operation.ref, operation.expected))
-        elif isinstance(operation, Update) and operation.ref not in (LEDGER, TIP):
-            back.append(Update(operation.ref, operation.new, operation.expected))
-        elif isinstance(operation, Update) and operation.ref == TIP and ledger:
-            back.append(Update(TIP, operation.new, ledger))
-    for operation in back:
-        try:
-            ctx.store.swap([operation])
-        except SwapFailed:
-            continue
+# --- writing -------------------------------------------------------------------------------------------------------
 
 
-def _in_ledger(ctx: Context, head: Oid, decision: Decision) -> bool:
-    """Is our last commit in the ledger, whole? A heartbeat alone needs no ledger entry."""
-    if not decision.events:
+def prepare(ctx: Context, snapshot: Snapshot, decision: Decision) -> tuple[Oid, list[Operation]]:
+    """Write all objects, pending until the swap or a flush; give the new head and the operations that lead there."""
+    store, editor = ctx.store, TreeEditor(ctx.store, snapshot.trees)
+    head, tree, state = snapshot.head, snapshot.commit.tree, snapshot.state
+    wanted: dict[str, Oid | None] = {}
+    for event in decision.events:
+        changes = effects(state, event)
+        blobs = {
+            key: None if record is None else store.write("blob", encode_file(key, record))
+            for key, record in changes.items()
+        }
+        tree = editor.edit(tree, blobs) or store.write("tree", b"")
+        head = store.write("commit", event_commit(ctx, event, tree, head))
+        for ref, present in kind_module(event.kind).refs(state, event).items():
+            wanted[ref] = head if present else None
+        state = state.patched(changes)
+        state.seq = event.seq
+    operations: list[Operation] = [] if head == snapshot.head else [Update(LEDGER, snapshot.head, head)]
+    rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, store.resolve(list(wanted)))]
+    for beat in decision.beats:
+        rows.append((session_ref(beat.agent), snapshot.session_oid(beat.agent), ctx.write_beat(encode_beat(beat))))
+    if operations:
+        rows.append((TIP, snapshot.tip, head))
+    else:
+        operations.append(Verify(LEDGER, snapshot.head))  # a heartbeat counts only on the ledger that was read
+    operations += [operation for row in rows if (operation := move(*row)) is not None]
+    return head, operations
+
+
+def event_commit(ctx: Context, event: Event, tree: Oid, parent: Oid | None) -> bytes:
+    """The commit of an event, signed by its agent where the settings say so."""
+    data = commit_bytes(event, tree, parent)
+    if not ctx.settings.get("gitcoord.signing"):
+        return data
+    from gitcoord.ledger.signing import signed
+
+    return signed(ctx, data, event.agent)
+
+
+class _Here:
+    """This repository decides: one swap of its own refs."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._queue = ctx.queue()
+        self._lost = 0
+        self._patience = _STUBBORN
+
+    def __enter__(self) -> None:
+        self._queue.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._queue.__exit__()
+
+    def decide(self, request: Request) -> Attempt:
+        return decide_once(self._ctx, request)
+
+    def confirms(self) -> bool:
         return True
-    found = ctx.store.read([LEDGER])[0]
-    last = decision.events[-1].seq
-    while found is not None and found.kind == "commit":
-        if found.oid == head:
-            return True
-        commit = Commit(found, LEDGER)
-        if len(commit.parents) != 1 or commit.event.seq <= last:
-            return False
-        found = ctx.store.read(commit.parents)[0]
-    return False
 
-
-def _why(ctx: Context, operations: list[Operation], failure: SwapFailed) -> Obstacle:
-    """After a failed swap: did somebody move one of the refs? Only reading tells; git's words do not."""
-    now = ctx.store.resolve([operation.ref for operation in operations])
-    moved = any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now))
-    obstacle = Obstacle(moved, operations, failure.message)
-    if not moved:
+    def commit(self, attempt: Attempt) -> Attempt | None:
+        store = self._ctx.store
         try:
-            ctx.store.recover(operations)
+            store.swap(attempt.operations)
+        except SwapFailed as failure:
+            if attempt.decision.events and self._is_in_ledger(attempt):
+                return attempt  # git failed after the ledger had moved; the rest is fixed by the next writer
+            self._wait(attempt.operations, failure)
+            return None
+        if not self._is_in_ledger(attempt):
+            store.refresh()
+            if not self._is_in_ledger(attempt):
+                self._take_back(attempt.operations)
+                raise OutcomeUnknown(
+                    "git said the swap was done, but the ledger does not show it", hints=("run it again",)
+                )
+        return attempt
+
+    def _is_in_ledger(self, attempt: Attempt) -> bool:
+        """Is our last commit in the ledger, whole? A heartbeat alone needs no ledger entry."""
+        if not attempt.decision.events:
+            return True
+        found = self._ctx.store.read([LEDGER])[0]
+        last = attempt.decision.events[-1].seq
+        while found is not None and found.kind == "commit":
+            if found.oid == attempt.head:
+                return True
+            commit = Commit(found, LEDGER)
+            if len(commit.parents) != 1 or commit.event.seq <= last:
+                return False
+            found = self._ctx.store.read(commit.parents)[0]
+        return False
+
+    def _wait(self, operations: list[Operation], failure: SwapFailed) -> None:
+        """After a failed swap: did somebody move one of the refs? Only reading tells; git's words do not. StoreError where
+        something else is in the way, and stays."""
+        ctx = self._ctx
+        ctx.host.defer_interrupts(False)
+        now = ctx.store.resolve([operation.ref for operation in operations])
+        if any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now)):
+            self._lost += 1
+            if not self._queue.held:
+                ctx.host.pause(0.002 * min(self._lost, 16))
+            return
+        try:
+            ctx.store.remove_stale_locks(operations)
         except StoreError:
-            pass  # its owner may let go any moment; the last try says whose it is
-    return obstacle
+            if not self._patience:
+                raise
+            # else its owner may let go any moment
+        if not self._patience:
+            raise StoreError(f"git could not move the refs: {failure.message}", hints=("nothing was changed",))
+        self._patience -= 1
+        ctx.host.pause(0.02)
+
+    def _take_back(self, operations: list[Operation]) -> None:
+        """Our git moved refs after its lock had been taken away: the ledger is another's, so the rest must follow it.
+
+        Best effort: what cannot be taken back is named by fsck, and nothing is decided by these refs.
+        """
+        (ledger,) = self._ctx.store.resolve([LEDGER])
+        back: list[Operation] = []
+        for operation in operations:
+            if isinstance(operation, Create):
+                back.append(Delete(operation.ref, operation.new))
+            elif isinstance(operation, Delete):
+                back.append(Create(operation.ref, operation.expected))
+            elif isinstance(operation, Update) and operation.ref not in (LEDGER, TIP):
+                back.append(Update(operation.ref, operation.new, operation.expected))
+            elif isinstance(operation, Update) and operation.ref == TIP and ledger:
+                back.append(Update(TIP, operation.new, ledger))
+        for operation in back:
+            try:
+                self._ctx.store.swap([operation])
+            except SwapFailed:
+                continue
 
 
-def _final(ctx: Context, obstacle: Obstacle) -> StoreError:
-    """What to say when trying again did not help."""
+# --- telling -------------------------------------------------------------------------------------------------------
+
+
+def _answer(ctx: Context, actor: str, attempt: Attempt) -> dict[str, object]:
+    if attempt.refusal is not None:
+        count_refusal(ctx, actor, attempt.refusal)
+        raise Refused(attempt.refusal)
+    return result_for(actor, attempt)
+
+
+def result_for(actor: str, attempt: Attempt) -> dict[str, object]:
+    """The result, with what the actor lost since its last event."""
+    record = agent_record(attempt.snapshot.state, actor)
+    result = dict(attempt.decision.result)
+    if record is not None and record["lost"]:
+        result["lost"] = lost_rows(record)
+    return result
+
+
+def _keep_house(ctx: Context, actor: str, done: Attempt) -> None:
+    """Old heartbeats, alerts, counted refusals, git's own maintenance. It may be lost, and never makes a grant look failed."""
+    events, beats = done.decision.events, done.decision.beats
     try:
-        ctx.store.recover(obstacle.operations)
-    except StoreError as error:
-        return error
-    return StoreError(f"git could not move the refs: {obstacle.message}", hints=("nothing was changed",))
+        if beats:
+            from gitcoord.ledger.heartbeat_gc import retire  # once a slot
+        for beat in beats:
+            retire(ctx, beat.agent, done.snapshot.session_oid(beat.agent))
+        if events and ctx.settings.get("gitcoord.alert"):
+            from gitcoord.ledger.alerts import alert_of_events  # only where somebody wants to know
+
+            alert_of_events(ctx, events)
+        if events:
+            settle_refusals(ctx, actor, events[0])
+            if events[-1].seq % _GC_EVERY == 0 and ctx.settings.flag("gitcoord.gc", default=True):
+                ctx.store.maintain()
+    except (StoreError, OSError):
+        pass

@@ -35,7 +35,9 @@ GROUPS = {
     "taking": _CHANGING + "claims.take policy.cache",
     "writing": _CHANGING + "claims.facts claims.work_facts",
     "remote": "ledger.remote.transaction",
-    "gate": _EVERY + "gates.hook sessions.identity gates.client_gate sessions.service",
+    "gate": "terminal.screen "
+    + _HOOK
+    + "gates.hook sessions.identity gates.client_gate gates.commit_note sessions.service",
     "guard": _HOOK + "guard.before_after gates.validation",
     "shell": f"shell.parse shell.parse_tree {_SHELL}dispatch {_SHELL}builtins {_SHELL}text",
     "receive": _HOOK + "server.hook server.receive server.accounts server.inflight claims.recall",

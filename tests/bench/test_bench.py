@@ -42,7 +42,7 @@ _ROWS = {
     "spread": {"spread": True},
     "flat": {"flat": True},
     "events": {"events": True},
-    "why": {"why": False, "why-log": True},
+    "why": {"why": True, "why-log": True},
     "handing": {"handing": True},
     "watch": {"watch": True, "watch-idle": True},
     "journal": {"journal": True},

@@ -26,6 +26,7 @@ from gitcoord.ledger.remote.carrier import carry
 from gitcoord.ledger.remote.fetch import look, store_of
 from gitcoord.ledger.remote.git_remote import LANDED, LOST
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.transaction import Request
 from gitcoord.sessions.service import start
 from gitcoord.world.open import open_repository
 from tests.race.support import Answer, long_timeout, running, soak, wait_until
@@ -108,16 +109,18 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
     env = {**one.env, "GIT_DIR": str(one.git_dir), "GIT_WORK_TREE": str(one.repo)}
     ctx = open_repository({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, writing=True)
     look(ctx)
-    steps: list[remote.Step] = []
     read: list[str] = []
+    authorities, attempts = [], []
     for agent in ("ann", "zoe"):
+        authority = remote.AtRemote(ctx)
         order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
-        step, batch = remote._joined(ctx, claims._decide_take, order, (), copied=False)
-        assert step is not None and batch
-        steps.append(step)
-    assert steps[1].snapshot.head == steps[0].head, "the second stands on the first"
+        attempt = authority.decide(Request(claims._decide_take, order, (), False))
+        assert attempt is not None and attempt.operations
+        authorities.append(authority)
+        attempts.append(attempt)
+    assert attempts[1].snapshot.head == attempts[0].head, "the second stands on the first"
     assert two.claim("new", agent="bob").code == 0
-    assert carry(ctx, batch).kind == LOST
+    assert carry(ctx, authorities[1]._batch_id).kind == LOST
     near = store_of(ctx).near
     reading = near.read
 
@@ -126,10 +129,10 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
         return reading(names, ahead)
 
     monkeypatch.setattr(near, "read", noting)
-    tried = steps[1:]
-    assert remote._which_is_there(ctx, tried) is None
+    authorities[1]._tried.append(remote._Tried(attempts[1], authorities[1]._floor))
+    assert authorities[1]._find_tried() is None
     assert len(read) == 1, "that of bob is new; the others have been there before"
-    assert remote._which_is_there(ctx, tried) is None
+    assert authorities[1]._find_tried() is None
     assert len(read) == 1, "nothing is new"
     ctx.store.close()
 
@@ -202,6 +205,7 @@ import sys
 sys.path.insert(0, {root!r})
 from gitcoord.sessions.service import beat
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.transaction import Request
 from gitcoord.world.open import environ, open_repository
 assert beat(open_repository(environ(), writing=True), Actor(sys.argv[1]), patient=True)
 """

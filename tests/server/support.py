@@ -152,7 +152,7 @@ def forge(site: Place, *events: Any, beats: tuple[Any, ...] = ()) -> str:
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from gitcoord.world.open import environ, open_repository\n"
         "from gitcoord.ledger.snapshot import read_snapshot\n"
-        "from gitcoord.ledger.step import prepare\n"
+        "from gitcoord.ledger.transaction import prepare\n"
         "from gitcoord.ledger.event import Decision, Event\n"
         "from gitcoord.ledger.sessions import Beat\n"
         "ctx = open_repository(environ(), writing=True)\n"

@@ -1,4 +1,4 @@
-"""The transaction where a remote is the authority: decide on what was last seen there, push, follow.
+"""A remote as the authority of a transaction: decide on what was last seen there, push, follow.
 
 Requests of one machine ride together. Two locks, always taken in this order: the carrier's (one push at a time) and the
 writers' queue (short: the files of `batch`, and deciding). A request is decided in the queue on top of all that waits, joins
@@ -11,7 +11,6 @@ A grant is tried on the last seen state, a refusal is not: nobody is told "no" b
 from __future__ import annotations
 
 from gitcoord.base.errors import (
-    Contention,
     GitcoordError,
     OutcomeUnknown,
     Refusal,
@@ -23,10 +22,7 @@ from gitcoord.base.errors import (
 )
 from gitcoord.base.names import LEDGER, SESSIONS, session_ref
 from gitcoord.git.store import SwapFailed
-from gitcoord.ledger.event import Decision
-from gitcoord.ledger.heal import heal
 from gitcoord.ledger.heartbeat_gc import retire
-from gitcoord.ledger.refusal_counts import count_refusal, pending_refusals
 from gitcoord.ledger.remote.backoff import let_others_go, note_turn
 from gitcoord.ledger.remote.batch import (
     FLYING,
@@ -41,96 +37,187 @@ from gitcoord.ledger.remote.carrier import SPLIT, STUCK, UNTOLD, carry, commits_
 from gitcoord.ledger.remote.fetch import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
 from gitcoord.ledger.remote.mirror_store import as_move
-from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.ledger.step import afterwards, bury, prepare, require_known_format, told
+from gitcoord.ledger.transaction import decide_once
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from gitcoord.base.names import Oid
-    from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.heartbeat import Due
-    from gitcoord.ledger.snapshot import Snapshot
-    from gitcoord.ledger.state import Part
-    from gitcoord.ledger.transaction import Rule
+    from gitcoord.ledger.transaction import Attempt, Request
 
-ATTEMPTS = 60
 PATIENCE_MS = 10_000
-_STUBBORN = 4
 
 
-class Step(NamedTuple):
-    """A request decided on one state: what to push, or why there is nothing to push."""
+class _Tried(NamedTuple):
+    """An attempt that was pushed, and the remote's head when it was decided: its commit can only be above that."""
 
-    snapshot: Snapshot
-    answer: Decision | Refusal
-    burial: bool  # not the request itself yet, but the record of a kill that was torn
-    head: Oid
-    operations: list[Operation]
-    floor: Oid | None  # the remote's ledger as it was known then: at or below it this step cannot be
+    attempt: Attempt
+    floor: Oid | None
 
 
-def transact_remotely(
-    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
-) -> dict[str, object]:
-    with store_of(ctx).far.patience.asking(changes=True):
-        return _transact(ctx, decide, command, prefetch, copied=copied)
+class AtRemote:
+    """A remote decides: one push of what was decided here, alone or together with others of this machine."""
 
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._store = store_of(ctx)
+        self._asking = self._store.far.patience.asking(changes=True)
+        self._began = ctx.host.mono()
+        self._agent = ""
+        self._tried: list[_Tried] = []
+        self._floor: Oid | None = None
+        self._batch_id = ""  # the batch that has the attempt; '' where it goes alone
+        self._together = True
+        self._untold = False  # another process may have pushed an attempt of ours: whether it landed is not known
 
-def _transact(
-    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
-) -> dict[str, object]:
-    actor = command.actor.agent
-    began = ctx.host.mono()
-    if ctx.reads_only:
-        raise UsageError(
-            "this clone only looks at the ledger", hints=(f"join it: git coord init --remote {ctx.remote}",)
-        )
-    command = command._replace(nonce=command.nonce or ctx.host.random(), refused=pending_refusals(ctx, actor))
-    tried: list[Step] = []
-    together, untold = True, False
-    for _ in range(ATTEMPTS):
-        let_others_go(ctx)
-        step, batch_id = _joined(ctx, decide, command, prefetch, copied=copied) if together else (None, "")
-        if step is None and not batch_id:
-            together = False  # also for the next attempts: whoever did not make way will not now
-            step = _step(ctx, decide, command, prefetch, copied=copied)
-            ctx.store.flush()
-        if step is not None and not step.operations:
-            if not is_fresh(ctx, began):
-                _look_again(ctx, began, untold=untold)
-                continue
-            return _answer(ctx, actor, step)
-        ctx.host.defer_interrupts(True)
-        outcome = carry(ctx, batch_id) if batch_id else _alone(ctx, actor, step)
-        if step is not None:  # else it only waited for others
-            tried.append(step)
-            untold = untold or outcome.kind == UNTOLD
-        done = _which_is_there(ctx, tried) if step is not None and outcome.kind in (LANDED, LOST) else None
-        if done is None and step is not None and outcome.kind == LANDED:
-            done = _kept(ctx, tried)
+    def __enter__(self) -> None:
+        if self._ctx.reads_only:
+            raise UsageError(
+                "this clone only looks at the ledger", hints=(f"join it: git coord init --remote {self._ctx.remote}",)
+            )
+        self._asking.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._asking.__exit__()
+
+    # --- deciding
+
+    def decide(self, request: Request) -> Attempt | None:
+        self._agent = request.command.actor.agent
+        let_others_go(self._ctx)
+        attempt, self._batch_id = self._join(request) if self._together else (None, "")
+        if attempt is not None:
+            return attempt
+        if self._batch_id:
+            self._wait_for_others()
+            return None
+        self._together = False  # also for the next attempts: whoever did not make way will not now
+        attempt = self._decide(request)
+        self._ctx.store.flush()
+        return attempt
+
+    def _join(self, request: Request) -> tuple[Attempt | None, str]:
+        """Decide on top of all that waits, and join the open batch.
+
+        The attempt, and the batch's id. ('' for the id: go alone. No attempt: wait for that batch.)
+        """
+        ctx, store = self._ctx, self._store
+        with ctx.queue() as queue:
+            if not queue.held:
+                return None, ""
+            store.overlay = overlay(ctx)
+            try:
+                attempt = self._decide(request)
+            finally:
+                waiting, store.overlay = bool(store.overlay), {}
+            if attempt.operations:
+                ctx.store.flush()  # others on this machine may carry it
+                return attempt, join(ctx, request.command.actor.agent, attempt.operations).id
+            if waiting:
+                # Those before us are in the way, or did it already; but that counts only once it has landed.
+                committed = self._decide(request)
+                if committed.operations:
+                    last = load_batch(ctx, OPEN) or load_batch(ctx, FLYING)
+                    return None, last.id if last is not None else ""
+                attempt = committed
+            return attempt, ""
+
+    def _decide(self, request: Request) -> Attempt:
+        self._floor = self._store.near.target(LEDGER)
+        return decide_once(self._ctx, request, fix=not self._store.overlay)
+
+    def _wait_for_others(self) -> None:
+        self._ctx.host.defer_interrupts(True)
+        outcome = carry(self._ctx, self._batch_id)
+        self._ctx.host.defer_interrupts(False)
+        self._note(outcome)
+
+    def confirms(self) -> bool:
+        """Nobody is told "no" before the remote was looked at."""
+        if is_fresh(self._ctx, self._began):
+            return True
+        try:
+            look_once(self._ctx, self._began)
+        except Unreachable as error:
+            # What came of an earlier push is not known: then nothing else may be said.
+            raise outcome_error(self._ctx, Outcome(UNKNOWN, error.message)) if self._untold else error from None
+        return False
+
+    # --- pushing
+
+    def commit(self, attempt: Attempt) -> Attempt | None:
+        outcome = carry(self._ctx, self._batch_id) if self._batch_id else self._push_alone(attempt)
+        self._tried.append(_Tried(attempt, self._floor))
+        self._untold = self._untold or outcome.kind == UNTOLD
+        done = self._find_tried() if outcome.kind in (LANDED, LOST) else None
+        if done is None and outcome.kind == LANDED:
+            done = self._fetch_tried()
         if done is not None:
-            assert isinstance(done.answer, Decision)
-            afterwards(ctx, done.snapshot, actor, done.answer)
-            if not done.burial:
-                return told(done.snapshot, actor, done.answer)
-            tried.clear()
-        ctx.host.defer_interrupts(False)
-        together = together and outcome.kind not in (SPLIT, STUCK, UNTOLD)
-        if step is not None and outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
-            unknown = untold and outcome.kind == UNREACHABLE
-            raise outcome_error(ctx, outcome._replace(kind=UNKNOWN) if unknown else outcome)
+            self._tried.clear()
+            return done
+        self._ctx.host.defer_interrupts(False)
+        if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
+            unknown = self._untold and outcome.kind == UNREACHABLE
+            raise outcome_error(self._ctx, outcome._replace(kind=UNKNOWN) if unknown else outcome)
+        self._note(outcome)
+        return None
+
+    def _note(self, outcome: Outcome) -> None:
+        """What did not fly together goes alone from now on, while there is time."""
+        self._together = self._together and outcome.kind not in (SPLIT, STUCK, UNTOLD)
         if outcome.kind in (STUCK, UNTOLD):
-            _require_time(ctx, outcome)
-    raise Contention(f"lost the race {ATTEMPTS} times", hints=("try again",))
+            _require_time(self._ctx, outcome)
+
+    def _push_alone(self, attempt: Attempt) -> Outcome:
+        """Past those that wait: they were refused together, or a stopped process holds a lock."""
+        ctx = self._ctx
+        batch = Batch("", (self._agent,), 0, tuple(as_move(operation) for operation in attempt.operations))
+        began = ctx.host.mono()
+        outcome = push(ctx, batch)
+        note_turn(ctx, outcome.kind, ctx.host.mono() - began, attempt.head)
+        if outcome.kind == LANDED:
+            self._store.follow(batch.moves)  # or whoever reads it back looks
+        return outcome
+
+    # --- reading back
+
+    def _fetch_tried(self) -> Attempt | None:
+        """The remote has done it, but this clone does not show it yet: look. It is said in any case that it was done."""
+        try:
+            look(self._ctx)
+        except GitcoordError as error:
+            raise OutcomeUnknown(
+                f"'{self._store.far.name}' has done it, but this clone cannot keep it: {error.message}",
+                hints=(*error.hints, "running it again is harmless"),
+            ) from None
+        return self._find_tried()
+
+    def _find_tried(self) -> Attempt | None:
+        """The attempt whose last commit is in the ledger, or whose heartbeat is in its place.
+
+        Those that are not there can only come above what was looked through now: their floor rises, or a request that loses
+        often in a long ledger would read it again and again.
+        """
+        near = self._store.near
+        head = near.resolve([LEDGER])[0]
+        wanted = {tried.attempt.head: tried.attempt for tried in self._tried if tried.attempt.decision.events}
+        for oid in commits_above(self._ctx, head, self._tried[0].floor) if wanted else ():
+            if oid in wanted:
+                return wanted[oid]
+        for index, (attempt, _) in enumerate(self._tried):
+            beats = [as_move(op) for op in attempt.operations if op.ref.startswith(SESSIONS)]
+            if not attempt.decision.events and near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
+                return attempt
+            self._tried[index] = _Tried(attempt, head)
+        return None
 
 
 def _require_time(ctx: Context, outcome: Outcome) -> None:
-    """Whoever has waited for others of this clone for all of its time does not begin to talk to the remote."""
+    """A command that has waited for others of this clone for all of its time does not begin to talk to the remote."""
     far = store_of(ctx).far
     if not far.patience.is_over:
         far.patience.heard()
@@ -141,115 +228,6 @@ def _require_time(ctx: Context, outcome: Outcome) -> None:
             f"waited {far.patience.seconds:.0f} seconds behind another command of this clone, which talks to '{far.name}'",
             hints=("nothing was changed", "try again"),
         )
-
-
-def _joined(
-    ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool
-) -> tuple[Step | None, str]:
-    """Decide on top of all that waits, and join the open batch.
-
-    What was decided, and the batch's id. ('' for the id: go alone. No step: wait for that batch.)
-    """
-    store = store_of(ctx)
-    with ctx.queue() as queue:
-        if not queue.held:
-            return None, ""
-        store.overlay = overlay(ctx)
-        try:
-            step = _step(ctx, decide, command, prefetch, copied=copied)
-        finally:
-            waiting, store.overlay = bool(store.overlay), {}
-        if step.operations:
-            ctx.store.flush()  # others on this machine may carry it
-            return step, join(ctx, command.actor.agent, step.operations).id
-        if waiting:
-            # Those before us are in the way, or did it already; but that counts only once it has landed.
-            committed = _step(ctx, decide, command, prefetch, copied=copied)
-            if committed.operations:
-                last = load_batch(ctx, OPEN) or load_batch(ctx, FLYING)
-                return None, last.id if last is not None else ""
-            step = committed
-        return step, ""
-
-
-def _step(ctx: Context, decide: Rule, command: Any, prefetch: tuple[Part, ...], *, copied: bool) -> Step:
-    actor = command.actor.agent
-    floor = store_of(ctx).near.target(LEDGER)
-    snapshot = read_snapshot(ctx, agent=actor, prefetch=prefetch, copied=copied)
-    require_known_format(snapshot)
-    if not store_of(ctx).overlay:
-        heal(ctx, snapshot)
-    world = ctx.world(snapshot)
-    answer = decide(snapshot.state, command, world)
-    burial = bury(snapshot, world, command)
-    answer = burial or answer
-    if isinstance(answer, Refusal) or not (answer.events or answer.beats):
-        return Step(snapshot, answer, False, snapshot.head, [], floor)
-    head, operations = prepare(ctx, snapshot, answer)
-    return Step(snapshot, answer, burial is not None, head, operations, floor)
-
-
-def _alone(ctx: Context, actor: str, step: Step | None) -> Outcome:
-    """A push of this request only, past those that wait: they were refused together, or a stopped process holds a lock."""
-    assert step is not None
-    batch = Batch("", (actor,), 0, tuple(as_move(operation) for operation in step.operations))
-    began = ctx.host.mono()
-    outcome = push(ctx, batch)
-    note_turn(ctx, outcome.kind, ctx.host.mono() - began, step.head)
-    if outcome.kind == LANDED:
-        store_of(ctx).follow(batch.moves)  # or whoever reads it back looks
-    return outcome
-
-
-def _look_again(ctx: Context, began: int, *, untold: bool) -> None:
-    """Look before a refusal is told. `untold`: what came of an earlier push is not known, so that nothing else may be said."""
-    try:
-        look_once(ctx, began)
-    except Unreachable as error:
-        raise outcome_error(ctx, Outcome(UNKNOWN, error.message)) if untold else error from None
-
-
-def _kept(ctx: Context, tried: list[Step]) -> Step | None:
-    """The remote has done it, but this clone does not show it yet: look. It is said in any case that it was done."""
-    try:
-        look(ctx)
-    except GitcoordError as error:
-        raise OutcomeUnknown(
-            f"'{store_of(ctx).far.name}' has done it, but this clone cannot keep it: {error.message}",
-            hints=(*error.hints, "running it again is harmless"),
-        ) from None
-    return _which_is_there(ctx, tried)
-
-
-def _which_is_there(ctx: Context, tried: list[Step]) -> Step | None:
-    """Read back before saying so: which step's last commit is in the ledger, or its heartbeat in its place?
-
-    Those that are not there can only come above what was looked through now: `tried` is told so, or whoever loses often in a
-    long ledger would read it again and again.
-    """
-    near = store_of(ctx).near
-    head = near.resolve([LEDGER])[0]
-    wanted = {step.head: step for step in tried if _has_events(step)}
-    for oid in commits_above(ctx, head, tried[0].floor) if wanted else ():
-        if oid in wanted:
-            return wanted[oid]
-    for index, step in enumerate(tried):
-        beats = [as_move(op) for op in step.operations if op.ref.startswith(SESSIONS)]
-        if not _has_events(step) and near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
-            return step
-        tried[index] = step._replace(floor=head)
-    return None
-
-
-def _has_events(step: Step) -> bool:
-    return isinstance(step.answer, Decision) and bool(step.answer.events)
-
-
-def _answer(ctx: Context, actor: str, step: Step) -> dict[str, object]:
-    if isinstance(step.answer, Refusal):
-        count_refusal(ctx, actor, step.answer)
-        raise Refused(step.answer)
-    return told(step.snapshot, actor, step.answer)
 
 
 def outcome_error(ctx: Context, outcome: Outcome) -> GitcoordError:
