@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-_KEPT = ("GITCOORD_SOAK", "GITCOORD_SOAK_OUT", "GITCOORD_SEED", "GITCOORD_REQUIRE_SERVERS")
+from tests.newer_git import VERSION, need_newer_git
+
+_KEPT = ("GITCOORD_SOAK", "GITCOORD_SOAK_OUT", "GITCOORD_SEED", "GITCOORD_REQUIRE_GIT", "GITCOORD_REQUIRE_SERVERS")
 _STRIPPED = ("GIT_", "GITCOORD_", "XDG_", "SSH_")
 _AGENT_TOOLS = (
     "AIDER", "CLAUDE", "CODEX", "COPILOT", "CURSOR", "GEMINI", "OPENCODE", "WINDSURF",
@@ -101,6 +103,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _place:
         shutil.rmtree(_place, ignore_errors=True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("newer_git"):
+        need_newer_git(VERSION, os.environ)
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, NotInitialised
+from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
 from gitcoord.claims.model import WRITE, Item, all_claims, covers_item, folds_case, in_the_way, overlapping
 from gitcoord.git.files import is_directory
-from gitcoord.git.process import run
 from gitcoord.ledger.sessions import (
     OPEN,
     SESSION_TTL,
@@ -175,17 +174,18 @@ def inside(ctx: Context, commit: str, path: str) -> list[str]:
     if ctx.repo.worktree:
         if not is_directory(ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"):
             return [path]
-        argv = ["git", "-C", ctx.repo.worktree, "ls-files", "-z", "--"]
-    elif commit:
-        argv = ["git", "--no-replace-objects", "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
-    else:
+    elif not commit:
         return [path]
     prefix = "" if path == ROOT else path + "/"
-    spec = f":(top,literal){prefix}" if ctx.repo.worktree else prefix
-    code, out, complaint = run([*argv, *([spec] if spec else [])], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot list what is below {path}: {complaint}")
-    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    if ctx.repo.worktree:
+        from gitcoord.git.commands.worktrees import ls_files
+
+        answer = ls_files(ctx.repo.env, f":(top,literal){prefix}", tree=ctx.repo.worktree)
+    else:
+        from gitcoord.git.commands.objects import ls_tree_names
+
+        answer = ls_tree_names(ctx.repo.env, commit, *([prefix] if prefix else []))
+    names = answer.require(f"git cannot list what is below {path}").entries
     return [path, f"{prefix}a-new-file", *names] if names or ctx.repo.worktree else [path]
 
 

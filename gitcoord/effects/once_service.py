@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, OutcomeUnknown, Refused, TimedOut
 from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
 from gitcoord.git.files import remove_file
-from gitcoord.git.locks.flock import hold, is_held, let_go
+from gitcoord.git.locks import flock
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 
@@ -38,7 +38,7 @@ class Runner:
         from gitcoord.effects.events.once import Once, decide
 
         if self._held < 0:
-            self._held = hold(self._ctx.scratch(f"once/{self._nonce}"))
+            self._held = flock.acquire(self._ctx.scratch(f"once/{self._nonce}"))
         self._open = True
         try:
             result = transact(self._ctx, decide, Once(self._actor, self._key, self._nonce))
@@ -63,13 +63,13 @@ class Runner:
     def let_go(self) -> None:
         """The file stays where no end is on record: found and held by nobody, it says that the runner is gone."""
         if self._held >= 0:
-            let_go(self._held, "" if self._open else self._ctx.scratch(f"once/{self._nonce}"))
+            flock.release(self._held, "" if self._open else self._ctx.scratch(f"once/{self._nonce}"))
             self._held = -1
 
 
 def runner_of(ctx: Context, nonce: str) -> str:
     """What this machine knows of a runner: 'alive', 'gone' or '' for nothing."""
-    held = is_held(f"{ctx.repo.scratch}/once/{nonce}")
+    held = flock.is_locked(f"{ctx.repo.scratch}/once/{nonce}")
     return "" if held is None else "alive" if held else "gone"
 
 

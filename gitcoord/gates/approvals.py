@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
 from gitcoord.gates.model import approvals
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import diff_blobs, ls_tree_entry, write_blob
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
@@ -59,22 +59,11 @@ def listing(ctx: Context, *, all: bool = False) -> list[Approval]:
 def difference(ctx: Context, record: Approval) -> str:
     """The change that is asked for, against the sync branch: its mode, and a diff that no setting of anybody's can turn."""
     commit = sync_policy_commit(ctx, read_snapshot(ctx))
-    argv = [
-        "git",
-        "--no-replace-objects",
-        "--literal-pathspecs",
-        "ls-tree",
-        "--full-tree",
-        commit,
-        "--",
-        record.path,
-    ]
-    entry = run(argv, ctx.repo.env)[1].split() if commit else []
-    empty = run(["git", "hash-object", "-w", "--stdin"], ctx.repo.env)[1].decode().strip()
-    before = entry[2].decode() if entry else empty
-    argv = ["git", "--no-replace-objects", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text"]
-    code, out, complaint = run([*argv, before, record.blob or empty], ctx.repo.env)
-    modes = f"mode {entry[0].decode() if entry else 'none'} -> {record.mode if record.blob else 'none'}"
+    entry = ls_tree_entry(ctx.repo.env, commit, record.path).text.split() if commit else []
+    empty = write_blob(ctx.repo.env, b"").text
+    before = entry[2] if entry else empty
+    code, out, complaint = diff_blobs(ctx.repo.env, before, record.blob or empty)
+    modes = f"mode {entry[0] if entry else 'none'} -> {record.mode if record.blob else 'none'}"
     # What comes before the first hunk only names the two blobs.
     _, hunk, told = out.decode("utf-8", "replace").partition("\n@@ ")
     told = f"@@ {told}" if hunk else "no line changes" if not code else ""

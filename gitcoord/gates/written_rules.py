@@ -6,7 +6,7 @@ from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.base.names import RULES, quote
 from gitcoord.claims.model import folds_case
 from gitcoord.gates import model
-from gitcoord.git.process import run
+from gitcoord.git.commands.refs import rev_parse
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
@@ -73,10 +73,8 @@ def _version(ctx: Context, word: str) -> str:
     """A version's id: the rules' blob by its id or the beginning of it, or a commit that has them."""
     named = word if word and not word.strip("0123456789abcdef") else ""
     for name in [f"{named}^{{blob}}"] * bool(named) + [f"{word}:{RULES}"]:
-        argv = ["git", "--no-replace-objects", "rev-parse", "--verify", "--quiet", "--end-of-options", name]
-        code, out, _ = run(argv, ctx.repo.env)
-        if not code:
-            return out.decode().strip()
+        if found := rev_parse(ctx.repo.env, name).text:
+            return found
     raise UsageError(
         f"{quote(word[:80])} is no version of the rules here", hints=("git fetch, if it is new", "git coord rules")
     )

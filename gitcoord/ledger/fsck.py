@@ -9,8 +9,8 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, NotInitialised, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
-from gitcoord.git.loose_writer import Scales
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import is_ancestor
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
 from gitcoord.ledger.kinds import kind_of
@@ -149,7 +149,7 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
     if tip is None:
         differences.append(f"{TIP} is missing")
     elif tip != head:
-        behind = is_ancestor(ctx, tip, head)
+        behind = is_ancestor(ctx.repo.env, tip, head)
         differences.append(
             f"{TIP} is behind the ledger"
             if behind
@@ -180,16 +180,11 @@ def _lacking(ctx: Context) -> list[str]:
     return differences(ctx)
 
 
-def is_ancestor(ctx: Context, old: Oid, new: Oid) -> bool:
-    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
-    return code == 0
-
-
 def tree_differences(ctx: Context, outcome: Replay) -> list[str]:
     assert outcome.last is not None
-    scales: Store = Scales(ctx.store.oid_length)  # type: ignore[assignment]
-    wanted = blobs_of(scales, outcome.state)
-    shape = TreeEditor(scales, Trees(scales)).edit(None, dict(wanted))
+    hasher: Store = ObjectHasher(ctx.store.oid_length)  # type: ignore[assignment]
+    wanted = blobs_of(hasher, outcome.state)
+    shape = TreeEditor(hasher, Trees(hasher)).edit(None, dict(wanted))
     try:
         files = dict(Trees(ctx.store).files(("", outcome.last.tree)))
     except StoreError as error:

@@ -6,9 +6,10 @@ from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
 from gitcoord.claims.model import format_record
+from gitcoord.git.commands.objects import roots
+from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
+from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.config import Settings
-from gitcoord.git.config_writer import change_settings
-from gitcoord.git.process import run
 from gitcoord.git.store import Create, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import effects
@@ -146,32 +147,22 @@ def free_branch(ctx: Context, below: str) -> str:
 
 
 def _sound_branch(ctx: Context, name: str) -> str:
-    code, _, _ = run(["git", "check-ref-format", f"refs/heads/{name}"], ctx.repo.env)
-    if code or name.startswith("-"):
+    if not is_branch_name(ctx.repo.env, name):
         raise UsageError(f"{quote(name[:80])} is not the name of a branch")
     return name
 
 
 def sync_branch(ctx: Context) -> str:
     """The branch that everybody's work lands on: the remote's default, else the current one."""
-    for argv in (
-        ["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"],
-        ["git", "symbolic-ref", "--quiet", "HEAD"],
-    ):
-        code, out, _ = run(argv, ctx.repo.env)
-        if not code:
-            name = out.decode("utf-8", "surrogateescape").strip()
-            return name.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")
+    for ref in ("refs/remotes/origin/HEAD", "HEAD"):
+        answer = symbolic_ref(ctx.repo.env, ref)
+        if not answer.code:
+            return answer.text.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")
     return "main"
 
 
 def root_of(ctx: Context) -> str:
-    code, out, complaint = run(
-        ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", LEDGER], ctx.repo.env
-    )
-    if code:
-        raise StoreError(f"git cannot walk the ledger: {complaint}")
-    return out.decode().split()[-1]
+    return roots(ctx.repo.env, LEDGER).require("git cannot walk the ledger", StoreError).lines[-1]
 
 
 def note(ctx: Context, values: dict[str, str]) -> None:

@@ -188,10 +188,10 @@ def read_snapshot(
 def _renew(ctx: Context) -> bool:
     """Without the carrier's lock: whoever reads may hold the queue, which comes after it."""
     from gitcoord.ledger.remote.fetch import look
-    from gitcoord.ledger.remote.mirror_store import RemoteStore
+    from gitcoord.ledger.remote.mirror_store import MirrorStore
 
     try:
-        if isinstance(ctx.store, RemoteStore):
+        if isinstance(ctx.store, MirrorStore):
             look(ctx)
             return True
     except ServerBehind:

@@ -223,7 +223,7 @@ def swap_over_locks(ctx: Context, operations: list[Operation]) -> None:
     try:
         ctx.store.swap(operations)
     except SwapFailed as failure:
-        if "File exists" not in failure.message or not ctx.store.recover(operations):
+        if "File exists" not in failure.message or not ctx.store.remove_stale_locks(operations):
             raise
         ctx.store.swap(operations)
 
@@ -350,7 +350,7 @@ class _Here:
                 ctx.host.pause(0.002 * min(self._lost, 16))
             return
         try:
-            ctx.store.recover(operations)
+            ctx.store.remove_stale_locks(operations)
         except StoreError:
             if not self._patience:
                 raise

@@ -10,9 +10,8 @@ from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.claims.model import FORMAT_MINOR, format_record
-from gitcoord.gates.history import GIT
-from gitcoord.git.loose_writer import Scales
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import rev_list
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, commit_bytes, effects
 from gitcoord.ledger.kinds import kind_of
@@ -262,7 +261,7 @@ class LedgerPush:
         for beat in moved:
             if beat.judged or beat.killed:
                 self.demanded[beat.agent] = beat
-                beats[beat.agent] = beat._replace(oid=self._weigh("blob", encode_beat(beat)))
+                beats[beat.agent] = beat._replace(oid=self._oid_of("blob", encode_beat(beat)))
         if any(event.kind == "start" for event in group) and agent in self._beats:
             found = self._ctx.store.read([self._beats[agent]])[0]
             if found is not None and found.kind == "blob" and len(found.data) < 4096:
@@ -284,9 +283,8 @@ class LedgerPush:
             return
         reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *self._landing]
         sound = all(is_oid(oid) for oid in named) and len(named) <= _MOST_COMMITS
-        argv = [*GIT, "rev-list", "--max-count=1", *sorted(named), *reached]
-        code, out, _ = run(argv, self._ctx.repo.env) if sound else (1, b"", "")
-        if code or out:
+        lacking = rev_list(self._ctx.repo.env, *sorted(named), *reached, most=1) if sound else None
+        if lacking is None or lacking.code or lacking.out:
             what = ", ".join(printable(oid[:12]) for oid in sorted(named))
             raise _refused(
                 "push-first", f"the server does not have {what}, on which this relies", "push it first: git push"
@@ -295,18 +293,18 @@ class LedgerPush:
     # --- trees
 
     def _editor(self, trees: Trees) -> TreeEditor:
-        scales: Store = Scales(self._ctx.store.oid_length)  # type: ignore[assignment]
-        return TreeEditor(scales, trees)
+        hasher: Store = ObjectHasher(self._ctx.store.oid_length)  # type: ignore[assignment]
+        return TreeEditor(hasher, trees)
 
-    def _weigh(self, kind: str, data: bytes) -> Oid:
-        return Scales(self._ctx.store.oid_length).write(kind, data)
+    def _oid_of(self, kind: str, data: bytes) -> Oid:
+        return ObjectHasher(self._ctx.store.oid_length).write(kind, data)
 
     def _require_tree(self, editor: TreeEditor, tree: Oid | None, pushed: Pushed, changes: Changes) -> Oid:
         blobs = {
-            key: None if record is None else self._weigh("blob", encode_file(key, record))
+            key: None if record is None else self._oid_of("blob", encode_file(key, record))
             for key, record in changes.items()
         }
-        new = editor.edit(tree, blobs) or self._weigh("tree", b"")
+        new = editor.edit(tree, blobs) or self._oid_of("tree", b"")
         if new != pushed.commit.tree:
             raise _refused(
                 "ledger", f"the tree of event {pushed.event.seq} is not what the event makes of the one before"

@@ -6,9 +6,8 @@ from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_ref
 from gitcoord.claims.model import Claim
-from gitcoord.gates.history import GIT
-from gitcoord.git.loose_writer import Scales
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import is_ancestor
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, agent_file, decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit
 from gitcoord.server.limits import BEAT_BYTES
@@ -64,8 +63,8 @@ def _require_grant(ctx: Context, limits: Limits, move: Move, head: Oid, claim: L
         event = Commit(ctx.store.read([move.new])[0], move.ref).event
     except CouldNotJudge:
         event = None
-    argv = [*GIT, "merge-base", "--is-ancestor", move.new, head]
-    if event is None or event.seq != Claim.from_record(record, file).token or run(argv, ctx.repo.env)[0]:
+    token = Claim.from_record(record, file).token
+    if event is None or event.seq != token or not is_ancestor(ctx.repo.env, move.new, head):
         raise _refused("claims", f"{_ref(move.ref)} does not name the event that granted this claim")
 
 
@@ -128,7 +127,7 @@ class Sessions:
         if due.killed:
             same = (beat.killed, beat.session, beat.judged) == (due.killed, due.session, 0)
         else:
-            same = self.oids[agent] == Scales(self._ctx.store.oid_length).write("blob", encode_beat(due))
+            same = self.oids[agent] == ObjectHasher(self._ctx.store.oid_length).write("blob", encode_beat(due))
         if not same:
             raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
 

@@ -15,7 +15,7 @@ from gitcoord.claims.model import Item, overlapping, own_claim
 from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.git.files import read_file
-from gitcoord.git.locks.flock import hold, let_go
+from gitcoord.git.locks import flock
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions import service as sessions
@@ -76,7 +76,7 @@ class Post:
     def __init__(self, call: Call, actor: Actor) -> None:
         self._call = call
         self._actor = actor
-        self.held = hold(call.ctx.scratch("dispatch.lock"))
+        self.held = flock.acquire(call.ctx.scratch("dispatch.lock"))
         if self.held < 0:
             raise Refused(
                 Refusal("dispatching", f"there is a dispatcher: @{DISPATCHER.name} is held by {self._holder()}")
@@ -106,7 +106,7 @@ class Post:
             release(self._call.ctx, self._actor, (DISPATCHER,))
         except (GitcoordError, OSError) as error:
             self._call.screen.note(f"gitcoord: the dispatcher's claim was not released: {printable(str(error))}")
-        let_go(self.held)
+        flock.release(self.held)
 
 
 def _cap(settings: Workers, most: int) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
 from gitcoord.base.names import ROOT, check_path
 from gitcoord.claims.model import folds_case, format_record
-from gitcoord.git.process import Child, run
+from gitcoord.git.commands.objects import count_commits
+from gitcoord.git.commands.worktrees import start_status
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.sessions import OPEN, agent_records, alive
 from gitcoord.ledger.snapshot import read_snapshot
@@ -19,6 +20,7 @@ from gitcoord.sessions.service import start
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
+    from gitcoord.git.process import Child
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
@@ -130,8 +132,8 @@ def _copy(ctx: Context, snapshot: Snapshot) -> Row:
     tips = [tip for tip in dict.fromkeys((here, there)) if tip and tip != head]
     if not head or not tips:
         return told
-    code, out, _ = run(["git", "--no-replace-objects", "rev-list", "--count", *tips, f"^{head}", "--"], ctx.repo.env)
-    return {**told, "behind": None if code else int(out)}
+    behind = count_commits(ctx.repo.env, *tips, f"^{head}")
+    return {**told, "behind": None if behind.code else int(behind.text)}
 
 
 def _fetch(ctx: Context, sync: str) -> str:
@@ -196,10 +198,7 @@ def _start_status(ctx: Context, paths: list[str]) -> Child | None:
     if not paths or not ctx.repo.worktree:
         return None
     specs = [f":(top,literal){'' if path == ROOT else path}" for path in paths]
-    words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *specs)
-    child = Child(["git", *words], ctx.repo.env)
-    child.close_input()
-    return child
+    return start_status(ctx.repo.env, specs)
 
 
 def _dirty(status: Child | None) -> list[str]:

@@ -167,10 +167,30 @@ def test_xdg_data_home_and_prefix(home: Home, tmp_path: Path) -> None:
     assert snapshot(home.path) == {}
 
 
-def test_the_mcp_server_is_an_extra_that_an_upgrade_keeps(home: Home) -> None:
+def test_the_mcp_server_comes_along_unless_it_is_left_out(home: Home) -> None:
+    home.ok(INSTALLER, "--without-mcp")
+    missing = home.run("git", "coord", "mcp")
+    assert missing.returncode == 2 and "./install.sh --with-mcp" in missing.stderr
     for words in (["--with-mcp"], []):
         home.ok(INSTALLER, *words)
         assert home.ok("git", "coord", "mcp") == ""  # its client is gone at once
+
+
+def test_says_what_it_does_meanwhile(home: Home) -> None:
+    told = home.ok(INSTALLER)
+    stages = ["making a virtual environment", "copying gitcoord", "compiling the commands", "trying the commands"]
+    assert [line.removesuffix(" ...") for line in told.splitlines()[1:5]] == stages
+    assert "\033" not in told and "\ninstalled in " in told
+    main, other = os.openpty()
+    with open(main, "rb", buffering=0) as screen:
+        done = subprocess.run([INSTALLER], env={**home.env, "TERM": "xterm"}, stdout=other, check=True)
+        os.close(other)
+        shown = screen.read(1 << 16)
+    assert done.returncode == 0
+    lines = shown.decode().split("\r\n")
+    assert lines[1].count("\r\033[K") == len(stages) + 1 and lines[1].rpartition("\033[K")[2].startswith(
+        "installed in "
+    )
 
 
 def test_interpreter_whose_name_no_first_line_can_hold(home: Home, tmp_path: Path) -> None:
