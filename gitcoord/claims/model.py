@@ -92,13 +92,6 @@ class Claim(NamedTuple):
         """No two claims have the same space, path and agent."""
         return self.space, self.path, self.agent
 
-    def grant(self, session: int, ttl: int, capacity: Record) -> Record:
-        """The body of a claim event that grants the same again, in this session and with this ttl."""
-        return {
-            "session": session, "items": [list(self.item)], "mode": self.mode, "ttl": ttl, "expected": self.expected,
-            "reason": self.reason, "task": self.task, "bases": [self.base], "units": self.units, "capacity": capacity,
-        }  # fmt: skip
-
     def to_json(self, expires_in: int | None) -> dict[str, object]:
         """As every `--json` shows it."""
         return {
@@ -107,6 +100,40 @@ class Claim(NamedTuple):
             "since": self.at, "expected_seconds": self.expected, "reason": self.reason, "task": self.task,
             "base": self.base, "units": self.units,
         }  # fmt: skip
+
+
+class Grant(NamedTuple):
+    """A claim as it was granted once, without its holder: to be granted again, or passed on."""
+
+    space: str
+    path: str
+    token: int
+    mode: str
+    ttl: int
+    expected: int
+    reason: str
+    task: str
+    base: str
+    units: int
+
+    @property
+    def item(self) -> Item:
+        return Item(self.space, self.path)
+
+
+def grants_in(body: Record, token: int) -> list[Grant]:
+    """What the claim event with this body granted."""
+    said = (body["mode"], body["ttl"], body["expected"], body["reason"], body["task"])
+    rows = zip(body["items"], body["bases"])
+    return [Grant(space, path, token, *said, base, body["units"]) for (space, path), base in rows]
+
+
+def grant_body(claim: Claim | Grant, session: int, ttl: int, capacity: Record) -> Record:
+    """The body of a claim event that grants the same again, in this session and with this ttl."""
+    return {
+        "session": session, "items": [list(claim.item)], "mode": claim.mode, "ttl": ttl, "expected": claim.expected,
+        "reason": claim.reason, "task": claim.task, "bases": [claim.base], "units": claim.units, "capacity": capacity,
+    }  # fmt: skip
 
 
 class Format(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, own_claim
+from gitcoord.claims.model import Item, all_claims, grant_body, own_claim
 from gitcoord.claims.take import capacity_of, check_ttl, granted
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.sessions import Actor, admit, next_beat
@@ -53,6 +53,6 @@ def decide_renew(state: State, command: Renew, world: World) -> Decision | Refus
         return refusal
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     for claim in changing:
-        chain.add("claim", claim.grant(claim.session, command.ttl, capacity_of([claim.item], world)))
+        chain.add("claim", grant_body(claim, claim.session, command.ttl, capacity_of([claim.item], world)))
     now = [own_claim(chain.state, claim.item, agent) or claim for claim in claims]
     return Decision(chain.events, [beat] if beat else [], granted(now, renewed=not chain.events))

@@ -139,8 +139,8 @@ def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], wo
         "mode": command.mode,
         "ttl": min(_ttl(own, item, command, world) for item, own in rows),
         "expected": command.expected,
-        "reason": command.reason or _kept(owns, "reason"),
-        "task": command.task or _kept(owns, "task"),
+        "reason": command.reason or _common({own.reason if own is not None else "" for own in owns}),
+        "task": command.task or _common({own.task if own is not None else "" for own in owns}),
         "bases": [_base(own, command) for own in owns],
         "units": command.units,
         "capacity": capacity_of([item for item, _ in rows], world),
@@ -182,20 +182,19 @@ def _same(own: Claim | None, command: Take, admitted: Admission) -> bool:
 
 def _base(own: Claim | None, command: Take) -> str:
     """Work is judged from where the write claim began, also after its ttl or reason changed."""
-    return str(own.base) if own is not None and own.mode == WRITE == command.mode else command.base
+    return own.base if own is not None and own.mode == WRITE == command.mode else command.base
 
 
-def _kept(owns: list[Claim | None], field: str) -> str:
+def _common(texts: set[str]) -> str:
     """A re-take that does not say a text keeps the one it had, where that is one and the same."""
-    texts = {getattr(own, field) if own is not None else "" for own in owns}
-    return str(texts.pop()) if len(texts) == 1 else ""
+    return texts.pop() if len(texts) == 1 else ""
 
 
 def _ttl(own: Claim | None, item: Item, command: Take, world: World) -> int:
     if command.ttl:
         return command.ttl
     if own is not None:
-        return int(own.ttl)
+        return own.ttl
     declared = world.resource(item.name).ttl if item.space == "resource" else 0
     return declared or DEFAULT_TTL
 

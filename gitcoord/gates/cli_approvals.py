@@ -47,8 +47,8 @@ def deny(call: Call, values: Values, words: list[str]) -> int:
 def _answer(call: Call, values: Values, id: str, *, approved: bool) -> int:
     blob = str(values.get("blob", ""))
     record = next((row for row in listing(call.ctx, all=True) if row.id == id), None)
-    if record is not None and str(record.blob).startswith(blob):
-        blob = str(record.blob)
+    if record is not None and record.blob.startswith(blob):
+        blob = record.blob
     result = answer(call.ctx, call.actor(), id, blob, approved=approved, reason=str(values.get("reason", "")))
     call.screen.answer(result)
     call.screen.say(f"{result['state']} {printable(str(result['path']))}")

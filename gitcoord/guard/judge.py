@@ -163,7 +163,7 @@ class Judging:
             for claim in overlapping(state, Item("path", path)):
                 if not compatible(claim.mode, WRITE) and not is_family(claim.agent, self.actor.agent):
                     verdict = silence(state, self.world, claim.agent, claim.session, claim.ttl)
-                    narrow = path if covers_item(state, claim, Item("path", path)) else str(claim.path)
+                    narrow = path if covers_item(state, claim, Item("path", path)) else claim.path
                     found += [] if verdict.silent else [(narrow, claim.to_json(verdict.expires_in))]
         return found
 

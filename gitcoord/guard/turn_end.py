@@ -53,7 +53,7 @@ def give_back(ctx: Context, actor: Actor) -> Left:
     left = [claim for claim in claims if claim.path in dirty]
     keys = [f"claim {claim.token} {claim.path}" for claim in left] + [f"task {task.token}" for task in tasks]
     return Left(
-        tuple(str(claim.path) for claim in left), tuple(str(task.id) for task in tasks), tuple(keys)
+        tuple(claim.path for claim in left), tuple(task.id for task in tasks), tuple(keys)
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.base.texts import prose
-from gitcoord.claims.model import Item
+from gitcoord.claims.model import Grant
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, BLOCKED
 
@@ -140,25 +140,6 @@ def template(said: Mapping[str, str], notes: list[str]) -> str:
 # --- records -------------------------------------------------------------------------------------------------------
 
 
-class Offered(NamedTuple):
-    """A claim as it was when it was handed over."""
-
-    space: str
-    path: str
-    token: int
-    mode: str
-    ttl: int
-    expected: int
-    reason: str
-    task: str
-    base: str
-    units: int
-
-    @property
-    def item(self) -> Item:
-        return Item(self.space, self.path)
-
-
 class Handoff(NamedTuple):
     """A handoff: who passes what to whom, the facts of the work, the document, and what became of it."""
 
@@ -177,7 +158,7 @@ class Handoff(NamedTuple):
     state: str
     by: str
     reason: str
-    claims: tuple[Offered, ...]
+    claims: tuple[Grant, ...]
     at: int
     closed: int
     text: str
@@ -187,7 +168,7 @@ class Handoff(NamedTuple):
         handoff = cls._make(values_of(record, _HANDOFF, file))
         if handoff_file(handoff.id) != file:
             raise Malformed(f"{file} holds another handoff")
-        claims = tuple(Offered(*(row[key] for key in _OFFERED)) for row in record["claims"])
+        claims = tuple(Grant(*(row[key] for key in _OFFERED)) for row in record["claims"])
         return handoff._replace(claims=claims)
 
     def to_record(self) -> Record:
@@ -257,7 +238,7 @@ def handed_over(state: State, agent: str) -> set[tuple[str, str]]:
 def new_record(event_seq: int, agent: str, at: int, body: Record) -> Changes:
     """The files of a handoff that was just made."""
     id = f"h{event_seq}"
-    claims = tuple(Offered(*(row[key] for key in _OFFERED)) for row in body["claims"])
+    claims = tuple(Grant(*(row[key] for key in _OFFERED)) for row in body["claims"])
     handoff = Handoff(
         id=id, giver=agent, **{key: body[key] for key in ("session", "to", "role", "task", *FACTS)}, state=OPEN, by="",
         reason="", claims=claims, at=at, closed=0, text=document(body["sections"]),

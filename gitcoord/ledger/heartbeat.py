@@ -35,7 +35,7 @@ def due_beat(ctx: Context, actor: Actor) -> Due:
     record = agent_record(state, actor.agent)
     if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
         return Due(0)
-    session = int(record.session)
+    session = record.session
     beat = next_beat(world.heartbeat(actor.agent), actor.agent, session, world)
     if beat is None:
         return Due(session)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
-    from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
+    from gitcoord.claims.model import Grant
     from gitcoord.ledger.sessions import Beat, Seen
     from gitcoord.policy.model import Attributes, Policy
     from gitcoord.tasks.workers import Workers
@@ -78,7 +78,7 @@ class World:
         """What this machine knows of the process that runs an effect once: 'alive', 'gone' or '' for nothing."""
         raise NotImplementedError
 
-    def grants(self, tokens: list[int]) -> list[Record]:
+    def grants(self, tokens: list[int]) -> list[Grant]:
         """The claims that these events granted, whether they still stand or not."""
         raise NotImplementedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
-from gitcoord.claims.model import Item, all_claims, own_claim, prefetch_around
+from gitcoord.claims.model import Item, all_claims, grant_body, own_claim, prefetch_around
 from gitcoord.ledger.event import Chain, Illegal
 from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record, agent_records
 from gitcoord.startup.namedtuple import NamedTuple
@@ -89,7 +89,7 @@ def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[lis
         if claim is None:
             continue
         capacity = {claim.path: world.resource(claim.path).capacity} if claim.space == "resource" else {}
-        chain.add("claim", claim.grant(session, claim.ttl, capacity))
+        chain.add("claim", grant_body(claim, session, claim.ttl, capacity))
 
 
 def require_open(state: State, agent: str, session: int) -> None:

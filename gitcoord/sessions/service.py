@@ -13,8 +13,8 @@ from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.base.errors import Refusal
+    from gitcoord.claims.model import Grant
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Decision
     from gitcoord.ledger.sessions import Actor
@@ -45,7 +45,7 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
     return result
 
 
-def _lost(state: State, world: World, agent: str) -> tuple[Record, ...]:
+def _lost(state: State, world: World, agent: str) -> tuple[Grant, ...]:
     """The grants that an agent lost by silence since its last event."""
     record = agent_record(state, agent)
     lost = [row for row in record.lost if row.cause == "expire"] if record is not None else []
@@ -53,7 +53,7 @@ def _lost(state: State, world: World, agent: str) -> tuple[Record, ...]:
         return ()
     found = world.grants(sorted({row.token for row in lost}))
     wanted = {(row.token, row.space, row.path) for row in lost}
-    return tuple(row for row in found if (row["token"], *row["item"]) in wanted)
+    return tuple(row for row in found if (row.token, row.space, row.path) in wanted)
 
 
 def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]:

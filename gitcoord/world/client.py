@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
+    from gitcoord.claims.model import Grant
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Beat, Seen
     from gitcoord.ledger.snapshot import Snapshot
@@ -56,7 +56,7 @@ class ClientWorld(World):
         return runner_of(self.ctx, nonce)
 
     @remembered
-    def grants(self, tokens: list[int]) -> list[Record]:
+    def grants(self, tokens: list[int]) -> list[Grant]:
         from gitcoord.claims.past_grants import read_grants
 
         return read_grants(self.ctx, self.snapshot, tokens)

@@ -15,6 +15,7 @@ from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
+from gitcoord.claims.model import Grant
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take
 from gitcoord.deploy.events.deploy import Deploy
@@ -121,18 +122,7 @@ def _claims(world: World, do: Do) -> None:
 
 def _sessions(world: World, do: Do) -> None:
     do("start", Start(ALICE))
-    again = (
-        {
-            "item": ["path", "new"],
-            "base": ONE,
-            "mode": "write",
-            "ttl": 60,
-            "expected": 0,
-            "reason": "",
-            "task": "",
-            "units": 1,
-        },
-    )
+    again = (Grant("path", "new", 1, "write", 60, 0, "", "", ONE, 1),)
     do("start", Start(CAROL, fresh=True, again=again))
     do("halt", Halt(ALICE, "smoke"))
     do("unhalt", Unhalt(ADA))

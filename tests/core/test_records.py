@@ -32,7 +32,7 @@ CLASSES = {
     "effects.events.number": {"Given": "_RECORD"},
     "effects.once": {"Effect": "_RECORD"},
     "gates.model": {"Approval": "_APPROVAL", "Reading": "_READ", "Reader": "_READER"},
-    "handoff.model": {"Offered": "_OFFERED", "Handoff": "_HANDOFF", "Waiting": "_WAITING"},
+    "handoff.model": {"Grant": "_OFFERED", "Handoff": "_HANDOFF", "Waiting": "_WAITING"},
     "ledger.nonces": {"Remembered": "_NONCE"},
     "ledger.sessions": {"Agent": "_AGENT", "Lost": "_LOST"},
     "policy.roles": {"GivenRole": "_ROLE"},

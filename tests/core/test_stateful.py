@@ -21,7 +21,7 @@ from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
-from gitcoord.claims.model import Item, own_claim
+from gitcoord.claims.model import Grant, Item, own_claim
 from gitcoord.claims.take import Take
 from gitcoord.deploy.events.deploy import Deploy
 from gitcoord.deploy.model import all_deploys
@@ -152,9 +152,10 @@ class Ledger(RuleBasedStateMachine):
         chance = Chance(seed)
         who = chance.actor()
         before, record = self.world.held(), self.world.agent(who.agent)
-        terms = {**chance.terms(), "expected": 0, "reason": "", "task": "", "base": "", "units": 1}
+        terms = chance.terms()
         lost = [row for row in record["lost"] if row["cause"] == "expire"] if record is not None else []
-        again = tuple({"item": [row["space"], row["path"]], **terms, "ttl": terms["ttl"] or 60} for row in lost)
+        mode, ttl = terms["mode"], terms["ttl"] or 60
+        again = tuple(Grant(row["space"], row["path"], 1, mode, ttl, 0, "", "", "", 1) for row in lost)
         answer = self.act("start", Start(who, chance.random() < 0.5, again=again), seed % 4 == 0)
         gained = {(path, agent) for path, agent, _ in self.world.held() - before}
         assert gained <= {(row["path"], who.agent) for row in lost}

@@ -8,6 +8,7 @@ import pytest
 
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.claims.events.expire import Sweep
+from gitcoord.claims.model import Grant
 from gitcoord.claims.take import Take
 from gitcoord.ledger.event import Decision
 from gitcoord.ledger.sessions import Actor
@@ -63,12 +64,10 @@ def test_who_comes_back_does_not_claim_for_a_task_that_went_on() -> None:
     world = Queue()
     (id,) = world.add(New("a", paths=paths("src")))
     assert world.next("w1") == id
-    grant = {"item": ["path", "src"], "base": "", "mode": "write", "ttl": 60, "expected": 0, "reason": "", "units": 1}
+    grant = Grant("path", "src", 1, "write", 60, 0, "", id, "", 1)
     world.host.advance(95)
     world.must("expire", Sweep(Actor("boss")))
-    answer = world.must(
-        "start", Start(worker("w1"), again=({**grant, "task": id}, {**grant, "item": ["path", "x"], "task": ""}))
-    )
+    answer = world.must("start", Start(worker("w1"), again=(grant, grant._replace(path="x", task=""))))
     assert answer.result["again"] == ["x"]
     world.check()
 

@@ -14,6 +14,7 @@ from gitcoord.claims.model import (
     MODES,
     WRITE,
     Claim,
+    Grant,
     Item,
     compatible,
     file_of,
@@ -24,7 +25,6 @@ from gitcoord.claims.model import (
 )
 from gitcoord.handoff.model import (
     ACCEPTED,
-    Offered,
     closed_record,
     handoff_record,
     may_pass,
@@ -177,28 +177,28 @@ def _silence(state: State, world: World, command: Accept, record: Handoff) -> in
     return own if is_launched(command.actor) else max(own, task.ttl)
 
 
-def _with_task(record: Handoff, ttl: int) -> list[Offered]:
+def _with_task(record: Handoff, ttl: int) -> list[Grant]:
     """The claims that are offered; those of the task live as long as it does."""
     return [claim._replace(ttl=ttl) if ttl and claim.task == record.task else claim for claim in record.claims]
 
 
-def _caps(state: State, world: World, command: Accept, record: Handoff, ttl: int) -> list[Offered]:
+def _caps(state: State, world: World, command: Accept, record: Handoff, ttl: int) -> list[Grant]:
     """The places under a cap that the new owner of a task needs and does not have yet."""
     actor = command.actor
     needed = caps_for(state, world, actor) if record.task else ()
     return [_place(item, record.task, ttl) for item in needed if own_claim(state, item, actor.agent) is None]
 
 
-def _place(item: Item, task: str, ttl: int) -> Offered:
+def _place(item: Item, task: str, ttl: int) -> Grant:
     """A place under a cap, as if it were offered with the task."""
-    return Offered(item.space, item.name, 0, WRITE, ttl, 0, "", task, "", 1)
+    return Grant(item.space, item.name, 0, WRITE, ttl, 0, "", task, "", 1)
 
 
 def _without(state: State, losing: list[Record]) -> State:
     return state.patched({file_of(state, Item(c["space"], c["path"]), c["agent"]): None for c in losing})
 
 
-def _grant(state: State, world: World, item: Item, claim: Offered, agent: str) -> Record:
+def _grant(state: State, world: World, item: Item, claim: Grant, agent: str) -> Record:
     """The claim as the new owner gets it: as it was handed over, joined with what it holds there itself."""
     own = own_claim(state, item, agent)
     grant: Record = {key: getattr(claim, key) for key in _GRANT if key != "capacity"}

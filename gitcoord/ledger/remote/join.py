@@ -15,7 +15,6 @@ from gitcoord.git.commands.settings import change_settings, get_local_values
 from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, Delete
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.event import Decision
 from gitcoord.ledger.remote.fetch import look, store_of
 from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote, Move
 from gitcoord.ledger.remote.mirror_store import MirrorStore, waiting_for
@@ -250,7 +249,6 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
         snapshot = read_snapshot(ctx)
         order = Adopt(actor, {"remote": url}, ctx.host.random())
         decision = decide(snapshot.state, order, ctx.world(snapshot))
-        assert isinstance(decision, Decision)
         head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()
         refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, in_the_way, own_claim, prefetch_around, prefetch_own
+from gitcoord.claims.model import (
+    Item,
+    all_claims,
+    grant_body,
+    grants_in,
+    in_the_way,
+    own_claim,
+    prefetch_around,
+    prefetch_own,
+)
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import (
@@ -24,6 +33,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Grant
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
@@ -35,17 +45,14 @@ FIELDS = {"session": int, "instance": str, "parent": str}
 class Start(NamedTuple):
     """The command. `fresh`: the caller must get a session of its own, not join one that lives.
 
-    `again`: grants that were lost by silence, as they were made (`item` and the keys of AGAIN).
+    `again`: grants that were lost by silence, as they were made.
     """
 
     actor: Actor
     fresh: bool = False
     nonce: str = ""
     refused: tuple[Record, ...] = ()
-    again: tuple[Record, ...] = ()
-
-
-AGAIN = ("mode", "ttl", "expected", "reason", "task", "base", "units")
+    again: tuple[Grant, ...] = ()
 
 
 def decide(state: State, command: Start, world: World) -> Decision | Refusal:
@@ -73,8 +80,8 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
         admitted = admitted._replace(opens=True, session=admitted.session + 1)
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     open_session(chain, command.actor, world, admitted)
-    prefetch_around(chain.state, [Item(*row["item"]) for row in command.again])
-    taken = [row["item"] for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
+    prefetch_around(chain.state, [row.item for row in command.again])
+    taken = [row.item for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
     held = all_claims(chain.state, agent)
     beat = next_beat(
         world.heartbeat(agent), agent, admitted.session, world, min([c.ttl for c in held if taken], default=0)
@@ -84,29 +91,25 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
         "session": admitted.session,
         "opened": admitted.opens,
         "claims": [c.to_json(c.ttl) for c in held],
-        "again": [shown(item[1], item[0]) for item in taken],
+        "again": [shown(item.name, item.space) for item in taken],
     }
     return Decision(chain.events, [beat] if beat else [], result)
 
 
-def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Record) -> bool:
+def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Grant) -> bool:
     """One claim that was lost, if nobody stands in its way now: each by itself, so that one that is gone blocks no other."""
     from gitcoord.claims.take import access_to
 
-    item = Item(*row["item"])
-    if _is_for_another(chain.state, row["task"], actor.agent):
+    item = row.item
+    if _is_for_another(chain.state, row.task, actor.agent):
         return False
-    if own_claim(chain.state, item, actor.agent) is not None or access_to(
-        actor, item, row["mode"], row["units"], world
-    ):
+    if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row.mode, row.units, world):
         return False
-    standing = in_the_way(chain.state, world, item, actor.agent, row["mode"], row["units"])
+    standing = in_the_way(chain.state, world, item, actor.agent, row.mode, row.units)
     if standing.binding or standing.silent:
         return False
     capacity = {item.name: world.resource(item.name).capacity} if item.space == "resource" else {}
-    grant = {key: row[key] for key in AGAIN if key != "base"}
-    body = {**grant, "session": session, "items": [list(item)], "bases": [row["base"]], "capacity": capacity}
-    chain.add("claim", body)
+    chain.add("claim", grant_body(row, session, row.ttl, capacity))
     return True
 
 
@@ -127,16 +130,9 @@ def _is_somebody(state: State, world: World, agent: str) -> bool:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, actor = events[0], as_started(events, actor)
     prefetch_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
-    again = tuple(
-        {"item": event.body["items"][0], "base": event.body["bases"][0], **_said(event)}
-        for event in events
-        if event.kind == "claim" and own_claim(state, Item(*event.body["items"][0]), actor.agent) is None
-    )
+    grants = [grants_in(event.body, 0)[0] for event in events if event.kind == "claim"]
+    again = tuple(grant for grant in grants if own_claim(state, grant.item, actor.agent) is None)
     return [attempt(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
-
-
-def _said(event: Event) -> Record:
-    return {key: event.body[key] for key in AGAIN if key != "base"}
 
 
 def subject(event: Event) -> str:

@@ -201,7 +201,7 @@ def items_of(task: Task) -> tuple[Item, ...]:
 def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
     """What the other tasks that an agent has taken need, each with such a task: it is not given away with this one."""
     others = [task for task in tasks_of(state, agent) if task.id != id and task.session]
-    return {item: str(task.id) for task in others for item in items_of(task)}
+    return {item: task.id for task in others for item in items_of(task)}
 
 
 def _not_to_be_had(state: State, world: World, task: Task, actor: Actor) -> Refusal | None:
