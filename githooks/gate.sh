@@ -59,3 +59,39 @@ lacking() {
     esac
     exit 1
 }
+
+# The git process that runs this hook, and when it began; the newest git runs hooks through a shell of its own. Sets `git_process`.
+find_git() {
+    git_process='' pid=$PPID
+    for _ in 1 2 3; do
+        { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return 1
+        # shellcheck disable=SC2086  # words, on purpose
+        set -- ${stat##*) }
+        case $stat in *' (git) '*) git_process="$pid ${20}" && return 0 ;; esac
+        pid=$2
+    done
+    return 1
+}
+
+# pre-commit judged what this git process commits, a moment ago, and nothing stood against it (docs/adr/0043). Sets what the
+# note says: `agent` (nothing for a person); where `refs` is set, `names` and `values` of the refs on which the answer rests, `head`
+# and `change`.
+noted() {
+    find_git || return 1
+    note=$common/gitcoord/judged
+    [ "$dir" = "$common" ] || note=$note-${dir##*/}
+    {
+        read -r now _ </proc/uptime && read_note <"$note" && [ "$by" = "$git_process" ] && [ "${now%%.*}" -lt "$ends" ]
+    } 2>/dev/null
+}
+
+read_note() {
+    read -r by && read -r ends && read -r agent || return 1
+    [ -n "$refs" ] || return 0
+    read -r names && read -r values && read -r head || return 1
+    change=''
+    while IFS= read -r line; do
+        change="$change$line
+"
+    done
+}

@@ -26,10 +26,9 @@ def note(code):
     leave(code)
 
 posix._exit = note
-from gitcoord.cli.{module} import entry
+from gitcoord.cli.entry import {function} as entry
 profile.runcall(entry)
 """
-_MODULES = {"git-claim": "entry", "git-coord": "entry_coord", "git-handoff": "entry_handoff"}
 SIZES = (30, 60, 120)
 
 
@@ -46,7 +45,7 @@ class Counter:
 
     def argv(self, command: str) -> list[str]:
         known = {"root": str(ROOT), "libraries": sysconfig.get_path("purelib"), "log": str(self._log)}
-        return [sys.executable, "-I", "-S", "-c", _COUNTED.format(**known, module=_MODULES[command])]
+        return [sys.executable, "-I", "-S", "-c", _COUNTED.format(**known, function=command.removeprefix("git-"))]
 
     def program(self, path: Path) -> None:
         """A `git-claim` that is counted, for hooks."""

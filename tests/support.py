@@ -32,9 +32,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # As the installed commands start and end: without `site`, without tidying up.
 _START = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
-    "from gitcoord.cli.%s import entry; entry()"
+    "from gitcoord.cli.entry import %s as entry; entry()"
 )
-STARTS = {"git-claim": _START % "entry", "git-coord": _START % "entry_coord", "git-handoff": _START % "entry_handoff"}
+STARTS = {f"git-{name}": _START % name for name in ("claim", "coord", "handoff")}
 CLAIM, COORD, HANDOFF = ([sys.executable, "-I", "-S", "-c", start] for start in STARTS.values())
 
 BOOT = "boot-of-this-machine"

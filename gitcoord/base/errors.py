@@ -93,9 +93,11 @@ class CouldNotJudge(StoreError):
 
 
 class ServerBehind(CouldNotJudge):
-    """Its code is that of `CouldNotJudge`, its message begins with `words` unless the ledger there was rewritten."""
+    """Its code is that of `CouldNotJudge`, its message begins with `words` unless the ledger there was rewritten, and with
+    `differs` where others have written there since."""
 
     words = "the server is behind what this clone has seen"
+    differs = f"{words}, and has gone on without it"
 
 
 class Unreachable(CouldNotJudge):

@@ -24,13 +24,12 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**listing(call.ctx, actor, mine=mine, silent=bool(values.get("all"))), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
-    call.screen.say(*call.screen.claim_lines(claims))
+    call.screen.say(*call.screen.claim_lines(claims), *call.screen.server_lines(result))
     if not call.screen.json:
-        if not claims:
+        if not claims and not result.get("server_claims"):
             call.screen.note("no claims")
         if result["hidden"]:
             call.screen.hint(f"{result['hidden']} more of agents that fell silent: git claim list --all")
@@ -44,13 +43,13 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**around(call.ctx, call.onlooker(), item), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
     for claim in claims:
         call.screen.say(*_details(call, claim))
-    if not claims and not call.screen.json:
+    call.screen.say(*call.screen.server_lines(result))
+    if not claims and not result.get("server_claims") and not call.screen.json:
         call.screen.note(f"no claim on, above or below {printable(words[0])}")
     return 0
 
@@ -81,8 +80,7 @@ def check(call: Call, values: Values, words: list[str]) -> int:
     result = {**(app_check(call.ctx, actor, items) if actor is not None else NOT_SET_UP), **age}
     allowed = bool(result["allowed"])
     call.screen.answer(result, ok=allowed)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     if "message" in result:
         call.screen.note(f"no: {printable(str(result['message']))}")

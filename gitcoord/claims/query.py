@@ -33,6 +33,8 @@ from gitcoord.sessions.admission import halted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.base.codec import Record
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
@@ -49,13 +51,43 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bo
     except NotInitialised:
         return {"initialised": False, "claims": []}
     state, world = snapshot.state, ctx.world(snapshot)
-    claims = all_claims(state, agent if mine else "")
-    world.prefetch_heartbeats(claim["agent"] for claim in claims)
-    rows = [_shown(state, world, claim) for claim in claims]
+
+    def rows_of(state: State, world: World) -> list[dict[str, object]]:
+        claims = all_claims(state, agent if mine else "")
+        world.prefetch_heartbeats(claim["agent"] for claim in claims)
+        return [_shown(state, world, claim) for claim in claims]
+
+    rows = rows_of(state, world)
     live = [row for row in rows if not row["silent"]]
     sign_of_life(ctx, snapshot, world, actor)
     hidden = 0 if silent else len(rows) - len(live)
-    return {"initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden}
+    return {
+        "initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden,
+        **_server_claims(ctx, snapshot, rows_of, rows),
+    }  # fmt: skip
+
+
+def _server_claims(
+    ctx: Context,
+    snapshot: Snapshot,
+    rows_of: Callable[[State, World], list[dict[str, object]]],
+    rows: list[dict[str, object]],
+) -> dict[str, object]:
+    """Claims at a server that has gone on without what is shown here, other than those shown."""
+    if snapshot.server is None:
+        return {}
+    from gitcoord.ledger.remote.restored import server_snapshot
+
+    there = server_snapshot(ctx, snapshot)
+    if there is None:
+        return {}
+    shown = [_identity(row) for row in rows]
+    found = rows_of(there.state, ctx.world(there))
+    return {"server_claims": [row for row in found if _identity(row) not in shown]}
+
+
+def _identity(row: dict[str, object]) -> tuple[object, ...]:
+    return row["kind"], row["path"], row["agent"], row["token"]
 
 
 def sign_of_life(ctx: Context, snapshot: Snapshot, world: World, actor: Actor | None) -> None:
@@ -85,9 +117,13 @@ def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
     except NotInitialised:
         return {"initialised": False, "claims": []}
     world = ctx.world(snapshot)
-    rows = [_shown(snapshot.state, world, claim) for claim in overlapping(snapshot.state, item)]
+
+    def rows_of(state: State, world: World) -> list[dict[str, object]]:
+        return [_shown(state, world, claim) for claim in overlapping(state, item)]
+
+    rows = rows_of(snapshot.state, world)
     sign_of_life(ctx, snapshot, world, actor)
-    return {"initialised": True, "claims": rows}
+    return {"initialised": True, "claims": rows, **_server_claims(ctx, snapshot, rows_of, rows)}
 
 
 def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:

@@ -1,37 +1,14 @@
-"""`python -m gitcoord.cli <claim|coord|handoff> ...`: what the installed commands run."""
+"""`python -m gitcoord.cli <claim|coord|handoff> ...`: the commands on the interpreter that has all libraries."""
 
 from __future__ import annotations
 
 import sys
 
-from gitcoord.cli.entry import leave
-
-
-def main() -> int:
-    name, words = (sys.argv[1] if len(sys.argv) > 1 else ""), sys.argv[2:]
-    if name == "claim":
-        from gitcoord.cli.entry import main as claim
-
-        return claim(words)
-    if name == "coord":
-        return coord(words)
-    if name == "handoff":
-        return handoff(words)
-    print("usage: python -m gitcoord.cli claim|coord|handoff ...", file=sys.stderr)
-    return 2
-
-
-def coord(words: list[str] | None = None) -> int:
-    from gitcoord.cli.entry_coord import main as command
-
-    return command(sys.argv[1:] if words is None else words)
-
-
-def handoff(words: list[str] | None = None) -> int:
-    from gitcoord.cli.entry_handoff import main as command
-
-    return command(sys.argv[1:] if words is None else words)
-
+from gitcoord.cli.entry import leave, main
+from gitcoord.cli.table import COMMANDS
 
 if __name__ == "__main__":
-    leave(main())
+    if sys.argv[1:2] and sys.argv[1] in COMMANDS:
+        leave(main(sys.argv[1], sys.argv[2:]))
+    print(f"usage: python -m gitcoord.cli {'|'.join(COMMANDS)} ...", file=sys.stderr)
+    leave(2)

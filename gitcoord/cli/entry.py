@@ -1,4 +1,8 @@
-"""The entry of `git claim`. What it cannot parse at once (help, mistakes) goes to the full command line."""
+"""The entries of `git claim`, `git coord` and `git handoff`: find the row, open the repository, call the handler.
+
+Words that no row understands (help, mistakes) go to the full command line, and so do verbs that need a library: both on the
+interpreter that has all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import posix
 import sys
 
 import gitcoord
-from gitcoord.terminal.parser import VERBS, NotQuick, parse
+from gitcoord.terminal.parser import NotQuick, parse
 from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
@@ -14,54 +18,76 @@ if TYPE_CHECKING:
     from gitcoord.terminal.parser import Values, Verb
 
 
-def main(argv: list[str]) -> int:
-    if argv[:1] == ["--gate"]:
+def main(command: str, argv: list[str]) -> int:
+    """`git <command> <argv>`; gives the exit code."""
+    hook = _hook(command, argv)
+    if hook is not None:
+        return hook
+    from gitcoord.cli.table import expand, table_of
+
+    table = table_of(command)
+    try:
+        name, values, words = parse(table, expand(command, argv))
+    except NotQuick:
+        if argv[:1] == ["--version"]:
+            print(f"gitcoord {gitcoord.__version__}")
+            return 0
+        full_python(command, argv)
+        from gitcoord.cli.help import main as full
+
+        return full(command, argv)
+    if not table[name].quick:
+        full_python(command, argv)
+    return call_verb(table[name], values, words)
+
+
+def _hook(command: str, argv: list[str]) -> int | None:
+    """What hooks and agent tools run, before every commit, push and deed: they load no table of verbs."""
+    if command == "claim" and argv[:1] == ["--gate"]:
         from gitcoord.gates.hook import main as gate
 
         return gate(argv[1:])
-    if argv[:1] == ["--receive"]:
+    if command == "claim" and argv[:1] == ["--receive"]:
         from gitcoord.server.hook import main as receive
 
         return receive(argv[1:])
-    try:
-        verb, values, words = parse(argv)
-    except NotQuick:
-        from gitcoord.cli.typer_claim import main as full
+    if command == "coord" and argv == ["guard"]:
+        from gitcoord.guard.hook import main as guard
 
-        return full(argv)
-    return call_verb(verb, VERBS[verb], values, words)
+        return guard([])
+    return None
 
 
-def call_verb(name: str, verb: Verb, values: Values, words: list[str]) -> int:
-    """Open the repository, run the verb, tell its errors. Both command lines end here."""
+def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
+    """Open the repository as the row says, call its handler, tell its errors."""
     env = environ()
-    group = "reading" if not verb.writes else "taking" if name == "take" else "writing"
-    opening = Opening(env, group, one_shot=True)
+    opening = None
+    if verb.opens != "none":
+        group = "reading" if verb.opens == "read" else "taking" if verb.handler == "claims.cli:take" else "writing"
+        opening = Opening(env, group, one_shot=verb.life == "answer")
     from gitcoord.terminal.screen import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
 
     def body() -> int:
-        ctx = opening.context()
+        from gitcoord.terminal.call import Call, run
+
+        if opening is None:
+            return run(verb, Call(None, screen, env), values, words)
+        ctx = opening.context(stays=verb.life == "stay")
         screen.use_settings(ctx.settings)
         if not screen.json:
             ctx.listen(screen.note)
-        from gitcoord.terminal.call import Call, run
-
-        return run(name, verb, Call(ctx, screen, env), values, words)
+        return run(verb, Call(ctx, screen, env), values, words)
 
     return guarded(screen, body)
 
 
-def entry() -> None:
-    leave(main(sys.argv[1:]))
-
-
-def full_python(program: str, argv: list[str]) -> None:
+def full_python(command: str, argv: list[str]) -> None:
     """Leave the bare interpreter of the installed command, if this is it, for the one with all libraries."""
     python = getattr(gitcoord, "python", "")
     if python:
-        posix.execv(python, [python, "-I", "-m", "gitcoord.cli", program, *argv])
+        posix.execv(python, [python, "-I", "-m", "gitcoord.cli", command, *argv])
 
 
 def leave(code: int) -> None:
@@ -69,3 +95,15 @@ def leave(code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     posix._exit(code)
+
+
+def claim() -> None:
+    leave(main("claim", sys.argv[1:]))
+
+
+def coord() -> None:
+    leave(main("coord", sys.argv[1:]))
+
+
+def handoff() -> None:
+    leave(main("handoff", sys.argv[1:]))

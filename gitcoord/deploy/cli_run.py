@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.errors import GitcoordError, Refusal, Refused
 from gitcoord.base.names import printable
@@ -19,22 +19,26 @@ from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.deploy import staleness as app
+from gitcoord.deploy.cli import refuse
 from gitcoord.deploy.events.deploy import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED, Deploy
 from gitcoord.deploy.targets import VERIFY_SECONDS, Target, check_target, refusal, resource_of
-from gitcoord.deploy.typer_cli import refuse
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.world import Resource
 from gitcoord.sessions.cli_supervisor import Supervisor, block_signals
 from gitcoord.terminal.call import Call
 
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
 
-def run_deploy(call: Call, name: str, command: list[str], word: str, *, surface: bool) -> int:
+
+def deploy(call: Call, values: Values, words: list[str]) -> int:
     """Gives the command's exit code; 1 where only the verification failed, or where the deploy was refused."""
+    name, *command = words
     ctx, actor = call.ctx, call.actor()
     snapshot = read_snapshot(ctx)
     target, policy = app.target_named(ctx, snapshot, check_target(name))
-    commit = app.commit_named(ctx, word)
+    commit = app.commit_named(ctx, str(values.get("commit", "")))
     remote = target.remote or usual_remote(ctx, snapshot)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # as Ctrl-C: what was begun is undone
@@ -48,7 +52,7 @@ def run_deploy(call: Call, name: str, command: list[str], word: str, *, surface:
             return refuse(call, Refused(no), found)
         _require_finished(call, actor, name, commit, str(found.last["commit"]) if found.last is not None else "")
         _warn_of_uncommitted(call)
-        deployment.run(command, surface=surface)
+        deployment.run(command, surface=not values.get("no-verify-surface"))
         return deployment.tell()
     finally:
         block_signals()

@@ -1,9 +1,9 @@
-"""`git coord rules`: what they say, that one has read them, who has."""
+"""`git coord gate` and `git coord rules`: judge commits as the hooks would; the written rules and who has read them."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.base.names import RULES, printable
+from gitcoord.base.names import RULES, check_agent, printable
 from gitcoord.gates import written_rules as rules
 from gitcoord.terminal.screen import ago
 
@@ -14,14 +14,46 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Row
 
 
-def _version(words: list[str]) -> str:
-    if len(words) > 1:
-        raise UsageError("one version at a time")
-    return words[0] if words else ""
+def gate(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.gates.client_gate import Gate
+    from gitcoord.gates.hook import tell
+    from gitcoord.ledger.sessions import Actor
+
+    base, dots, head = words[0].partition("..")
+    if not dots or not base or not head or head.startswith("."):
+        raise UsageError(f"'{printable(words[0])}' is no range", hints=("git coord gate origin/main..HEAD",))
+    if call.ctx.remote:
+        from gitcoord.ledger.remote.fetch import look
+
+        look(call.ctx)
+    known = Actor(check_agent(str(values["agent"]))) if values.get("agent") else call.onlooker()
+    actor = known or Actor("ci")
+    ends = [commit_named(call, name) for name in (base, head)]
+    outcome = Gate(call.ctx, lambda: actor).range(*ends, named=known is not None)
+    rows = [
+        {**verdict._asdict(), "held": list(verdict.held), "hints": list(verdict.hints)} for verdict in outcome.verdicts
+    ]
+    call.screen.answer({"allowed": not outcome.refused, "verdicts": rows}, ok=not outcome.refused)
+    if call.screen.json:
+        return 1 if outcome.refused else 0
+    code = tell(call.ctx, call.screen, "gate", actor, outcome)
+    if not code:
+        call.screen.say("nothing stands against these commits")
+    return code
+
+
+def commit_named(call: Call, name: str) -> str:
+    from gitcoord.git.process import run
+
+    argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+    code, out, _ = run(argv, call.ctx.repo.env)
+    if code:
+        raise UsageError(f"'{printable(name)}' is no commit here", hints=("git fetch, if it is somewhere else",))
+    return out.decode().strip()
 
 
 def show(call: Call, values: Values, words: list[str]) -> int:
-    result = rules.rules(call.ctx, _version(words))
+    result = rules.rules(call.ctx, "".join(words))
     call.screen.answer(result)
     if not result["initialised"]:
         call.screen.note("note: gitcoord is not set up in this repository")
@@ -38,7 +70,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
 
 
 def ack(call: Call, values: Values, words: list[str]) -> int:
-    result = rules.acknowledge(call.ctx, call.actor(), _version(words))
+    result = rules.acknowledge(call.ctx, call.actor(), "".join(words))
     call.screen.answer(result)
     verb = "has read" if result["changed"] else "had read"
     call.screen.say(f"{result['agent']} {verb} the rules, version {str(result['version'])[:12]}")
@@ -49,8 +81,7 @@ def who(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**rules.readers(call.ctx), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     readers: list[Row] = result["readers"]  # type: ignore[assignment]
     rows = [

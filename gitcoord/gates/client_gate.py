@@ -9,11 +9,12 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import Judging, Move, Outcome
-from gitcoord.gates.history import index_changes, merge_changes
+from gitcoord.gates.history import common_changes, diff_index, merge_changes
 from gitcoord.gates.judge import Step, Verdict
 from gitcoord.git.files import read_file
 from gitcoord.git.process import run
 from gitcoord.policy.model import ENFORCE, parse_policy
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,16 +25,35 @@ if TYPE_CHECKING:
 _PRIVATE = (LEDGER, CLAIMS, PRIVATE)
 
 
+class Clean(NamedTuple):
+    """An index that nothing stands against: with the ledger at this commit, staged on this HEAD, as git tells the changes."""
+
+    ledger: str
+    head: str
+    staged: bytes
+
+
 class Gate(Judging):
+    clean: Clean | None = None
+
     def index(self, index: bytes, heads: Iterable[str]) -> Outcome:
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
-        changes = index_changes(self._ctx, parents or (self._empty_tree(),), index)
-        step = merge_changes(self._ctx, Step("", parents, "", tuple(changes)), index)
+        diffs = [diff_index(self._ctx, parent, index) for parent in parents or (self._empty_tree(),)]
+        step = merge_changes(self._ctx, Step("", parents, "", tuple(common_changes(diffs))), index)
         head = parents[0] if parents else ""
         outcome = self._judge(head, [step] if step.changes else [])
-        if not outcome.policy.validators:
-            return outcome
+        if outcome.policy.validators:
+            outcome = self._validated_index(outcome, head, step, index)
+        if step.changes and len(parents) == 1 and not outcome.verdicts and not self._rests_on_others():
+            self.clean = Clean(self._snapshot.head, head, diffs[0])
+        return outcome
+
+    def _rests_on_others(self) -> bool:
+        """Was anybody else's heartbeat looked at? Whoever is silent now may be heard of at any moment, without an event."""
+        return not self._snapshot.heartbeats.keys() <= {self.actor.agent}
+
+    def _validated_index(self, outcome: Outcome, head: str, step: Step, index: bytes) -> Outcome:
         from gitcoord.gates.validation_changes import Span, on_changes
 
         # A change may not bring the command that judges it: those of where work lands count.

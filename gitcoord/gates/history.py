@@ -156,15 +156,25 @@ def net_changes(ctx: Context, old: str, new: str) -> list[Change]:
 
 def index_changes(ctx: Context, parents: Iterable[str], index: bytes) -> list[Change]:
     """What the index changes against every one of these commits."""
+    return common_changes([diff_index(ctx, parent, index) for parent in parents])
+
+
+def diff_index(ctx: Context, parent: str, index: bytes) -> bytes:
+    """What the index changes against this commit, as git tells it."""
     env = dict(ctx.repo.env)
     if index:
         env[b"GIT_INDEX_FILE"] = index
+    code, out, complaint = run([*GIT, "diff-index", "--cached", *_RAW, parent, "--"], env)
+    if code:
+        raise CouldNotJudge(f"git cannot read the index: {complaint}")
+    return out
+
+
+def common_changes(diffs: list[bytes]) -> list[Change]:
+    """The changes that are in all of these."""
     found: dict[str, Change] | None = None
-    for parent in parents:
-        code, out, complaint = run([*GIT, "diff-index", "--cached", *_RAW, parent, "--"], env)
-        if code:
-            raise CouldNotJudge(f"git cannot read the index: {complaint}")
-        words = out.decode("utf-8", "surrogateescape").split("\0")
+    for diff in diffs:
+        words = diff.decode("utf-8", "surrogateescape").split("\0")
         these = {path: _change(meta, path) for meta, path in zip(words[::2], words[1::2])}
         found = these if found is None else {path: change for path, change in found.items() if path in these}
     return list((found or {}).values())

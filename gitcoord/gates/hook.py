@@ -82,6 +82,7 @@ def _closed(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> 
 
 def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Environ) -> int:
     from gitcoord.gates.client_gate import Gate
+    from gitcoord.gates.commit_note import leave_note
     from gitcoord.sessions.identity import resolve
 
     moves = _moves(ctx, hook)
@@ -94,6 +95,9 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     gate = Gate(ctx, lambda: _beating(ctx, resolve(ctx, env, terminal=posix.isatty(2))))
     if moves is None:
         outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))
+        process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
+        if gate.clean is not None and process:
+            leave_note(ctx, process, gate.actor, gate.clean)
     elif hook == "pre-push":
         outcome = gate.push(words[0] if words else "", moves)
     else:

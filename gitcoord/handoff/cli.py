@@ -107,8 +107,7 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**app.listing(call.ctx, call.onlooker(), everything=bool(values.get("all"))), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     rows: list[Row] = result["handoffs"]  # type: ignore[assignment]
     call.screen.say(*lines(call, rows))

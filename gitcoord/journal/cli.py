@@ -54,8 +54,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**app.story(call.ctx, wanted), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     rows: list[Row] = result["entries"]  # type: ignore[assignment]
     width = max((len(str(row["seq"])) for row in rows), default=0)

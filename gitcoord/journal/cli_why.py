@@ -22,8 +22,7 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**app_why(call.ctx, call.onlooker(), item, number(values, "number", _USUAL)), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     if result["left_out"] and not call.screen.json:
         call.screen.note(f"({result['left_out']} older: -n 0 tells all)")
@@ -31,8 +30,9 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     rows = [[str(row["seq"]), ago(row["at"]), str(row["words"])] for row in story]
     call.screen.say(*call.screen.table(rows, ["dim", "yellow", ""]))
     claims: list[Row] = result["claims"]  # type: ignore[assignment]
-    if claims:
-        call.screen.say("now:", *("  " + line for line in call.screen.claim_lines(claims)))
+    if claims or result.get("server_claims"):
+        lines = call.screen.claim_lines(claims) + call.screen.server_lines(result)
+        call.screen.say("now:", *("  " + line for line in lines))
     elif story:
         call.screen.say("now nobody holds it")
     else:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Item
     from gitcoord.ledger.event import Event
 
+UNNAMED = ("close", "deploy")  # kinds that tell of a path without naming it
 _MOST = 3
 _DEEP = 100  # directories above a path that are still named one by one
 _LONGEST = 120
@@ -30,18 +31,16 @@ class About:
         self.handoffs: set[str] = set()  # of it, as far as they were told
 
     def marks(self) -> list[str]:
-        """Texts of which the message of every event that tells of it has at least one, in whatever case; empty: any may.
-
-        Whoever gives a handoff back, or deploys, need not name the path. A name that is not ASCII can be written in more than
-        one way, but is always escaped: all messages with such an escape are taken.
+        """How the paths that concern it begin in an event's JSON, in whatever case. Every event that tells of it has one of these
+        texts, or an escape (`\\u`) for a name that is not ASCII, or is of a kind in `UNNAMED`. Empty: any event may tell of it.
         """
         if self._key == ROOT or self._key.count("/") > _DEEP:
             return []
         above = [key for key in ancestors(self._key) if key.isascii()]
-        found = ["Kind: close", "Kind: deploy", "\\u", *map(dumps, above)]
+        found = [dumps(key) for key in above]
         if self._key.isascii():
             found += [dumps(self._key), dumps(self._key + "/")[:-1]]
-        return found + [f'"@{mark[1:]}' for mark in found if mark[0] == '"' and self._space == RESOURCE]
+        return found + [f'"@{mark[1:]}' for mark in found if self._space == RESOURCE]
 
     def name(self, space: str, path: str) -> str:
         """'it', or the path above or below it that is meant; '' where something else is."""

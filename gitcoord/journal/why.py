@@ -9,16 +9,21 @@ from gitcoord.claims.model import folds_case
 from gitcoord.claims.query import around
 from gitcoord.gates.history import GIT
 from gitcoord.git.process import run
+from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
-from gitcoord.ledger.log import commits
+from gitcoord.ledger.log import commits, read_commits
 from gitcoord.ledger.snapshot import read_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitcoord.base.names import Oid
     from gitcoord.claims.model import Item
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.snapshot import Commit
 
 _ASKED = 100
 
@@ -33,7 +38,7 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
     about = About(item, case=folds_case(snapshot.state))
     deploys = Deploys(ctx)
     story: list[dict[str, object]] = []
-    for commit in commits(ctx, ctx.store, oldest_first=True, start=snapshot.head, marks=about.marks()):
+    for commit in _about(ctx, snapshot.head, about):
         try:
             event = commit.event
         except Malformed:
@@ -44,8 +49,16 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
         row = {"seq": event.seq, "at": event.at, "agent": event.agent, "kind": event.kind, "commit": commit.oid}
         story += [{**row, "words": line} for line in lines]
     left_out = max(0, len(story) - limit) if limit else 0
-    claims = around(ctx, actor, item)["claims"]
-    return {"initialised": True, "path": path, "story": story[left_out:], "left_out": left_out, "claims": claims}
+    now = around(ctx, actor, item)
+    return {**now, "path": path, "story": story[left_out:], "left_out": left_out}
+
+
+def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
+    """The commits whose events may tell of it, oldest first."""
+    marks = about.marks()
+    if not marks:
+        return commits(ctx, ctx.store, oldest_first=True, start=head)
+    return read_commits(ctx.store, commits_that_mention(ctx, head, marks))
 
 
 class Deploys:

@@ -59,15 +59,29 @@ class Commit:
 class Snapshot:
     """The ledger at one moment, and the heartbeats beside it, each as it was when first asked for.
 
-    `tip` is where `refs/gitcoord/tip` pointed just before the ledger was read.
+    `tip` is where `refs/gitcoord/tip` pointed just before the ledger was read. `server` is the server's ledger where it lacks the tip
+    and the tip is shown.
     """
 
-    __slots__ = ("commit", "event", "head", "heartbeats", "reader", "session_oids", "sessions", "state", "tip", "trees")
+    __slots__ = (
+        "commit",
+        "event",
+        "head",
+        "heartbeats",
+        "reader",
+        "server",
+        "session_oids",
+        "sessions",
+        "state",
+        "tip",
+        "trees",
+    )
 
     def __init__(self, reader: Reader, tip: Oid | None, commit: Commit) -> None:
         self.reader = reader
         self.tip = tip
         self.commit = commit
+        self.server: Object | None = None
         self.head = commit.oid
         self.event = commit.event
         self.state = State(seq=self.event.seq, source=self._load)
@@ -204,10 +218,12 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
     parts = (("file", "format"), *prefetch)
     names = [TIP, LEDGER, *([session_ref(agent)] if agent else ())]
     tip, found, *beats = ctx.store.read(names, ahead=_on_the_way(parts))
+    server: Object | None = None
     if trusting and ctx.remote and tip is not None and (found is None or found.oid != tip.oid):
         from gitcoord.ledger.remote.restored import lacks
 
-        found = tip if found is None or lacks(ctx.store, found, tip) else found  # the newer state that was seen here
+        if found is None or lacks(ctx.store, found, tip):
+            server, found = found, tip  # what was seen here is shown
     if found is None:
         if tip is None and not ctx.settings.get("gitcoord.root"):
             _require_no_policy(ctx)
@@ -220,6 +236,7 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
         raise CouldNotJudge(
             f"the commit on top of the ledger is no event: {error.message}", hints=error.hints + REPAIR
         ) from None
+    snapshot.server = server
     if beats and beats[0] is not None:
         snapshot.sessions[agent] = beats[0]
     if not trusting:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.terminal.screen import Screen, guarded
-from gitcoord.world.open import environ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
 
 _HINTS = (
     "where install.sh installed gitcoord: ./install.sh --with-mcp",
@@ -12,17 +15,13 @@ _HINTS = (
 )
 
 
-def start() -> int:
+def start(call: Call, values: Values, words: list[str]) -> int:
     """Serve until the client closes its end; a clear error where the library is not there."""
-
-    def body() -> int:
-        try:
-            from gitcoord.mcp.server import serve
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in ("mcp", "pydantic"):
-                raise
-            raise UsageError("the MCP server needs a library that is not installed: mcp", hints=_HINTS) from None
-        serve()
-        return 0
-
-    return guarded(Screen(environ()), body)
+    try:
+        from gitcoord.mcp.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "pydantic"):
+            raise
+        raise UsageError("the MCP server needs a library that is not installed: mcp", hints=_HINTS) from None
+    serve()
+    return 0

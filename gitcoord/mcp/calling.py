@@ -41,10 +41,10 @@ class Caller:
         self._ctx: Context | None = None
         self._marks: list[tuple[int, ...]] = []
 
-    def call(self, name: str, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
+    def call(self, verb: Verb, values: Values, words: list[str]) -> tuple[Row, bool]:
         """(the answer as `--json` gives it, did it go wrong). A rule's no is an answer of its own kind: code, message, hints."""
         try:
-            return self._run(name, verb, values, words), False
+            return self._run(verb, values, words), False
         except GitcoordError as error:
             if isinstance(error, StoreError):
                 self.close()  # git may have gone away: the next call begins anew
@@ -55,10 +55,10 @@ class Caller:
             where = f": {error.filename}" if error.filename else ""
             return {"ok": False, "error": "store", "message": f"{error.strerror or error}{where}", "hints": []}, True
 
-    def _run(self, name: str, verb: Verb, values: Values, words: list[str]) -> Row:
+    def _run(self, verb: Verb, values: Values, words: list[str]) -> Row:
         screen = _Answer()
         said = {key: value for key, value in values.items() if value not in ("", False, [])}
-        run(name, verb, Call(self._context(), screen, self._environ), said, words)
+        run(verb, Call(self._context(), screen, self._environ), said, words)
         return {**screen.row, "notes": screen.notes} if screen.notes else screen.row
 
     def _context(self) -> Context:

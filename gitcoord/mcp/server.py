@@ -15,9 +15,10 @@ from pydantic import Field
 
 from gitcoord import __version__
 from gitcoord.base.codec import dumps
-from gitcoord.cli.table import COORD, HANDOFF
+from gitcoord.cli.table.claim import VERBS as CLAIM
+from gitcoord.cli.table.coord import VERBS as COORD
+from gitcoord.cli.table.handoff import VERBS as HANDOFF
 from gitcoord.mcp.calling import Caller, Row
-from gitcoord.terminal.parser import VERBS
 
 if TYPE_CHECKING:
     from gitcoord.terminal.parser import Values
@@ -37,7 +38,7 @@ _ONCE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent
 Paths = Annotated[list[str], Field(description="Files, directories, patterns or @resources.", min_length=1)]
 Task = Annotated[str, Field(description="The task's id.")]
 Handoff = Annotated[str, Field(description="The handoff's id.")]
-Duration = Annotated[str, Field(description="Like 90s, 30m or 2h; the usual one unless given.")]
+Duration = Annotated[str, Field(description="Like 90s, 30m or 2h; default: the usual one.")]
 Text = Callable[..., Coroutine[Any, Any, CallToolResult]]
 
 
@@ -61,11 +62,11 @@ def _tools(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
-        return told(*caller.call(name, VERBS[name], _values(values), words))
+        return told(*caller.call(CLAIM[name], _values(values), words))
 
     async def start(brief: bool = True) -> CallToolResult:
         """Call this first: open your session or go on with it; rules, what you hold and lost, handoffs for you, next tasks."""
-        return told(*caller.call("start", COORD["start"], _values({"brief": brief}), []))
+        return told(*caller.call(COORD["start"], _values({"brief": brief}), []))
 
     async def claim(
         paths: Paths,
@@ -80,7 +81,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
     async def release(
         paths: Annotated[list[str], Field(description="What to give back; nothing named: everything you hold.")] = [],  # noqa: B006
-        commit: Annotated[str, Field(description="The commit that carries the work; HEAD unless given.")] = "",
+        commit: Annotated[str, Field(description="The commit that carries the work; default: HEAD.")] = "",
     ) -> CallToolResult:
         """Give claimed paths back once the work is committed."""
         return ask("release", paths, all=not paths, commit=commit)
@@ -99,19 +100,17 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
-        return told(*caller.call(name, HANDOFF[name], _values(values), words))
+        return told(*caller.call(HANDOFF[name], _values(values), words))
 
     async def handoff_new(
         state: Annotated[str, Field(description="What works now, what does not, and how you know.", min_length=1)],
         changed: Annotated[str, Field(description="What you changed, and why.", min_length=1)],
         remaining: Annotated[str, Field(description="What is left to do.", min_length=1)],
         next: Annotated[str, Field(description="The one concrete thing to do first.", min_length=1)],
-        to: Annotated[str, Field(description="An agent, or @role; anyone unless given.")] = "",
+        to: Annotated[str, Field(description="An agent, or @role; default: anyone.")] = "",
         task: Annotated[str, Field(description="The task that goes along.")] = "",
-        paths: Annotated[
-            list[str], Field(description="Only claims on or below these go along; all unless given.")
-        ] = [],  # noqa: B006
-        blockers: Annotated[str, Field(description="What stands in the way.")] = "none",
+        paths: Annotated[list[str], Field(description="Only claims on or below these go along; default: all.")] = [],  # noqa: B006
+        blockers: Annotated[str, Field(description="What keeps the work from going on.")] = "none",
         assumptions: Annotated[str, Field(description="What you took for granted without checking.")] = "none",
     ) -> CallToolResult:
         """Offer your work to another, with the claims you hold. Nothing changes hands until it is accepted."""
@@ -136,7 +135,7 @@ def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 def _tasks(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
-        return told(*caller.call(name, COORD[name], _values(values), words))
+        return told(*caller.call(COORD[name], _values(values), words))
 
     async def task_next(ttl: Duration = "") -> CallToolResult:
         """Take the next task that can be done now, with the paths it needs; "task" is null where there is none."""
@@ -182,7 +181,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     ) -> CallToolResult:
         """Write something down for all to read. Each call is an entry of its own."""
         values = _values({"message": [text], "path": paths, "task": task})
-        return told(*caller.call("journal add", COORD["journal add"], values, []))
+        return told(*caller.call(COORD["journal add"], values, []))
 
     async def journal_show(
         since: Annotated[str, Field(description="An event's number, a duration ago (2h) or a date (UTC).")] = "",
@@ -193,7 +192,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     ) -> CallToolResult:
         """What was written and what happened, one story, oldest first."""
         values = {"since": since, "path": path, "agent": agent, "prose": prose, "number": str(number)}
-        return told(*caller.call("journal show", COORD["journal show"], _values(values), []))
+        return told(*caller.call(COORD["journal show"], _values(values), []))
 
     return [(journal_add, _ONCE), (journal_show, _LOOKS)]
 

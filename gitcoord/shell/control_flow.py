@@ -1,4 +1,4 @@
-"""The ways that a command may take: lists, pipes, branches, loops, shells inside shells. `run.py` does what stands on them."""
+"""Control flow of a shell command: lists, pipes, branches, loops, subshells. `interpreter.py` runs the commands in them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _by_kind(run: Run, node: Node) -> None:
     elif kind == PIPE:
         _pipe(run, node)
     elif kind == SUBSHELL:
-        apart(run, node.nodes)
+        in_subshell(run, node.nodes)
     elif kind == IF:
         _branches(run, node)
     elif kind == CASE:
@@ -69,8 +69,8 @@ def _by_kind(run: Run, node: Node) -> None:
             _settled(run, one)
 
 
-def apart(run: Run, nodes: tuple[Node, ...]) -> State:
-    """In a shell of its own: what it changes in itself ends with it."""
+def in_subshell(run: Run, nodes: tuple[Node, ...]) -> State:
+    """Follow these in a subshell: its variables and its directory end with it."""
     outer, run.state = run.state, run.state.copy()
     for one in nodes:
         follow(run, one)
@@ -88,7 +88,7 @@ def _settled(run: Run, node: Node) -> None:
 
 
 def _and_or(run: Run, node: Node) -> None:
-    """What stands behind && is not run if what stands before it fails."""
+    """A command after && does not run if the one before it fails."""
     skipped: list[State] = []
     sure = _never_fails(node.nodes[0])
     follow(run, node.nodes[0])
@@ -115,12 +115,12 @@ def _pipe(run: Run, node: Node) -> None:
         run.piped = index > 0 or piped
         run.feed = run.output if index else feed
         run.said = run.output if index and _says(node.nodes[index - 1]) else NOT_KNOWN
-        apart(run, (one,))
+        in_subshell(run, (one,))
     run.feed, run.piped, run.said, run.pipeline = feed, piped, NOT_KNOWN, pipeline
 
 
 def _either(run: Run, ways: list[tuple[Node, ...]], *, may_skip: bool) -> None:
-    ends = [apart(run, way) for way in ways]
+    ends = [in_subshell(run, way) for way in ways]
     run.state.become([*ends, run.state] if may_skip else ends)
 
 
@@ -129,7 +129,7 @@ def _branches(run: Run, node: Node) -> None:
     pairs = [*zip(node.nodes[::2], node.nodes[1::2])]
     for condition, body in pairs:
         follow(run, condition)
-        ends.append(apart(run, (body,)))
+        ends.append(in_subshell(run, (body,)))
     if len(node.nodes) % 2:
         follow(run, node.nodes[-1])
     run.state.become([*ends, run.state])

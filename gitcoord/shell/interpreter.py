@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-from gitcoord.shell.control_flow import MAX_LOOP, apart, follow, loop
+from gitcoord.shell.control_flow import MAX_LOOP, follow, in_subshell, loop
+from gitcoord.shell.effect_collector import EffectCollector, TooMuch
 from gitcoord.shell.expand import expand, expand_all, text_of, value
-from gitcoord.shell.found import Found, TooMuch
 from gitcoord.shell.paths import join
 from gitcoord.shell.state import NOT_KNOWN, Arg, State, Value, value_of
 from gitcoord.shell.syntax import BROKEN, Sub
@@ -42,7 +42,7 @@ class Call(NamedTuple):
     text: str | None = None  # of stdin, where it can be told
 
 
-class Run(Found):
+class Run(EffectCollector):
     """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as that is known."""
 
     def __init__(self, parse: Callable[[str], Node], look: Look, home: str) -> None:
@@ -181,7 +181,7 @@ class Run(Found):
         """The output of a command inside a word, as far as it can be told."""
         outer, self.piped = (self.feed, self.piped), False
         self.feed = NOT_KNOWN
-        apart(self, (sub.body,))
+        in_subshell(self, (sub.body,))
         found, self.output = self.output, NOT_KNOWN
         self.feed, self.piped = outer
         return found

@@ -10,8 +10,8 @@ import posix
 
 from gitcoord.base.errors import TimedOut
 from gitcoord.shell.control_flow import follow
+from gitcoord.shell.effect_collector import MAX_WORD, TooMuch
 from gitcoord.shell.effects import UNKNOWN, Effect
-from gitcoord.shell.found import MAX_WORD, TooMuch
 from gitcoord.shell.interpreter import Run
 from gitcoord.shell.state import State, value_of
 from gitcoord.shell.syntax import BROKEN, COMMAND, LIST, Node, plain_word

@@ -12,11 +12,11 @@ import marshal
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
-PROGRAMS = {"git-claim": "entry", "git-coord": "entry_coord", "git-handoff": "entry_handoff"}
+PROGRAMS = {"git-claim": "claim", "git-coord": "coord", "git-handoff": "handoff"}  # functions of cli/entry.py
 # Only the full command line uses these, or a process that lives long.
 LEFT_OUT = (
-    "cli/__main__.py", "cli/demo", "cli/teardown.py", "cli/typer_", "deploy/cli_run.py", "git/libgit2_reader.py", "git/memory_store.py",
-    "guard/setup", "ledger/remote/client.py", "mcp", "policy/starter.py", "sessions/cli_supervisor.py", "startup/bundle.py", "tasks/cli_dispatch.py",
+    "cli/__main__.py", "cli/demo", "cli/docs.py", "cli/help.py", "cli/setup.py", "cli/teardown.py", "git/libgit2_reader.py", "git/memory_store.py",
+    "guard/setup", "ledger/cli_watch.py", "ledger/remote/client.py", "mcp", "server/cli.py", "startup/bundle.py", "tasks/cli_dispatch.py",
 )  # fmt: skip
 HEAD = 32768  # bytes for the index at the beginning of the file
 
@@ -30,12 +30,14 @@ _CHANGING = (
 )
 _SHELL = "shell.commands."
 GROUPS = {
-    "start": "cli.entry",
+    "start": "cli.entry cli.table.claim",
     "reading": _EVERY + "claims.cli_views claims.query",
     "taking": _CHANGING + "claims.take policy.cache",
     "writing": _CHANGING + "claims.facts claims.work_facts",
     "remote": "ledger.remote.transaction",
-    "gate": _EVERY + "gates.hook sessions.identity gates.client_gate sessions.service",
+    "gate": "terminal.screen "
+    + _HOOK
+    + "gates.hook sessions.identity gates.client_gate gates.commit_note sessions.service",
     "guard": _HOOK + "guard.before_after gates.validation",
     "shell": f"shell.parse shell.parse_tree {_SHELL}dispatch {_SHELL}builtins {_SHELL}text",
     "receive": _HOOK + "server.hook server.receive server.accounts server.inflight claims.recall",
@@ -98,7 +100,7 @@ if boot is not None:
     exec(boot, {{"fd": fd, "root": {root!a}, "modules": modules, "groups": groups}})
 import gitcoord
 gitcoord.python = {python!a}
-from gitcoord.cli.{module} import entry
+from gitcoord.cli.entry import {function} as entry
 entry()
 """
 
@@ -143,7 +145,7 @@ def build(root: Path) -> bytes:
     imports: dict[str, list[str]] = {}
     codes = b""
     for path in sorted((root / "gitcoord").rglob("*.py")):
-        if path.relative_to(root / "gitcoord").as_posix().startswith(LEFT_OUT) or path.name.startswith("typer_"):
+        if path.relative_to(root / "gitcoord").as_posix().startswith(LEFT_OUT):
             continue
         is_package = path.stem == "__init__"
         name = ".".join((path.parent if is_package else path.with_suffix("")).relative_to(root).parts)
@@ -180,13 +182,13 @@ def _in_order(names: list[str], imports: dict[str, list[str]]) -> list[str]:
     return order
 
 
-def program(root: Path, bundle: Path, python: Path, module: str) -> str:
-    """The text of a command that enters `cli/<module>.py`; `python` has all libraries, for the full command line."""
-    return PROGRAM.format(root=str(root), bundle=str(bundle), python=str(python), module=module, head=HEAD).lstrip()
+def program(root: Path, bundle: Path, python: Path, function: str) -> str:
+    """The text of a command that enters by this function of `cli/entry.py`; `python` has all libraries."""
+    return PROGRAM.format(root=str(root), bundle=str(bundle), python=str(python), function=function, head=HEAD).lstrip()
 
 
 def main(site: str, tree: str) -> None:
     bundle = Path(tree, "gitcoord.bundle")
     bundle.write_bytes(build(Path(site)))
-    for name, module in PROGRAMS.items():
-        Path(tree, f"{name}.py").write_text(program(Path(site), bundle, Path(tree, "bin/python"), module))
+    for name, function in PROGRAMS.items():
+        Path(tree, f"{name}.py").write_text(program(Path(site), bundle, Path(tree, "bin/python"), function))

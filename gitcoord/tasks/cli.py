@@ -193,8 +193,7 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
     result = {**tasks.listing(call.ctx, states=states, owner=owner), **age}
     call.screen.answer(result)
-    if not result["initialised"]:
-        call.screen.note("note: gitcoord is not set up in this repository")
+    if call.is_not_set_up(result):
         return 0
     rows: list[Row] = result["tasks"]  # type: ignore[assignment]
     call.screen.say(*task_lines(call, rows))

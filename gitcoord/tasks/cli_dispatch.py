@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, UsageError
 from gitcoord.base.names import LEDGER, check_agent, printable
@@ -23,7 +23,10 @@ from gitcoord.sessions.cli_supervisor import GRACE, become_subreaper, descendant
 from gitcoord.tasks import service as tasks
 from gitcoord.tasks.model import ACTIVE, ASSIGNED, all_held, ready
 from gitcoord.tasks.workers import Workers, parse_workers
-from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call, number
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
 
 DISPATCHER = Item("resource", "dispatcher")
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -32,12 +35,13 @@ _TO_GIVE_BACK = 10.0  # for a launcher to end the session of a worker that had t
 _QUICK, _SLOWEST = 2.0, 60.0  # a worker that ends sooner than this did nothing: the next one waits, longer each time
 
 
-def run_dispatch(call: Call, command: list[str], *, most: int, name: str, until_empty: bool) -> int:
+def dispatch(call: Call, values: Values, command: list[str]) -> int:
     """0 when the queue is empty, where that was asked for; else until it is stopped."""
     actor = call.actor()
+    name = str(values.get("as", "worker"))
     check_agent(f"{name}-1")
     settings = parse_workers(project_settings(call.ctx, read_snapshot(call.ctx)))
-    cap = _cap(settings, most)
+    cap = _cap(settings, number(values, "max"))
     longest = min(_LONGEST, settings.heartbeat)  # silence rings no bell
     post = Post(call, actor)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -49,7 +53,7 @@ def run_dispatch(call: Call, command: list[str], *, most: int, name: str, until_
             crew.end_lost(_collect(call, actor))
             post.keep()
             todo, going = _work(call)
-            if until_empty and not todo and not going and not crew.workers:
+            if values.get("until-empty") and not todo and not going and not crew.workers:
                 return 0
             strays = crew.strays(going)
             pause = crew.fill(min(cap - strays, todo + crew.at_work(going)))
@@ -252,10 +256,10 @@ def _become(command: list[str], name: str, held: int) -> None:
     """In the child: be `git coord run --as <name> -- <command>`, with nothing of the dispatcher's but its terminal."""
     code = 4
     try:
-        from gitcoord.cli.typer_coord import main
+        from gitcoord.cli.entry import main
 
         os.close(held)  # a worker that outlives the dispatcher does not keep the next one out
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        code = main(["run", "--as", name, "--", *command])
+        code = main("coord", ["run", "--as", name, "--", *command])
     finally:
         os._exit(code)

@@ -12,7 +12,7 @@ from gitcoord.sessions.identity import resolve, resolve_or_none
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gitcoord.git.process import Environ
     from gitcoord.ledger.context import Context
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     Handler = Callable[["Call", Values, list[str]], int]
 
 _LONGEST_TEXT = 1000
-_TAKEN = ("list", "next")  # verbs called like a builtin: their handlers end in '_'
 
 
 class Call:
     """One call of a verb: what it works with."""
 
-    def __init__(self, ctx: Context, screen: Screen, environ: Environ) -> None:
-        self.ctx = ctx
+    ctx: Context
+
+    def __init__(self, ctx: Context | None, screen: Screen, environ: Environ) -> None:
+        if ctx is not None:  # a row that opens no repository has none
+            self.ctx = ctx
         self.screen = screen
         self.environ = environ
 
@@ -65,10 +67,19 @@ class Call:
         if "offline" in told:
             age = told["as_of_seconds"]
             since = f"as it was {format_duration(int(str(age)))} ago" if age is not None else "never seen"
-            if str(told["offline"]).startswith(ServerBehind.words):
+            if str(told["offline"]).startswith(ServerBehind.differs):
+                since = "the state that this clone has seen, which is not the server's"
+            elif str(told["offline"]).startswith(ServerBehind.words):
                 since = "the newer state that this clone has seen"
             self.screen.note(f"note: {told['offline']}", f"note: what follows is {since}")
         return told
+
+    def is_not_set_up(self, result: Mapping[str, object]) -> bool:
+        """Looking before gitcoord is set up shows nothing, and is no error: it is said."""
+        if result["initialised"]:
+            return False
+        self.screen.note("note: gitcoord is not set up in this repository")
+        return True
 
     def warn(self, result: dict[str, object]) -> None:
         """What validators let through, with a word."""
@@ -83,11 +94,10 @@ def at_terminal() -> bool:
     return posix.isatty(0) and posix.isatty(2)
 
 
-def run(name: str, verb: Verb, call: Call, values: Values, words: list[str]) -> int:
-    """Call the verb's handler; only the side that is needed gets loaded."""
-    side = __import__(f"gitcoord.{verb.side}", fromlist=("run",))
-    function = name.rpartition(" ")[2].replace("-", "_")
-    handler: Handler = getattr(side, function + "_" * (function in _TAKEN))
+def run(verb: Verb, call: Call, values: Values, words: list[str]) -> int:
+    """Call the verb's handler; only its own module gets loaded."""
+    module, _, function = verb.handler.partition(":")
+    handler: Handler = getattr(__import__(f"gitcoord.{module}", fromlist=(function,)), function)
     return handler(call, values, words)
 
 

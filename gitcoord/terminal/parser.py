@@ -1,4 +1,4 @@
-"""Verbs and their options: one definition for the quick parser, the full command line and its help; those of `git claim`."""
+"""A verb as a row of the command table, and the parser of every row: no library, since each command waits for it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     Values = dict[str, "str | bool | list[str]"]
 
 
@@ -17,161 +19,80 @@ class Option(NamedTuple):
     help: str
     short: str = ""
     required: bool = False
+    label: str = ""  # the value's name in the help, by which it is also completed; the kind if ''
 
 
 class Verb(NamedTuple):
-    help: str
-    paths: str  # how many words it takes: "none", "one", "any" or "some"
-    options: tuple[Option, ...]
-    writes: bool = True
-    side: str = "claims.cli"  # the module that has its handler
-    label: str = "PATH"  # what those words are, in the help
+    """One row of the command table."""
+
+    help: str  # one line
+    example: str
+    handler: str  # "package.module:function", which takes (call, values, words) and gives the exit code
+    words: str = ""  # the other words as the help shows them: "PATH", "PATH...", "AGENT [ROLE]", "TARGET -- COMMAND..."
+    options: tuple[Option, ...] = ()
+    opens: str = "write"  # the repository: "none", "read" or "write"
+    # "answer": ends after its one answer. "work": goes on after its first write. "stay": lives long, with a connection to a remote.
+    life: str = "answer"
+    quick: bool = True  # False: needs more than the bare interpreter has
+    group: str = ""  # the heading of the help under which it stands
+    completes: str = ""  # the values that its words are completed with, where their label does not say it
 
 
 JSON = Option("json", "flag", "Print one JSON object on stdout.")
 QUIET = Option("quiet", "flag", "Print nothing but errors.", "q")
-NONCE = Option("nonce", "text", "A key of yours: repeating the command under it has no second effect.")
+NONCE = Option("nonce", "text", "A key of yours: a repeat under it has no second effect.", label="KEY")
 REASON = Option("reason", "text", "Why, for the record.", required=True)
-
-VERBS = {
-    "take": Verb(
-        "Claim paths (or @resources): all of them or none.",
-        "some",
-        (
-            Option("mode", "read|intent|write", "What you want to do there; write unless given."),
-            Option("ttl", "duration", "How long the claim survives your silence; 30m unless given."),
-            Option("message", "text", "What for: shown to whoever is refused.", "m"),
-            Option("task", "text", "The task this belongs to."),
-            Option("expect", "duration", "How long you think you need it."),
-            Option("units", "number", "Units of a resource; 1 unless given."),
-            Option("wait", "duration", "Wait up to this long instead of failing at once."),
-            NONCE,
-            Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),
-            QUIET,
-            JSON,
-        ),
-    ),
-    "release": Verb(
-        "Give paths back, with the commit that carries the work.",
-        "any",
-        (
-            Option("all", "flag", "Release everything you hold.", "a"),
-            Option("commit", "text", "The commit that carries the work; HEAD where the path changed, unless given."),
-            Option("dirty", "flag", "Release in spite of uncommitted changes."),
-            QUIET,
-            JSON,
-        ),
-    ),
-    "renew": Verb(
-        "Send a heartbeat now; with --ttl, change how long the claims survive silence.",
-        "any",
-        (Option("ttl", "duration", "The new ttl of the claims named, or of all."), QUIET, JSON),
-    ),
-    "list": Verb(
-        "Who holds what.",
-        "none",
-        (
-            Option("mine", "flag", "Only your own claims."),
-            Option("all", "flag", "Also claims whose holders fell silent.", "a"),
-            JSON,
-        ),
-        False,
-        "claims.cli_views",
-    ),
-    "show": Verb("Everything about the claims on, above and below a path.", "one", (JSON,), False, "claims.cli_views"),
-    "check": Verb(
-        "May I write here now? 0: yes, 1: no, 4: could not judge.", "some", (QUIET, JSON), False, "claims.cli_views"
-    ),
-    "disown": Verb(
-        "Clear the record of released work on a path: it was abandoned or rewritten.", "one", (REASON, JSON)
-    ),
-    "takeover": Verb(
-        "A person takes a live claim away, naming its token.",
-        "one",
-        (
-            Option("token", "number", "The token of the claim, from 'git claim show'.", required=True),
-            Option("force", "flag", "Yes, from a live holder.", required=True),
-            REASON,
-            JSON,
-        ),
-    ),
-}
+WHY = Option("reason", "text", "Why, for the record.")
 
 
 class NotQuick(Exception):
-    """Words that the quick parser leaves to the full command line: help, mistakes, abbreviations."""
+    """Words that are left to the full command line: help, mistakes, joined letters."""
 
 
-def arrange(words: list[str]) -> list[str]:
-    """A verb after its flags (`git claim --json list`) comes first, as it would after any git command."""
-    verb = next((word for word in words if not word.startswith("-") or word == "--"), "")
-    before = words[: words.index(verb)] if verb in VERBS else []
-    flags = {f"--{option.name}" for option in VERBS[verb].options if option.kind == "flag"} if before else set()
-    return [verb, *before, *words[len(before) + 1 :]] if before and flags.issuperset(before) else words
+def parse(table: Mapping[str, Verb], words: list[str]) -> tuple[str, Values, list[str]]:
+    """(name of the verb, options, other words). A verb's name is one word, two or three."""
+    for count in (1, 2, 3):
+        name = " ".join(words[:count])
+        if name in table:
+            values, found = _split(table[name], words[count:])
+            return name, values, found
+    raise NotQuick
 
 
-def parse(words: list[str]) -> tuple[str, Values, list[str]]:
-    """(verb, options, paths). Bare: list. No verb: take, or list if there is no path."""
-    words = arrange(words)
-    verb, rest = "", words
-    if words and words[0] in VERBS:
-        verb, rest = words[0], words[1:]
-    named = verb or "take"
-    try:
-        values, paths = _split(VERBS[named], rest)
-    except NotQuick:
-        if verb:
-            raise
-        values, paths = _split(VERBS["list"], rest)
-        named = "list"
-    if not verb and named == "take" and not paths:
-        named = "list"
-        values, paths = _split(VERBS["list"], rest)
-    _require(VERBS[named], values, paths)
-    return named, values, paths
-
-
-def parse_verb(table: dict[str, Verb], words: list[str]) -> tuple[str, Values, list[str]]:
-    """The same with a table in which a verb is one word or two, and nothing is left out."""
-    name = words[0] if words else ""
-    rest = words[1:]
-    if name not in table and rest:
-        name, rest = f"{name} {rest[0]}", rest[1:]
-    if name not in table:
-        raise NotQuick
-    values, found = _split(table[name], rest)
-    _require(table[name], values, found)
-    return name, values, found
-
-
-def _require(verb: Verb, values: Values, words: list[str]) -> None:
-    wanted = verb.paths
-    if (wanted == "none" and words) or (wanted == "some" and not words) or (wanted == "one" and len(words) != 1):
-        raise NotQuick
-    if any(option.required and option.name not in values for option in verb.options):
-        raise NotQuick
+def labels(words: str) -> list[str]:
+    """The labels of a row's words, one each: 'TARGET', '[ROLE]', 'COMMAND...'."""
+    return words.replace("-- ", "").split()
 
 
 def _split(verb: Verb, words: list[str]) -> tuple[Values, list[str]]:
     by_name = {option.name: option for option in verb.options}
     by_short = {option.short: option for option in verb.options if option.short}
+    is_command = verb.words.startswith("-- COMMAND")
     values: Values = {}
-    paths: list[str] = []
+    found: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == "--":
-            paths += rest
+            found += rest
         elif word.startswith("--"):
             name, equals, value = word[2:].partition("=")
             _store(by_name.get(name), value if equals else None, rest, values)
         elif word.startswith("-") and len(word) > 1:
             _store(by_short.get(word[1]), word[2:] or None, rest, values)
         else:
-            paths.append(word)
-    return values, paths
+            found.append(word)
+            if is_command:
+                found += rest
+    wanted = labels(verb.words)
+    least = sum(label[0] != "[" for label in wanted)
+    if len(found) < least or (len(found) > len(wanted) and "..." not in verb.words):
+        raise NotQuick
+    if any(option.required and option.name not in values for option in verb.options):
+        raise NotQuick
+    return values, found
 
 
-def _store(option: Option | None, value: str | None, rest: object, values: Values) -> None:
+def _store(option: Option | None, value: str | None, rest: Iterator[str], values: Values) -> None:
     if option is None:
         raise NotQuick
     if option.kind == "flag":
@@ -180,7 +101,7 @@ def _store(option: Option | None, value: str | None, rest: object, values: Value
         values[option.name] = True
         return
     if value is None:
-        value = next(rest, None)  # type: ignore[call-overload]
+        value = next(rest, None)
     if value is None or ("|" in option.kind and value not in option.kind.split("|")):
         raise NotQuick
     if option.kind == "texts":

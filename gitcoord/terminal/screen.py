@@ -100,6 +100,11 @@ class Screen:
             )
         return self.table(rows, ["bold", "cyan", "", "dim", "yellow", "dim", ""], fd)
 
+    def server_lines(self, result: Row) -> list[str]:
+        """Claims that only the server's history holds, each marked as the server's."""
+        claims: list[Row] = result.get("server_claims", [])  # type: ignore[assignment]
+        return [f"at the server: {line}" for line in self.claim_lines(claims)]
+
 
 def expiry(claim: Row) -> str:
     left = claim["expires_in_seconds"]

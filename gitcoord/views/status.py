@@ -26,12 +26,14 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
     except CouldNotJudge as error:
         warnings.append(error.message)
     halt = halt_record(snapshot.state)
+    listed = listing(ctx, actor, silent=True)
     return {
         "initialised": True,
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
         "halted": {key: halt[key] for key in ("by", "reason", "at")} if halt is not None else None,
-        "claims": listing(ctx, actor, silent=True)["claims"],
+        "claims": listed["claims"],
+        **{key: listed[key] for key in ("server_claims",) if key in listed},
         "agents": agents(snapshot.state, ctx.world(snapshot)),
         "warnings": warnings,
     }

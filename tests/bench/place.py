@@ -19,7 +19,7 @@ _KEPT = ("PATH", "TMPDIR", "LANG", "TZ", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SS
 _SHIM = """#!{python} -IS
 import sys
 sys.path.insert(0, {root!r})
-from gitcoord.cli.entry import entry
+from gitcoord.cli.entry import claim as entry
 entry()
 """
 _CONFIG = """[init]

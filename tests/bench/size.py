@@ -110,7 +110,7 @@ def why(place: Place, cache: Path, rounds: int, long: int) -> list[Result]:
     samples = interleave(max(2, rounds // 4), steps)
     what = f"git coord why with {long:,} events about others"
     return [
-        compare("why", f"{what} / with {_SHORT}", samples, "many", "few", None, "both after git gc"),
+        compare("why", f"{what} / with {_SHORT}", samples, "many", "few", Target(3), "both after git gc"),
         compare("why-log", f"{what} / git log --format=%s of the ledger", samples, "many", "log", Target(2)),
     ]
 

@@ -42,7 +42,7 @@ _ROWS = {
     "spread": {"spread": True},
     "flat": {"flat": True},
     "events": {"events": True},
-    "why": {"why": False, "why-log": True},
+    "why": {"why": True, "why-log": True},
     "handing": {"handing": True},
     "watch": {"watch": True, "watch-idle": True},
     "journal": {"journal": True},
@@ -57,12 +57,17 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Plain commands on this checkout: the installer has tests of its own."""
     bin = tmp_path_factory.mktemp("bin")
     base = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
-    lines = ["import sys", f"sys.path.insert(0, {str(ROOT)!r})", "from gitcoord.cli.entry import entry", "entry()"]
+    lines = [
+        "import sys",
+        f"sys.path.insert(0, {str(ROOT)!r})",
+        "from gitcoord.cli.entry import claim as entry",
+        "entry()",
+    ]
     (bin / "git-claim").write_text("\n".join([f"#!{base} -IS", *lines, ""]))
     (bin / "git-coord").write_text(
         f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m gitcoord.cli coord "$@"\n'
     )
-    lines[2] = "from gitcoord.cli.entry_handoff import entry"
+    lines[2] = "from gitcoord.cli.entry import handoff as entry"
     (bin / "git-handoff").write_text("\n".join([f"#!{base} -IS", *lines, ""]))
     for file in bin.iterdir():
         file.chmod(0o755)

@@ -81,7 +81,7 @@ def test_everyday_commands_need_no_more_than_their_groups(
     """Claims and releases follow each other: the ledger's last event is of the other kind."""
     world = World(Path(git_repo.workspace)).init()
     program = _before_entry(tree) + (
-        "import sys\nfrom gitcoord.cli.entry import main\ncode = main(sys.argv[1:])\n"
+        "import sys\nfrom gitcoord.cli.entry import main\ncode = main('claim', sys.argv[1:])\n"
         "sys.stderr.write('\\n' + ' '.join(name for name in sys.modules if name.startswith('gitcoord')))\nsys.exit(code)\n"
     )
     world.take("src/a.py")  # which opens a session

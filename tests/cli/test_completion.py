@@ -1,20 +1,22 @@
-"""Completion in bash and zsh offers what the command lines understand, and really completes."""
+"""Completion offers what the table has and what is stored, and the shells' scripts ask for it."""
 
 from __future__ import annotations
 
-import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from gitcoord.cli.table import HANDOFF
+from gitcoord.cli import docs
+from gitcoord.cli.complete import offers
+from gitcoord.cli.table import COMMANDS, table_of
 from gitcoord.ledger.kinds import KINDS
-from gitcoord.terminal.parser import VERBS
-from tests.cli.test_man import coord_commands
+from tests.cli.support import World
+from tests.support import COORD, ROOT, GitRepo
 
-COMPLETION = Path(__file__).parents[2] / "docs/completion"
+COMPLETION = ROOT / "docs/completion"
 GIT_COMPLETION = next(
     (
         path
@@ -35,49 +37,131 @@ needs_zsh = pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here"
 needs_git_completion = pytest.mark.skipif(GIT_COMPLETION is None, reason="git's own completion is not here")
 
 
-def run(shell: str, script: str, *words: str, cwd: Path | None = None) -> list[str]:
+def offered(command: str, line: str) -> list[str]:
+    """What the table offers; what would be looked up stands in brackets."""
+    return list(offers(command, line.split(" "), lambda what: {f"[{what}]": ""} if what else {}))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_verb_and_option_is_offered(command: str) -> None:
+    table = table_of(command)
+    assert offered(command, "") == list(dict.fromkeys(name.split()[0] for name in table))
+    for name, verb in table.items():
+        group, _, own = name.rpartition(" ")
+        assert own in offered(command, f"{group} ".lstrip())
+        wanted = [f"--{option.name}" + ("" if option.kind == "flag" else "=") for option in verb.options]
+        assert offered(command, f"{name} -") == wanted
+
+
+def test_every_word_but_names_texts_and_files_is_looked_up() -> None:
+    """A label that completion does not know is one of these."""
+    free = {"NAME", "KEY", "TITLE", "FILE", "PATH", "COMMAND", "REPOSITORY", "KEY-FILE", "VERSION", "BASE..HEAD"}
+    for command in COMMANDS:
+        for name, verb in table_of(command).items():
+            words = verb.words.replace("-- ", "").split()
+            for index, label in enumerate(words):
+                found = offered(command, f"{name} {'x ' * index}")
+                assert len(found) == 1 or (not found and label.strip("[.]") in free), (name, label)
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "wanted"),
+    [
+        ("claim", "x --mode ", ["read", "intent", "write"]),
+        ("claim", "take --mode=", ["read", "intent", "write"]),
+        ("claim", "release --commit ", ["[commits]"]),
+        ("claim", "release -m ", ["[claims]"]),
+        ("claim", "release --dirty src ", ["[claims]"]),
+        ("claim", "release -- ", ["[claims]"]),
+        ("claim", "release -- -", ["[claims]"]),
+        ("claim", "take ", []),
+        ("claim", "-m ", []),
+        ("coord", "task take ", ["[tasks]"]),
+        ("coord", "task take t1 ", []),
+        ("coord", "task join t1 ", ["[tasks]"]),
+        ("coord", "role alice ", ["[roles]"]),
+        ("coord", "log --agent=", ["[agents]"]),
+        ("coord", "worktree done ", ["[worktrees]"]),
+        ("coord", "server key ", ["add", "rotate", "revoke", "list"]),
+        ("coord", "run ", []),
+        ("coord", "nonsense ", []),
+        ("coord", "task nonsense ", []),
+        ("handoff", "accept ", ["[handoffs]"]),
+    ],
+)
+def test_what_is_offered(command: str, line: str, wanted: list[str]) -> None:
+    assert offered(command, line) == wanted
+
+
+@pytest.fixture
+def world(git_repo: GitRepo, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A repository with something of everything, and `git coord` on PATH."""
+    world = World(Path(git_repo.workspace)).init()
+    bin = tmp_path_factory.mktemp("bin")
+    (bin / "git-coord").write_text(f'#!/bin/sh\nexec {shlex.join(COORD)} "$@"\n')
+    (bin / "git-coord").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin}:/usr/local/bin:/usr/bin:/bin")
+    monkeypatch.setenv("GITCOORD_AGENT", "alice")
+    world.take("src/a.py", "-m", "fix")
+    world.take("docs", agent="bob")
+    return world
+
+
+def complete(world: World, line: str) -> list[str]:
+    done = subprocess.run([*COORD, "complete", *line.split(" ")], cwd=world.top, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [word.rstrip("\t") for word in done.stdout.splitlines()]
+
+
+def test_what_is_stored_is_offered(world: World) -> None:
+    task = world.coord("task", "add", "Fix it", "--json", agent="bob").json["tasks"][0]["id"]
+    world.write(
+        ".gitcoord/config",
+        '[role "reviewer"]\n\twrite = docs\n[deploy "prod"]\n\tverify = true\n[sequence "m"]\n\tpattern = m/*\n',
+    )
+    world.commit({})
+    said = {"state": "a", "changed": "b", "remaining": "c", "next": "d"}
+    new = world.handoff("new", *(f"--{key}={text} and more" for key, text in said.items()), "--json", agent="bob").json
+    cases = {
+        "claim release ": ["src/a.py\tfix"],
+        "coord kill ": ["alice", "bob"],
+        "coord task take ": [f"{task}\tFix it (open)"],
+        "coord role alice ": ["reviewer"],
+        "coord deploy ": ["prod"],
+        "coord number ": ["m"],
+        "coord log --kind=hal": ["halt"],
+        "claim release --commit=ma": ["main"],
+        "handoff accept ": [f"{new['id']}\tfrom bob: d and more"],
+        "handoff new --task ": [f"{task}\tFix it (open)"],
+    }
+    for line, wanted in cases.items():
+        assert complete(world, line) == wanted, line
+    found = world.coord("complete", "--json", "claim", "release", "").json
+    assert found == {"ok": True, "words": [{"word": "src/a.py", "help": "fix"}]}
+
+
+def test_without_a_repository_nothing_is_offered_and_nothing_is_said(tmp_path: Path, world: World) -> None:
+    for line in (("claim", "release", ""), ("coord", "kill", ""), ("nonsense", "")):
+        done = world.coord("complete", *line, env={"GIT_DIR": str(tmp_path)})
+        assert (done.code, done.out, done.err) == (0, "", "")
+
+
+# --- the shells' scripts ------------------------------------------------------------------------------------------
+
+
+def test_the_scripts_are_made_anew_by_the_module(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs/man", tmp_path / "docs/man")
+    (tmp_path / "docs/completion").mkdir()
+    docs.write(tmp_path)
+    made = {path.name: path.read_text() for path in (tmp_path / "docs/completion").iterdir()}
+    assert made == {path.name: path.read_text() for path in COMPLETION.iterdir()}
+
+
+def run(shell: str, script: str, *words: str, cwd: Path) -> list[str]:
     argv = [shell, *(["--norc", "--noprofile"] if shell == "bash" else ["-f"]), "-c", script, shell, *words]
     result = subprocess.run(argv, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert result.returncode == 0 and result.stderr == "", result.stderr
-    return result.stdout.split("\n")[:-1]
-
-
-# --- bash ---------------------------------------------------------------------------------------------------------
-
-
-def bash_words(name: str, expression: str, *words: str) -> set[str]:
-    (line,) = run("bash", f'source "{COMPLETION}/{name}.bash"; {expression}', *words) or [""]
-    return set(line.split())
-
-
-@needs_bash
-def test_bash_knows_every_verb_and_option_of_git_claim() -> None:
-    assert bash_words("git-claim", 'echo "$__gitcoord_claim_verbs"') == set(VERBS)
-    for name, verb in VERBS.items():
-        wanted = {f"--{option.name}" + ("" if option.kind == "flag" else "=") for option in verb.options}
-        assert bash_words("git-claim", '__gitcoord_claim_options "$1"', name) == wanted
-
-
-@needs_bash
-def test_bash_knows_every_command_and_option_of_git_coord() -> None:
-    commands = coord_commands()
-    assert bash_words("git-coord", 'echo "$__gitcoord_coord_commands"') == set(commands)
-    for name, options in commands.items():
-        offered = {word.rstrip("=") for word in bash_words("git-coord", '__gitcoord_coord_options "$1"', name)}
-        assert offered == {option for option in options if option.startswith("--")} - {"--help"}
-
-
-@needs_bash
-def test_bash_knows_every_verb_and_option_of_git_handoff() -> None:
-    assert bash_words("git-handoff", 'echo "$__gitcoord_handoff_verbs"') == set(HANDOFF)
-    for name, verb in HANDOFF.items():
-        wanted = {f"--{option.name}" + ("" if option.kind == "flag" else "=") for option in verb.options}
-        assert bash_words("git-handoff", '__gitcoord_handoff_options "$1"', name) == wanted
-
-
-@pytest.mark.parametrize("name", ["git-coord.bash", "_git-coord"])
-def test_every_kind_of_event_is_offered(name: str) -> None:
-    assert " ".join(KINDS) in (COMPLETION / name).read_text()
+    return [line.strip() for line in result.stdout.split("\n") if line.strip()]
 
 
 # Completes the words given as bash would at <TAB>; `git` loads the completion of a command on its own.
@@ -88,89 +172,49 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LI
 __git_wrap__git_main
 printf '%s\n' "${COMPREPLY[@]}"
 """
-
-
-def tab(*words: str, cwd: Path) -> list[str]:
-    offered = run("bash", f'COMPLETION="{COMPLETION}"\n{_TAB}', str(GIT_COMPLETION), *words, cwd=cwd)
-    return [word.strip() for word in offered if word.strip()]
+LINES = {
+    "git claim rel": ["release"],
+    "git claim r": ["release", "renew"],
+    "git claim release --d": ["--dirty"],
+    "git claim --mo": ["--mode="],
+    "git claim x --mode ": ["read", "intent", "write"],
+    "git claim release ": ["src/a.py"],
+    "git claim take src": [],
+    "git coord un": ["unhalt", "uninstall-hooks"],
+    "git coord revive b": ["bob"],
+    "git coord log --kind hal": ["halt"],
+    "git coord worktree done --d": ["--discard-ignored"],
+    "git handoff with": ["withdraw"],
+}
 
 
 @needs_bash
 @needs_git_completion
-def test_tab_in_bash(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path], check=True)
-    git = ["git", "-C", str(tmp_path)]
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-    for ref in ("refs/gitcoord/sessions/alice", "refs/gitcoord/sessions/bob"):
-        subprocess.run([*git, "update-ref", ref, "HEAD"], check=True)
-    cases = {
-        "git claim rel": ["release"],
-        "git claim r": ["release", "renew"],
-        "git claim release --d": ["--dirty"],
-        "git claim --mo": ["--mode="],
-        "git claim x --mode ": ["read", "intent", "write"],
-        "git claim take --mode = re": ["read"],
-        "git claim release --commit ma": ["main"],
-        "git claim release src": [],
-        "git claim -- rel": [],
-        "git -C . claim take": ["take", "takeover"],
-        "git coord un": ["unhalt", "uninstall-hooks"],
-        "git coord kill ": ["alice", "bob"],
-        "git coord revive b": ["bob"],
-        "git coord log --kind hal": ["halt"],
-        "git coord rules a": ["ack"],
-        "git coord log --s": ["--since="],
-        "git coord worktree d": ["done"],
-        "git coord worktree done --d": ["--discard-ignored"],
-    }
-    for line, wanted in cases.items():
-        assert sorted(tab(*line.split(" "), cwd=tmp_path)) == sorted(wanted), line
+def test_tab_in_bash(world: World) -> None:
+    lines = {**LINES, "git claim take --mode = re": ["read"], "git -C . claim take": ["take", "takeover"]}
+    for line, wanted in lines.items():
+        script = f'COMPLETION="{COMPLETION}"\n{_TAB}'
+        assert sorted(run("bash", script, str(GIT_COMPLETION), *line.split(" "), cwd=world.top)) == sorted(wanted), line
 
-
-# --- zsh ----------------------------------------------------------------------------------------------------------
 
 # The completion system's own functions print what they are asked to offer.
 _ZSH = """
-_arguments() { print -rl -- "$@" }
-_describe() { print -rl -- ${(P)@[-1]} }
+_describe() { [[ $1 == -o ]] && shift; print -rl -- "${(@)${(@P)2}%%:*}" }
 _files() { : }
+compset() { : }
 file=$1; shift
-words=("$@"); CURRENT=$#
+words=("$@"); CURRENT=$#; PREFIX=$words[-1]
 source $file
 """
 
 
-def zsh_words(name: str, *words: str) -> list[str]:
-    return run("zsh", _ZSH, str(COMPLETION / f"_{name}"), *words)
-
-
-def zsh_options(name: str, *words: str) -> set[str]:
-    """Option names out of specifications like `(-q --quiet)--quiet[words]` and `--ttl=[words]:...`."""
-    specifications = (re.sub(r"^\([^)]*\)|^\*", "", line) for line in zsh_words(name, *words))
-    found = (re.match(r"(--?[A-Za-z-]*[A-Za-z])[=+]?\[", line) for line in specifications)
-    return {match[1] for match in found if match}
-
-
 @needs_zsh
-def test_zsh_knows_every_verb_and_option_of_git_claim() -> None:
-    assert [line.partition(":")[0] for line in zsh_words("git-claim", "claim", "")] == list(VERBS)
-    for name, verb in VERBS.items():
-        wanted = {f"--{o.name}" for o in verb.options} | {f"-{o.short}" for o in verb.options if o.short}
-        assert zsh_options("git-claim", "claim", name, "-") == wanted
-    assert zsh_options("git-claim", "claim", "some/path", "-") == zsh_options("git-claim", "claim", "take", "-")
+def test_tab_in_zsh(world: World) -> None:
+    for line, wanted in {**LINES, "git claim take --mode=re": ["read"]}.items():
+        _, command, *words = line.split(" ")
+        found = run("zsh", _ZSH, str(COMPLETION / f"_git-{command}"), command, *words, cwd=world.top)
+        assert sorted(found) == sorted(wanted), line
 
 
-@needs_zsh
-def test_zsh_knows_every_verb_and_option_of_git_handoff() -> None:
-    assert [line.partition(":")[0] for line in zsh_words("git-handoff", "handoff", "")] == list(HANDOFF)
-    for name, verb in HANDOFF.items():
-        wanted = {f"--{o.name}" for o in verb.options} | {f"-{o.short}" for o in verb.options if o.short}
-        assert zsh_options("git-handoff", "handoff", name, "-") == wanted
-
-
-@needs_zsh
-def test_zsh_knows_every_command_and_option_of_git_coord() -> None:
-    commands = coord_commands()
-    assert {line.partition(":")[0] for line in zsh_words("git-coord", "coord", "")} == set(commands)
-    for name, options in commands.items():
-        assert zsh_options("git-coord", "coord", name, "-") == options - {"-h", "--help"}, name
+def test_every_kind_of_event_is_offered(world: World) -> None:
+    assert complete(world, "coord log --kind ") == list(KINDS)

@@ -92,17 +92,21 @@ def test_many_agents_cost_as_they_are_many(tmp_path: Path) -> None:
 
 
 def test_a_story_costs_what_happened_to_the_path(tmp_path: Path) -> None:
-    """Events about other paths are not decoded."""
+    """Events about other paths are looked at once, and never decoded; git does not walk the ledger again."""
     here = Counted(tmp_path, 1)
 
-    def told(*paths: str) -> int:
+    def told(*paths: str) -> tuple[Cost, Cost]:
         for path in paths:
             here.world.take(path)
             here.world.free()
-        here.step("why", "git-coord", "why", "docs/it.md", "--json", agent="bob")
-        return here.costs["why"].calls
+        for when in ("first", "again"):
+            here.step(when, "git-coord", "why", "docs/it.md", "--json", agent="bob")
+        return here.costs["first"], here.costs["again"]
 
-    before = told("docs/it.md")
-    own = told(*["docs/it.md"] * 5) - before
-    others = told(*(f"docs/other{number}.md" for number in range(20))) - before - own
-    assert others < own / 2, (before, own, others)
+    first, before = told("docs/it.md")
+    assert before.children < first.children, "there is an index"
+    own = told(*["docs/it.md"] * 5)[1].calls - before.calls
+    first, again = told(*(f"docs/other{number}.md" for number in range(20)))
+    others = again.calls - before.calls - own
+    assert others < own / 20, (before, own, others)
+    assert first.calls - again.calls < 4 * own, "each of forty events costs less than one of the path's own ten"

@@ -16,7 +16,7 @@ from gitcoord.tasks.cli_dispatch import backoff
 from tests.cli.support import Done, World
 from tests.cli.test_tasks import add, task
 from tests.race.support import wait_until
-from tests.support import COORD
+from tests.support import COORD, ROOT
 
 
 @pytest.fixture
@@ -110,7 +110,8 @@ def test_a_worker_that_does_not_want_to_end_is_ended(world: World) -> None:
     add(world, "a", "--path", "src/a.py")
     stubborn = f"trap '' TERM; {shlex.join(COORD)} task next -q; while :; do sleep 60; done"
     program = (
-        "import sys; from gitcoord.cli import coord, dispatch; dispatch.GRACE = 0.2; sys.exit(coord.main(sys.argv[1:]))"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.cli.entry import main; "
+        "from gitcoord.tasks import cli_dispatch; cli_dispatch.GRACE = 0.2; sys.exit(main('coord', sys.argv[1:]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, "dispatch", "--max", "1", "--", "sh", "-c", stubborn],

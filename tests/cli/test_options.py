@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.cli import typer_claim as claim
-from gitcoord.cli import typer_coord as coord
-from gitcoord.cli import typer_table as table
-from gitcoord.terminal.parser import VERBS, NotQuick, Option, Verb, parse
+from gitcoord.cli import help
+from gitcoord.cli.table import COMMANDS, expand, table_of
+from gitcoord.cli.table.claim import VERBS
+from gitcoord.terminal.parser import NotQuick, Option, Verb
+from gitcoord.terminal.parser import parse as parse_row
 
 Values = dict[str, str | bool | list[str]]
 Parsed = tuple[str, Values, list[str]]
@@ -24,105 +23,69 @@ WRONG = "wrong"
 HELP = "help"
 
 
-def _commands(app: typer.Typer) -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    return dict(group.commands)
-
-
-def _options(command: Any) -> dict[str, Any]:
-    return {p.name: p for p in command.params if p.param_type_name == "option"}
-
-
 # --- one definition ------------------------------------------------------------------------------------------------
 
 
-def test_the_same_verbs() -> None:
-    assert list(_commands(claim.app)) == list(VERBS)
+def _commands(group: Any, name: str = "") -> dict[str, Any]:
+    """Each command of the full command line, by its words."""
+    found: dict[str, Any] = {}
+    for word, command in group.commands.items():
+        words = f"{name} {word}".strip()
+        found |= _commands(command, words) if hasattr(command, "commands") else {words: command}
+    return found
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_same_options(verb: str) -> None:
-    there = _options(_commands(claim.app)[verb])
-    assert set(there) == {option.name.replace("-", "_") for option in VERBS[verb].options}
-    for option in VERBS[verb].options:
-        full = there[option.name.replace("-", "_")]
-        assert full.opts == [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
-        assert full.is_flag == (option.kind == "flag")
-        assert full.help == option.help
-        if option.kind != "flag":
-            assert full.required == option.required
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_same_paths(verb: str) -> None:
-    arguments = [p for p in _commands(claim.app)[verb].params if p.param_type_name == "argument"]
-    wanted = VERBS[verb].paths
-    if wanted == "none":
-        assert not arguments
-        return
-    (path,) = arguments
-    assert path.required == (wanted in ("one", "some"))
-    assert path.nargs == (1 if wanted == "one" else -1)
-
-
-@pytest.mark.parametrize("app", [claim.app, coord.make_app()], ids=["claim", "coord"])
-def test_everything_has_help(app: typer.Typer) -> None:
-    for name, command in _commands(app).items():
-        assert command.help, name
-        for option in _options(command).values():
-            assert option.help and option.help.endswith("."), (name, option.name)
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_verbs_have_json_and_no_letter_twice(verb: str) -> None:
-    options = VERBS[verb].options
-    assert any(option.name == "json" for option in options)
-    shorts = [option.short for option in options if option.short]
-    assert len(shorts) == len(set(shorts))
-    assert "h" not in shorts and "help" not in [option.name for option in options]
-
-
-def test_git_coord_has_json_wherever_it_tells_something() -> None:
-    commands = dict(_commands(coord.make_app()))
-    for _ in range(2):  # commands of commands
-        for name, group in list(commands.items()):
-            for inner, command in getattr(group, "commands", {}).items():
-                commands[f"{name} {inner}"] = command
-                commands.pop(name, None)
-    without = {name for name, command in commands.items() if "json" not in _options(command)}
-    assert without == {"run", "dispatch", "guard", "mcp", "demo"}
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_same_verbs_options_and_words(command: str) -> None:
+    table, full = table_of(command), _commands(help.full_command(command))
+    assert set(full) == set(table)
+    for name, verb in table.items():
+        assert full[name].help == verb.help
+        there = {
+            parameter.opts[0]: parameter for parameter in full[name].params if parameter.param_type_name == "option"
+        }
+        assert [*there] == [f"--{option.name}" for option in verb.options]
+        for option in verb.options:
+            made = there[f"--{option.name}"]
+            assert made.opts[1:] == ([f"-{option.short}"] if option.short else [])
+            assert made.help == option.help and made.is_flag == (option.kind == "flag")
+            assert made.required == option.required or option.kind == "flag"
 
 
 # --- the same answers ----------------------------------------------------------------------------------------------
 
 
-def _quick(words: list[str]) -> Parsed | str:
+def parse(words: list[str], command: str = "claim") -> Parsed:
+    return parse_row(table_of(command), expand(command, words))
+
+
+def _quick(words: list[str], command: str = "claim") -> Parsed | str:
     try:
-        return parse(words)
+        return parse(words, command)
     except NotQuick:
         return WRONG
 
 
-def _full(words: list[str]) -> Parsed | str:
+def _full(words: list[str], command: str = "claim") -> Parsed | str:
     """What the full command line makes of it, up to the call of the verb."""
     seen: list[Parsed] = []
 
-    def called(verb: str, _row: Verb, values: Values, paths: list[str]) -> int:
-        seen.append((verb, values, paths))
+    def called(verb: Verb, values: Values, found: list[str]) -> int:
+        seen.append((next(name for name, row in table_of(command).items() if row is verb), values, found))
         return 0
 
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.object(table, "call_verb", called),
+        mock.patch.object(help, "call_verb", called),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        code = claim.main(words)
+        code = help.main(command, words)
     if seen:
         assert code == 0 and len(seen) == 1
         return seen[0]
     if code == 0:
-        assert "Usage: git claim" in out.getvalue()
+        assert f"Usage: git {command}" in out.getvalue()
         return HELP
     if "--json" in words:
         assert code == 2 and '"ok":false' in out.getvalue()
@@ -241,23 +204,33 @@ def test_random_words_crash_neither_parser_and_what_the_quick_one_takes_the_full
         assert full == quick
 
 
+_COORD = [
+    "status",
+    "log",
+    "kill",
+    "task",
+    "add",
+    "take",
+    "run",
+    "deploy",
+    "once",
+    "server",
+    "key",
+    "role",
+    "--json",
+    "-n",
+    "3",
+    "x",
+]
+
+
 @given(
     st.lists(
-        st.sampled_from(
-            ["status", "log", "kill", "init", "--json", "-n", "3", "x", "--", "-h", "--path", "--fold-case", "\x1b[31m"]
-        ),
-        max_size=5,
+        st.sampled_from([*_COORD, "--", "-h", "--path", "--fold-case", "--as", "--list", "-m", "\x1b[31m"]), max_size=6
     )
 )
-def test_random_words_do_not_crash_git_coord(words: list[str]) -> None:
-    with _without_effect(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        assert coord.main(words) in (0, 2)
-
-
-@contextlib.contextmanager
-def _without_effect() -> Iterator[None]:
-    def act(body: Callable[..., int], **_: object) -> int:
-        return 0
-
-    with mock.patch.object(coord, "act", act), mock.patch("gitcoord.cli.demo.main", lambda: 0):
-        yield
+def test_the_same_for_git_coord(words: list[str]) -> None:
+    quick = _quick(words, "coord")
+    full = _full(words, "coord")
+    if quick != WRONG:
+        assert full == quick

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pytest_git import GitRepo
 
 from tests.cli.support import World
+from tests.support import UNHOOKED
 
 
 @pytest.fixture
@@ -130,3 +132,61 @@ def test_a_path_is_found_however_it_is_spelled(git_repo: GitRepo) -> None:
     assert story(world, "docs/a") == around
     assert story(world, "@gpu") == ["carol claimed @gpu/one"]
     assert len(story(world, ".")) == 12
+
+
+# --- the index
+
+
+INDEX = ".git/gitcoord/mentions"
+BROKEN: dict[str, Callable[[bytes], bytes | None]] = {
+    "missing": lambda data: None,
+    "empty": lambda data: b"",
+    "truncated": lambda data: data[: len(data) // 2],
+    "a line lost": lambda data: b"\n".join(line for n, line in enumerate(data.split(b"\n")) if n != 2),
+    "a path changed": lambda data: data.replace(b"src/a.py", b"src/b.py"),
+    "foreign": lambda data: b"\x00\xff something else\n" * 100,
+    "another ledger's": lambda data: data.replace(data.split(b" ")[3], b"1" * 40, 1),
+    "no commit's": lambda data: data.replace(data.split(b" ")[3], b"HEAD", 1),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_index_is_made_again(world: World, how: str) -> None:
+    world.take("src/a.py")
+    world.free()
+    world.take("src/b.py")
+    told = ["alice claimed it", "alice released it unchanged"]
+    assert story(world, "src/a.py") == told
+    index = world.top / INDEX
+    whole = index.read_bytes()
+    broken = BROKEN[how](whole)
+    index.unlink()
+    if broken is not None:
+        assert broken != whole
+        index.write_bytes(broken)
+    assert story(world, "src/a.py") == told
+    assert index.read_bytes() == whole
+    index.unlink()
+    index.mkdir()
+    assert story(world, "src/a.py") == told, "it is not needed"
+
+
+def test_the_index_follows_the_ledger(world: World) -> None:
+    """Also where that was rewritten: what is in it no more is not told, and what is in its place is."""
+    world.take("src/a.py")
+    before = world.head
+    world.take("src/a.py/deep", agent="alice")
+    assert story(world, "src/a.py") == ["alice claimed it", "alice claimed src/a.py/deep"]
+    world.free()
+    assert len(story(world, "src/a.py")) == 4
+    rewind(world, before)
+    assert world.coord("fsck", "--repair").code == 0
+    world.take("src/a.py", "--ttl", "2h")
+    assert story(world, "src/a.py") == ["alice claimed it"] * 2
+    rewind(world, before)
+    assert story(world, "src/a.py") == ["alice claimed it"]
+
+
+def rewind(world: World, commit: str) -> None:
+    for ref in ("refs/heads/gitcoord", "refs/gitcoord/tip"):
+        world.git(*UNHOOKED, "update-ref", ref, commit)

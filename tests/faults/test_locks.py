@@ -262,7 +262,7 @@ def _for_all_users(place: Path) -> None:
 def _as_another(place: Path, script: str, *before: str) -> subprocess.CompletedProcess[str]:
     """Run this on `known`, the notes in `place`, as another user; `before` starts it."""
     begin = (
-        "import os; from gitcoord.base.errors import LockHeld; from gitcoord.git import stale; from gitcoord.git.locks.owners import LockNotes\n"
+        "import os; from gitcoord.base.errors import LockHeld; from gitcoord.git.locks import stale; from gitcoord.git.locks.owners import LockNotes\n"
         "os.setgroups([]); os.setgid(2001); os.setuid(2001)\n"
         f"known = LockNotes({str(place)!r}, {str(place)!r}, 'boot')\n"
     )

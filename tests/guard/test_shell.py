@@ -197,7 +197,7 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     for name in ("tree_sitter", "tree_sitter_bash"):
         (tmp_path / "site" / name).symlink_to(site / name)
-    text = program(tmp_path / "site", tmp_path / "bundle", Path("python"), "entry")
+    text = program(tmp_path / "site", tmp_path / "bundle", Path("python"), "claim")
     head = text.partition("from gitcoord.cli.entry")[0]
     body = (
         "gitcoord.preload('shell')\nfrom gitcoord.shell.parse import analyse\n"

@@ -12,9 +12,9 @@ import pytest
 from pytest_git import GitRepo
 
 from gitcoord.base.errors import StoreError
+from gitcoord.gates.hooks.cli import kit
 from gitcoord.gates.hooks.managers import EVENTS
 from gitcoord.gates.hooks.text import KEPT
-from gitcoord.gates.hooks.typer_cli import kit
 from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture, pretend
 from tests.support import ROOT, git
 

@@ -263,7 +263,8 @@ def test_the_last_commit_of_the_killed_is_named(clone: Clone) -> None:
 
 def test_little_is_read_for_little(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two commits are compared no more often than needed, and the ledger's parts are read at once only for many paths."""
-    compared, loaded = [], []
+    compared: list[tuple[object, ...]] = []
+    loaded: list[Part] = []
 
     def comparing(*words: object) -> list[Change]:
         compared.append(words)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pytest_git import GitRepo
 
+from gitcoord.cli.table.claim import VERBS
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.mcp.calling import Caller
-from gitcoord.terminal.parser import VERBS
 from tests.cli.support import World
 
 
@@ -23,7 +23,7 @@ def test_a_git_that_ended_while_it_waited_is_not_asked(git_repo: GitRepo, monkey
     monkeypatch.chdir(world.top)
     caller = Caller()
     try:
-        before, wrong = caller.call("list", VERBS["list"], {}, [])
+        before, wrong = caller.call(VERBS["list"], {}, [])
         assert not wrong and [row["agent"] for row in before["claims"]] == ["bob"]
         assert caller._ctx is not None
         store = caller._ctx.store
@@ -32,7 +32,7 @@ def test_a_git_that_ended_while_it_waited_is_not_asked(git_repo: GitRepo, monkey
         os.waitid(os.P_PID, store._cat.pid, os.WEXITED | os.WNOWAIT)
         world.take("src/b.py", agent="carl")
         world.git("repack", "-adq")
-        after, wrong = caller.call("list", VERBS["list"], {}, [])
+        after, wrong = caller.call(VERBS["list"], {}, [])
         assert not wrong and [row["agent"] for row in after["claims"]] == ["bob", "carl"], after
     finally:
         caller.close()

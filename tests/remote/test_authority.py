@@ -169,6 +169,7 @@ def test_offline(fleet: Fleet, machines: list[Machine]) -> None:
     assert listed.json["as_of_seconds"] >= 0 and "cannot be reached" in listed.json["offline"]
     told = one.claim("list")
     assert "as it was" in told.err and "a  alice" in told.out
+    refused(one.coord("fsck", "--json"), "unreachable", 5)
     assert one.claim("check", "a", agent="alice").code == 0
     (fleet.place / "away.git").rename(fleet.bare)
     assert one.claim("src/db.py", agent="alice").code == 0

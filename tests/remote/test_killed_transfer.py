@@ -92,6 +92,9 @@ def test_a_lock_that_nobody_knows_is_this_clones_trouble_and_is_named(fleet: Fle
     assert done.code == 4 and str(lock) in done.err and "cannot be reached" not in done.err, done
     looked = two.claim("list")
     assert str(lock) in looked.err and "cannot be reached" not in looked.err, looked
+    judged = two.coord("fsck")
+    assert judged.code == 4 and str(lock) in judged.err and "clean" not in judged.out, judged
+    assert two.coord("fsck", "--json").json["ok"] is False
     lock.unlink()
     assert two.claim("src/db.py", agent="bob").code == 0
     fleet.assert_sound()

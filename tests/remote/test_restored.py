@@ -16,6 +16,7 @@ from tests.race.support import Answer
 from tests.remote.support import LEDGER, Fleet, Machine
 
 WORDS = "the server is behind what this clone has seen"
+TIP = "refs/gitcoord/tip"
 COMMAND = "git coord fsck --repair"
 LEAP = 1_000_000
 
@@ -249,6 +250,42 @@ def test_a_new_epoch_where_histories_diverged(site: Site) -> None:
     assert len(site.events("epoch")) == 1
     assert take(two, "src/db.py", "bob") > first
     site.assert_whole()
+
+
+def test_what_others_hold_where_the_server_went_on_is_shown(plain: Site) -> None:
+    """Nobody takes a path for free that is held at the server, nor this clone's history for the newer one."""
+    diverged(plain)
+    one = plain.one
+    listed = one.claim("list")
+    assert "the two histories differ" in listed.err and "newer" not in listed.err, listed
+    here, there = (len(one.git("rev-list", f"{a}..{b}").split()) for a, b in ((LEDGER, TIP), (TIP, LEDGER)))
+    assert f"{here} event(s) that 'origin' lacks, and 'origin' has {there} that this clone lacks" in listed.err, listed
+    marked = [line.split()[:5] for line in listed.out.splitlines() if line.startswith("at the server: ")]
+    assert marked == [["at", "the", "server:", path, "carol"] for path in ("a", "src/app.py")], listed
+    for found in (one.claim("list", "--json"), one.coord("status", "--json")):
+        assert {(c["path"], c["agent"]) for c in found.json["claims"]} == {("a", "alice"), ("src/db.py", "bob")}, found
+        rows = {(c["path"], c["agent"]) for c in found.json["server_claims"]}
+        assert rows == {("a", "carol"), ("src/app.py", "carol")}, found
+    assert one.coord("status").out.count("at the server: ") == 2
+    for found in (one.claim("show", "src/app.py"), one.coord("why", "src/app.py")):
+        assert "carol" in found.out and "nobody" not in found.out and "no claim" not in found.err, found
+    for path in ("a", "src/app.py", "src/db.py"):
+        found = one.claim("check", path, "--json", agent="dora")
+        assert (found.code, found.json["error"]) == (4, "could-not-judge"), found
+    repaired(one, agent="ada")
+    listed = one.claim("list", "--json")
+    assert "server_claims" not in listed.json and "offline" not in listed.json, listed
+
+
+def test_a_server_that_only_lost_events_has_no_claims_of_its_own(plain: Site) -> None:
+    """What the lost events gave back is not shown as held: the repair brings them back."""
+    take(plain.one, "a", "alice")
+    plain.back_up()
+    assert plain.one.claim("release", "a", agent="alice").code == 0
+    plain.restore()
+    listed = plain.one.claim("list", "--json")
+    assert WORDS in listed.json["offline"] and listed.json["claims"] == [], listed
+    assert "server_claims" not in listed.json
 
 
 def test_an_epoch_that_does_not_leap_far_enough(site: Site) -> None:

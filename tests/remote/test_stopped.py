@@ -215,7 +215,7 @@ def stopping(*words):
     os.kill(os.getpid(), signal.SIGSTOP)
     return before(*words)
 module.{name} = stopping
-main.leave(main.main(sys.argv[1:]))
+main.leave(main.main("claim", sys.argv[1:]))
 """
 
 

@@ -9,9 +9,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,11 +18,12 @@ from gitcoord.base.names import LEDGER
 from gitcoord.claims import service as claims
 from gitcoord.claims.model import Item
 from gitcoord.claims.take import Take
+from gitcoord.git.store import Object
 from gitcoord.ledger.remote import backoff as turns
 from gitcoord.ledger.remote import transaction as remote
 from gitcoord.ledger.remote.backoff import let_others_go, note_turn
-from gitcoord.ledger.remote.carrier import commits_above
-from gitcoord.ledger.remote.fetch import look
+from gitcoord.ledger.remote.carrier import carry
+from gitcoord.ledger.remote.fetch import look, store_of
 from gitcoord.ledger.remote.git_remote import LANDED, LOST
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.transaction import Request
@@ -109,27 +109,31 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
     env = {**one.env, "GIT_DIR": str(one.git_dir), "GIT_WORK_TREE": str(one.repo)}
     ctx = open_repository({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, writing=True)
     look(ctx)
-    walked: list[int] = []
-
-    def noting(*words: Any) -> list[str]:
-        found = list(commits_above(*words))
-        walked.append(len(found))
-        return found
-
-    monkeypatch.setattr(remote, "commits_above", noting)
-    tried = []
+    read: list[str] = []
+    authorities, attempts = [], []
     for agent in ("ann", "zoe"):
-        order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
         authority = remote.AtRemote(ctx)
-        attempt = authority.decide(Request(claims._decide_take, order, (), copied=False))
+        order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
+        attempt = authority.decide(Request(claims._decide_take, order, (), False))
         assert attempt is not None and attempt.operations
-        tried.append(attempt)
-    assert tried[1].snapshot.head == tried[0].head, "the second stands on the first"
+        authorities.append(authority)
+        attempts.append(attempt)
+    assert attempts[1].snapshot.head == attempts[0].head, "the second stands on the first"
     assert two.claim("new", agent="bob").code == 0
-    assert authority.commit(tried[1]) is None
-    assert walked == [1], "that of bob is new; the others have been there before"
-    assert authority.commit(tried[1]) is None
-    assert walked == [1, 0], "nothing is new"
+    assert carry(ctx, authorities[1]._batch_id).kind == LOST
+    near = store_of(ctx).near
+    reading = near.read
+
+    def noting(names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
+        read.extend(names)
+        return reading(names, ahead)
+
+    monkeypatch.setattr(near, "read", noting)
+    authorities[1]._tried.append(remote._Tried(attempts[1], authorities[1]._floor))
+    assert authorities[1]._find_tried() is None
+    assert len(read) == 1, "that of bob is new; the others have been there before"
+    assert authorities[1]._find_tried() is None
+    assert len(read) == 1, "nothing is new"
     ctx.store.close()
 
 
@@ -201,6 +205,7 @@ import sys
 sys.path.insert(0, {root!r})
 from gitcoord.sessions.service import beat
 from gitcoord.ledger.sessions import Actor
+from gitcoord.ledger.transaction import Request
 from gitcoord.world.open import environ, open_repository
 assert beat(open_repository(environ(), writing=True), Actor(sys.argv[1]), patient=True)
 """

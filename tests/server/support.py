@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Protocol
 
+from gitcoord.gates.hooks.cli import hook_sources
 from gitcoord.gates.hooks.text import Kit, render
-from gitcoord.gates.hooks.typer_cli import hook_sources
 from gitcoord.server.install import EVENTS
 from tests.cli.support import Done, World
 from tests.support import CLAIM, ROOT, git

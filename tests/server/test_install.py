@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gitcoord.gates.hooks.cli import hook_sources
 from gitcoord.gates.hooks.text import Kit, render
-from gitcoord.gates.hooks.typer_cli import hook_sources
 from gitcoord.server.install import EVENTS
 from tests.cli.support import Done
 from tests.cli.test_json import holds

@@ -11,11 +11,15 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitcoord.cli.demo import gates as demo_gates
 from gitcoord.cli.demo import guard as demo_guard
 from gitcoord.cli.demo import handover as demo_handover
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
 
 
 class Stage:
@@ -84,7 +88,7 @@ class Stage:
         return process.returncode
 
 
-def main() -> int:
+def demo(call: Call, values: Values, words: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="gitcoord-demo-") as directory:
         stage = Stage(Path(directory))
         failures = [scene.__doc__ for scene in SCENES if not _play(scene, stage)]

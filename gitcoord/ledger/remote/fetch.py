@@ -231,20 +231,28 @@ def waited(ctx: Context) -> None:
 
 def recent(ctx: Context, most: int = 0) -> dict[str, object]:
     """For those who look: fetch if the last look is older than that, else or in vain go on with it. Tells how old it is."""
+    told: dict[str, object] = {}
+    error = renew(ctx, most)
+    if error is not None:
+        told["offline"] = error.message
+        if isinstance(error, ServerBehind):
+            told["offline"] = "; ".join((error.message, *error.hints[-1:]))
+    seen, wall = seen_at(ctx)
+    age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
+    return {"as_of_seconds": age, **told}
+
+
+def renew(ctx: Context, most: int = 0) -> GitcoordError | None:
+    """Fetch if the last look is more than so many seconds ago. Gives the error where that fails."""
     wish = ctx.settings.get("gitcoord.maxage")
     most = int(wish) if wish.isdecimal() and len(wish) < 8 else most
-    seen, wall = seen_at(ctx)
-    told: dict[str, object] = {}
+    seen, _ = seen_at(ctx)
     if seen is None or ctx.host.mono() - seen > most * 1000:
         try:
             _look_unless_in_vain(ctx)
         except GitcoordError as error:
-            told["offline"] = error.message
-            if isinstance(error, ServerBehind):
-                told["offline"] = "; ".join((error.message, *error.hints[-1:]))
-        seen, wall = seen_at(ctx)
-    age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
-    return {"as_of_seconds": age, **told}
+            return error
+    return None
 
 
 def _look_unless_in_vain(ctx: Context) -> None:

@@ -10,7 +10,7 @@ from gitcoord.base.errors import CouldNotJudge, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, printable
 from gitcoord.git.process import run
 from gitcoord.git.store import Delete, SwapFailed, Update, Verify
-from gitcoord.ledger.snapshot import Commit
+from gitcoord.ledger.snapshot import Commit, Snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -157,8 +157,10 @@ def behind(ctx: Context, standing: Standing) -> CouldNotJudge:
             f"{WORDS}: '{name}' ends at event {there.event.seq}, and event {seen} was seen here", hints=HINTS
         )
     first = standing.lacking[0].event.seq if standing.lacking else seen
+    here, other = len(standing.lacking), len(standing.added)
     return ServerBehind(
-        f"{WORDS}: '{name}' went on without {len(standing.lacking)} event(s) that were seen here, from event {first} on",
+        f"{ServerBehind.differs}: the two histories differ from event {first} on; "
+        f"this clone has {here} event(s) that '{name}' lacks, and '{name}' has {other} that this clone lacks",
         hints=HINTS,
     )
 
@@ -209,6 +211,14 @@ def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
     except CouldNotJudge:
         return False  # something else is wrong with it, and is said elsewhere
     return False
+
+
+def server_snapshot(ctx: Context, shown: Snapshot) -> Snapshot | None:
+    """The server's own ledger, where it has events that the shown one lacks."""
+    assert shown.server is not None
+    if is_in(ctx, shown.server.oid, shown.head):
+        return None
+    return Snapshot(ctx.store, shown.tip, Commit(shown.server, LEDGER))
 
 
 def newest_seen(ctx: Context) -> str:

@@ -151,7 +151,7 @@ def _squeeze(run: Run, call: Call) -> None:
         if looks:
             continue
         if not arg.known:
-            run.dark(arg, f"{call.name} changes it")
+            run.unknown_write(arg, f"{call.name} changes it")
             continue
         made = given.values("-o")[-1:] or [
             arg._replace(text=arg.text.removesuffix(ending) if unpacks else arg.text + ending)

@@ -44,7 +44,9 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
                 for name in (one, *(glob.find(one, cwd, run.listing) or ())):
                     if any(map(run.look.exists, run.resolve(spelled._replace(text=name)))):
                         tell(spelled._replace(text=name), detail)
-        run.dark(spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail)
+        run.unknown_write(
+            spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail
+        )
     if only_left_out:
         whole(run, args[0].raw, f"{detail}: all but what is left out")
 
@@ -125,11 +127,11 @@ def _clean(run: Run, call: Call, given: Given) -> None:
     if given.has("-n", "--dry-run"):
         return
 
-    def tell(arg: Arg, detail: str) -> None:
+    def record(arg: Arg, detail: str) -> None:
         for path in run.resolve(arg) or arg.below or ("",):
             run.unknown(call.raw, detail, path)
 
-    _each(run, given.operands, "git clean deletes files there that are not tracked", tell)
+    _each(run, given.operands, "git clean deletes files there that are not tracked", record)
     if not given.operands:
         run.here(call.raw, "git clean deletes files that are not tracked")
 
@@ -222,7 +224,7 @@ def _grep(run: Run, call: Call, given: Given) -> None:
     _each(run, named, "git grep reads it", run.read)
     if not named and (given.operands or given.has("-e", "-f")):
         for cwd in run.state.cwds:
-            run.tell("read", cwd, call.raw, "git grep reads all below")
+            run.record("read", cwd, call.raw, "git grep reads all below")
 
 
 def _blame(run: Run, call: Call, given: Given) -> None:

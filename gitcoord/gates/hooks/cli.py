@@ -6,14 +6,11 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import gitcoord
 from gitcoord.base.errors import Refused, StoreError
 from gitcoord.base.names import printable
-from gitcoord.cli.typer_call import Json, act
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks import install as hooks
 from gitcoord.gates.hooks.managers import EVENTS
@@ -23,7 +20,8 @@ from gitcoord.sessions.identity import in_tool
 from gitcoord.terminal.call import Call
 from gitcoord.terminal.screen import put
 
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")]
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
 
 
 def kit() -> Kit:
@@ -56,49 +54,41 @@ def watched(call: Call) -> Actor | None:
     return call.actor() if in_tool(call.environ) else call.onlooker()
 
 
-def install_hooks(dry_run: DryRun = False, json: Json = False) -> int:
-    """Install the hooks that judge commits and pushes, beside those that are there."""
-
-    def body(call: Call) -> int:
-        gates = hooks.gated_refs(call.ctx)
-        try:
-            plan = hooks.require_unmanaged(hooks.plan(call.ctx, kit(), gates))
-        except Refused as refused:
-            show_snippet(call, refused.data)
-            raise
-        if not dry_run:
-            hooks.install(call.ctx, plan)
-        call.screen.answer({"dry_run": dry_run, "changed": plan.changes and not dry_run, **plan.result()})
-        _say_steps(call, plan.steps + plan.other, dry_run=dry_run)
-        if not plan.changes:
-            call.screen.say("the hooks are already installed")
-        elif dry_run:
-            call.screen.say("nothing was changed")
-        else:
-            call.screen.say(f"moves of these refs are judged: {printable(', '.join(plan.gates))}")
-            call.screen.hint("take them away again: git coord uninstall-hooks")
-        return 0
-
-    return act(body, json=json)
+def install_hooks(call: Call, values: Values, words: list[str]) -> int:
+    dry_run = bool(values.get("dry-run"))
+    gates = hooks.gated_refs(call.ctx)
+    try:
+        plan = hooks.require_unmanaged(hooks.plan(call.ctx, kit(), gates))
+    except Refused as refused:
+        show_snippet(call, refused.data)
+        raise
+    if not dry_run:
+        hooks.install(call.ctx, plan)
+    call.screen.answer({"dry_run": dry_run, "changed": plan.changes and not dry_run, **plan.result()})
+    _say_steps(call, plan.steps + plan.other, dry_run=dry_run)
+    if not plan.changes:
+        call.screen.say("the hooks are already installed")
+    elif dry_run:
+        call.screen.say("nothing was changed")
+    else:
+        call.screen.say(f"moves of these refs are judged: {printable(', '.join(plan.gates))}")
+        call.screen.hint("take them away again: git coord uninstall-hooks")
+    return 0
 
 
-def uninstall_hooks(dry_run: DryRun = False, json: Json = False) -> int:
-    """Take gitcoord's hooks away; what was there before is as it was."""
-
-    def body(call: Call) -> int:
-        if not dry_run:
-            require_overseer(call.ctx, watched(call), "take the hooks away")
-        steps = hooks.removal(call.ctx)
-        changed = False if dry_run else hooks.uninstall(call.ctx, steps)
-        call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})
-        _say_steps(call, steps, dry_run=dry_run)
-        if not steps and not changed:
-            call.screen.say("no hooks of gitcoord are installed here")
-        elif dry_run:
-            call.screen.say("nothing was changed")
-        return 0
-
-    return act(body, json=json)
+def uninstall_hooks(call: Call, values: Values, words: list[str]) -> int:
+    dry_run = bool(values.get("dry-run"))
+    if not dry_run:
+        require_overseer(call.ctx, watched(call), "take the hooks away")
+    steps = hooks.removal(call.ctx)
+    changed = False if dry_run else hooks.uninstall(call.ctx, steps)
+    call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})
+    _say_steps(call, steps, dry_run=dry_run)
+    if not steps and not changed:
+        call.screen.say("no hooks of gitcoord are installed here")
+    elif dry_run:
+        call.screen.say("nothing was changed")
+    return 0
 
 
 # What is going to be done to a hook, and what was done.

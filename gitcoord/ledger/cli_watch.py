@@ -5,27 +5,26 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitcoord.base.codec import dumps
-from gitcoord.base.durations import parse_duration
-from gitcoord.base.errors import Refusal, Refused, UsageError
+from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import check_word, covers, fold, printable, shown
 from gitcoord.claims import pathspec as spelling
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.claims.model import folds_case
-from gitcoord.cli.typer_call import act
 from gitcoord.git.locks.flock import hold, let_go
+from gitcoord.ledger.cli import check_kind
 from gitcoord.ledger.event import Event
-from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.log import paths_of
 from gitcoord.ledger.snapshot import Commit, read_snapshot
 from gitcoord.ledger.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor
 from gitcoord.sessions.cli_supervisor import exit_code, is_echo
-from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call, duration, number, words_of
 from gitcoord.terminal.screen import ago, put
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
 
 _LONGEST = 15.0  # where no notice comes, of a change made over a network file system say
 _INTERVAL = 10  # between two looks at a remote that decides
@@ -40,42 +39,23 @@ class Ended(Exception):
         self.code = code
 
 
-def watch(
-    since: Annotated[
-        int | None,
-        typer.Option("--since", metavar="SEQ", min=0, help="From this event on; from the next one unless given."),
-    ] = None,
-    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only events of this kind; may be repeated.")] = None,
-    path: Annotated[
-        list[str] | None, typer.Option("--path", help="Only events that touch this path; may be repeated.")
-    ] = None,
-    execute: Annotated[
-        str, typer.Option("--exec", metavar="COMMAND", help="Run this for each event, which it reads as JSON.")
-    ] = "",
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Remember how far this watcher came, and go on from there.")
-    ] = "",
-    interval: Annotated[
-        str,
-        typer.Option("--interval", metavar="DURATION", help="Ask a remote that decides so often; 10s unless given."),
-    ] = "",
-    until: Annotated[int, typer.Option("--until", metavar="SEQ", min=0, help="End after this event.")] = 0,
-    count: Annotated[int, typer.Option("--count", min=0, help="End after so many events.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each event.")] = False,
-) -> int:
-    """Follow the ledger: every event once and in order, from any point on, until it is stopped."""
-
-    def body(call: Call) -> int:
-        every = parse_duration(interval) if interval else _INTERVAL
-        held = _alone(call, name) if name else -1
-        try:
-            wanted = Wanted.of(call, kind or [], path or [])
-            return Watch(call, wanted, Aims(since, execute, name, every, until, count)).run()
-        finally:
-            if held >= 0:
-                let_go(held)
-
-    return act(body, json=json, writing=False, stays=True)
+def watch(call: Call, values: Values, words: list[str]) -> int:
+    name = str(values.get("name", ""))
+    held = _alone(call, name) if name else -1
+    try:
+        wanted = Wanted.of(call, words_of(values, "kind"), words_of(values, "path"))
+        aims = Aims(
+            number(values, "since") if "since" in values else None,
+            str(values.get("exec", "")),
+            name,
+            duration(values, "interval") or _INTERVAL,
+            number(values, "until"),
+            number(values, "count"),
+        )
+        return Watch(call, wanted, aims).run()
+    finally:
+        if held >= 0:
+            let_go(held)
 
 
 def _alone(call: Call, name: str) -> int:
@@ -105,12 +85,11 @@ class Wanted(NamedTuple):
 
     @staticmethod
     def of(call: Call, kinds: list[str], words: list[str]) -> Wanted:
-        wrong = [kind for kind in kinds if kind not in KINDS]
-        if wrong:
-            raise UsageError(f"'{printable(wrong[0])}' is not a kind of event", hints=(", ".join(KINDS),))
         case = folds_case(read_snapshot(call.ctx).state)
         items = [spelling.one(call.ctx.repo, word) for word in words]
-        return Wanted(frozenset(kinds), tuple(fold(shown(i.name, i.space), case=case) for i in items), case)
+        return Wanted(
+            frozenset(map(check_kind, kinds)), tuple(fold(shown(i.name, i.space), case=case) for i in items), case
+        )
 
     def has(self, event: Event) -> bool:
         if self.kinds and event.kind not in self.kinds:

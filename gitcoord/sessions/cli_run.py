@@ -18,10 +18,12 @@ from gitcoord.terminal.call import Call
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
+    from gitcoord.terminal.parser import Values
 
 
-def launch(call: Call, command: list[str], name: str) -> int:
+def run(call: Call, values: Values, command: list[str]) -> int:
     """Run the command as an agent; gives its exit code."""
+    name = str(values.get("as", ""))
     around = named(call.ctx, call.environ)
     outer = around.agent if around is not None and around.instance else ""
     if outer and not name:

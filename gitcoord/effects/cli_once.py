@@ -5,50 +5,35 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import GitcoordError, TimedOut, UsageError
 from gitcoord.base.names import LEDGER, printable
 from gitcoord.claims.cli_wait import Bell
-from gitcoord.cli.typer_call import Json, act, not_set_up
 from gitcoord.effects.events.done import NOT_STARTED
 from gitcoord.effects.once import MOST_CODE, check_key
 from gitcoord.effects.once_service import Runner, forget, listing
 from gitcoord.sessions.cli_supervisor import Supervisor, block_signals
-from gitcoord.terminal.call import Call
+from gitcoord.terminal.call import Call, duration
 from gitcoord.terminal.screen import ago
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
 
 _LOOK = 15.0  # a runner that dies rings no bell
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def once(
-    key: Annotated[str, typer.Argument(metavar="KEY", show_default=False)] = "",
-    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", show_default=False)] = None,
-    wait: Annotated[
-        str, typer.Option("--wait", metavar="DURATION", help="Wait up to this long for the outcome of another's run.")
-    ] = "",
-    forgotten: Annotated[bool, typer.Option("--forget", help="A person lets it be tried again.")] = False,
-    reason: Annotated[str, typer.Option("--reason", help="With --forget: why, for the record.")] = "",
-    all: Annotated[bool, typer.Option("--list", help="What was run so, and how it ended.")] = False,
-    json: Json = False,
-) -> int:
-    """Run a command that acts outside at most once, over all agents: a repeat gives the first outcome."""
-
-    def body(call: Call) -> int:
-        if all:
-            return _list(call)
-        check_key(key)
-        if forgotten:
-            return _forget(call, key, reason)
-        if not command:
-            raise UsageError("there is no command", hints=(f"git coord once {printable(key)} -- <command>...",))
-        return _once(call, key, command, parse_duration(wait) if wait else 0)
-
-    return act(body, json=json, writing=not all)
+def once(call: Call, values: Values, words: list[str]) -> int:
+    if values.get("list"):
+        return _list(call)
+    key, command = "".join(words[:1]), words[1:]
+    check_key(key)
+    if values.get("forget"):
+        return _forget(call, key, str(values.get("reason", "")))
+    if not command:
+        raise UsageError("there is no command", hints=(f"git coord once {printable(key)} -- <command>...",))
+    return _once(call, key, command, duration(values, "wait"))
 
 
 def _once(call: Call, key: str, command: list[str], wait: int) -> int:
@@ -119,7 +104,7 @@ def _list(call: Call) -> int:
     age = call.recent()
     result = {**listing(call.ctx), **age}
     call.screen.answer(result)
-    if not_set_up(call, result):
+    if call.is_not_set_up(result):
         return 0
     effects: list[Any] = result["effects"]  # type: ignore[assignment]
     rows = [[row["key"], row["agent"], ago(row["at"]), _outcome(row)] for row in effects]

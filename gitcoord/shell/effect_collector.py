@@ -1,4 +1,4 @@
-"""What was found while a command was followed: paths resolved, effects collected, devices left out."""
+"""Collects the effects of a command while it is followed: paths are resolved, devices left out."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _HERE = "/proc/self/cwd/"  # where the shell stands, by another name
 
 
 class TooMuch(Exception):
-    """More than is followed."""
+    """The command does more than is followed."""
 
 
-class Found:
-    """Effects in the order in which they were met, each once."""
+class EffectCollector:
+    """Effects of one command in the order in which they were met, each once."""
 
     state: State
 
@@ -27,7 +27,7 @@ class Found:
         self.gone: set[str] = set()  # what the command deletes
         self.links: dict[str, str] = {}  # links that the command makes, and where they lead
 
-    def tell(self, kind: str, path: str, word: str, detail: str) -> None:
+    def record(self, kind: str, path: str, word: str, detail: str) -> None:
         if len(self.effects) >= MAX_EFFECTS:
             raise TooMuch("it does too much to be followed")
         self.effects.setdefault(Effect(kind, path, word if len(word) <= MAX_WORD else word[:MAX_WORD] + "...", detail))
@@ -41,11 +41,11 @@ class Found:
             if kind == DELETE:
                 self.gone.add(path)
             if in_git_dir(path):
-                self.tell(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
+                self.record(BYPASS, path, arg.raw, f"{detail}: git's own files are changed by hand")
             else:
-                self.tell(kind, path, arg.raw, detail)
+                self.record(kind, path, arg.raw, detail)
         if not self.resolve(arg):
-            self.dark(arg, detail)
+            self.unknown_write(arg, detail)
 
     def delete(self, arg: Arg, detail: str) -> None:
         self.write(arg, detail, DELETE)
@@ -56,21 +56,21 @@ class Found:
         found = self.through_links(self.resolve(arg), itself=False) or arg.below or ("",)
         for path in found:
             if not is_device(path):
-                self.tell(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
+                self.record(READ, path, arg.raw, detail if path else f"{detail}: which file cannot be told")
 
-    def dark(self, arg: Arg, detail: str) -> None:
-        """A change to a file that cannot be told."""
+    def unknown_write(self, arg: Arg, detail: str) -> None:
+        """A change to a file whose name is not known."""
         for path in arg.below or ("",):
             self.unknown(arg.raw, f"{detail}: which file cannot be told", path)
 
     def unknown(self, word: str, detail: str, path: str = "") -> None:
         if path and in_git_dir(path):
-            self.tell(BYPASS, path, word, f"{detail}: git's own files are changed by hand")
+            self.record(BYPASS, path, word, f"{detail}: git's own files are changed by hand")
         else:
-            self.tell(UNKNOWN, path, word, detail)
+            self.record(UNKNOWN, path, word, detail)
 
     def bypass(self, word: str, detail: str) -> None:
-        self.tell(BYPASS, "", word, detail)
+        self.record(BYPASS, "", word, detail)
 
     def resolve(self, arg: Arg) -> tuple[str, ...]:
         """The absolute paths that an argument may mean; none: cannot be told."""
@@ -83,7 +83,7 @@ class Found:
         return tuple(dict.fromkeys(join(cwd, arg.text) for cwd in self.state.cwds))
 
     def through_links(self, paths: tuple[str, ...], *, itself: bool) -> tuple[str, ...]:
-        """These, and what they lead to by links that the command made before; what is done to a link `itself` stops there."""
+        """These paths, and their targets by links that the command made before. `itself`: the effect is on a link, not on its target."""
         if not self.links:
             return paths
         more = list(paths)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
-
-import typer
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import printable
 from gitcoord.guard.setup.known import KNOWN, Known
 from gitcoord.guard.setup.plan import Change, Place, in_use
 from gitcoord.terminal.call import Call
-
-Tool = Annotated[list[str] | None, typer.Option("--tool", help="Set up this agent tool, found or not (repeatable).")]
-NoTools = Annotated[bool, typer.Option("--no-tools", help="Leave the agent tools alone.")]
-User = Annotated[bool, typer.Option("--user", help="In your own settings of the agent tools, not in the project's.")]
 
 _TITLES = {known.name: known.title for known in KNOWN}
 
@@ -29,11 +22,11 @@ def places(call: Call, *, user: bool) -> list[Place]:
     return [place_of(call, user=False), *([place_of(call, user=True)] if user else [])]
 
 
-def chosen(names: list[str] | None, place: Place, *, no_tools: bool) -> list[Known]:
+def chosen(names: list[str], place: Place, *, no_tools: bool) -> list[Known]:
     """Those that were named; else those in use."""
     if no_tools and (names or place.user):
         raise UsageError("--no-tools goes with neither --tool nor --user")
-    unknown = [name for name in names or () if name not in _TITLES]
+    unknown = [name for name in names if name not in _TITLES]
     if unknown:
         raise UsageError(f"no agent tool is called '{printable(unknown[0])}'", hints=(f"known: {', '.join(_TITLES)}",))
     if names:

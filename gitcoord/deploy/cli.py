@@ -1,59 +1,46 @@
-"""Commands of `git coord` against stale deploys: sync, deploy, deploys."""
+"""The verbs of `git coord` against stale copies: sync, deploys."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
-
 from gitcoord.base.errors import NotInitialised, Refused
 from gitcoord.base.names import printable
-from gitcoord.cli.typer_call import Json, act, not_set_up
-from gitcoord.deploy.targets import Staleness, behind_words, details, told
-from gitcoord.terminal.call import Call
+from gitcoord.deploy import staleness as app
+from gitcoord.deploy.targets import behind_words, details, told
 from gitcoord.terminal.screen import ago
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def sync(
-    pull: Annotated[
-        bool, typer.Option("--pull", help="Bring the current branch up to date, where that is clean.")
-    ] = False,
-    fetch: Annotated[
-        bool, typer.Option("--fetch/--no-fetch", help="Ask the remote what is new there; yes unless given.")
-    ] = True,
-    json: Json = False,
-) -> int:
-    """Does the current branch hold all that landed? 0: yes, 1: it is behind, 4: could not judge, 5: no remote answers."""
-
-    def body(call: Call) -> int:
-        return _sync(call, pull=pull, fetch=fetch)
-
-    return act(body, json=json)
+    from gitcoord.deploy.targets import Staleness
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
 
 
-def _sync(call: Call, *, pull: bool, fetch: bool) -> int:
+def sync(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.work_facts import usual_remote
-    from gitcoord.deploy import staleness as app
     from gitcoord.deploy.sync import pull as app_pull
     from gitcoord.deploy.sync import require_ready
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.sessions.service import beat_quietly
 
-    ctx = call.ctx
+    ctx, pull = call.ctx, bool(values.get("pull"))
     try:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
         if pull:
             raise
         call.screen.answer({"initialised": False})
-        not_set_up(call, {"initialised": False})
+        call.is_not_set_up({"initialised": False})
         return 0
     actor = call.onlooker()
     if actor is not None:
         beat_quietly(ctx, actor)
     branch = require_ready(ctx) if pull else ""
     remote = usual_remote(ctx, snapshot)
-    found = app.staleness(ctx, snapshot, None, app.commit_named(ctx, ""), remote=remote, fetch=fetch)
+    found = app.staleness(
+        ctx, snapshot, None, app.commit_named(ctx, ""), remote=remote, fetch=not values.get("no-fetch")
+    )
     head = found.commit
     if pull and found.behind:
         try:
@@ -85,44 +72,16 @@ def refuse(call: Call, error: Refused, found: Staleness) -> int:
     return error.exit_code
 
 
-def deploy(
-    target: Annotated[str, typer.Argument(metavar="TARGET", show_default=False)],
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", show_default=False)],
-    commit: Annotated[
-        str, typer.Option("--commit", metavar="COMMIT", help="What is deployed; HEAD unless given.")
-    ] = "",
-    no_verify_surface: Annotated[
-        bool, typer.Option("--no-verify-surface", help="Do not run the project's verification afterwards.")
-    ] = False,
-    json: Json = False,
-) -> int:
-    """Deploy, one at a time: refused from a stale copy, verified through the public surface, on record."""
-
-    def body(call: Call) -> int:
-        from gitcoord.deploy.cli_run import run_deploy
-
-        return run_deploy(call, target, command, commit, surface=not no_verify_surface)
-
-    return act(body, json=json)
-
-
-def deploys(json: Json = False) -> int:
-    """The last deploy of each target, and whether it is behind by now."""
-
-    def body(call: Call) -> int:
-        from gitcoord.deploy.staleness import deploys as app_deploys
-
-        result = app_deploys(call.ctx)
-        call.screen.answer(result)
-        if not_set_up(call, result):
-            return 0
-        rows: list[Any] = result["deploys"]  # type: ignore[assignment]
-        call.screen.say(*call.screen.table([_row(row) for row in rows], ["bold", "yellow", "cyan", "dim", "", ""]))
-        if not rows:
-            call.screen.hint('name a target in .gitcoord/config: [deploy "production"] verify = <command>')
+def deploys(call: Call, values: Values, words: list[str]) -> int:
+    result: Any = app.deploys(call.ctx)
+    call.screen.answer(result)
+    if call.is_not_set_up(result):
         return 0
-
-    return act(body, json=json, writing=False)
+    rows = [_row(row) for row in result["deploys"]]
+    call.screen.say(*call.screen.table(rows, ["bold", "yellow", "cyan", "dim", "", ""]))
+    if not rows:
+        call.screen.hint('name a target in .gitcoord/config: [deploy "production"] verify = <command>')
+    return 0
 
 
 def _row(row: dict[str, Any]) -> list[str]:

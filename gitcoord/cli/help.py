@@ -1,0 +1,172 @@
+"""The full command line, made from the table: typer's help, its words for mistakes, its suggestions."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from keyword import iskeyword
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from gitcoord.base.codec import dumps
+from gitcoord.base.names import printable
+from gitcoord.cli.entry import call_verb
+from gitcoord.cli.table import claim, coord, expand, handoff, table_of
+from gitcoord.terminal.parser import Option, Verb, labels
+
+_HELP = {"claim": claim.HELP, "coord": coord.HELP, "handoff": handoff.HELP}
+
+
+def main(command: str, argv: list[str]) -> int:
+    """Help and mistakes, with git's exit codes: 2 for wrong words, 130 for Ctrl-C."""
+    words = expand(command, argv) if argv else ["--help"]
+    try:
+        result = full_command(command, words[0]).main(words, prog_name=f"git {command}", standalone_mode=False)
+    except typer.TyperException as error:
+        at = getattr(error, "ctx", None)  # the command whose words were wrong, where it got that far
+        message, hint = error.format_message(), f"{at.command_path if at else f'git {command}'} -h"
+        if "--json" in words:
+            print(dumps({"ok": False, "error": "usage", "message": message, "hints": [hint]}))
+        else:
+            print(f"error: {printable(message)}\nhint: {hint}", file=sys.stderr)
+        return 2
+    except (typer.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return 130
+    except typer.Exit as error:
+        return int(error.exit_code)
+    return result if isinstance(result, int) else 0
+
+
+class Grouped(TyperGroup):
+    """Lists its commands under their headings, each with its whole help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            heading = getattr(command, "rich_help_panel", "") or "Commands"
+            headings.setdefault(heading, []).append((name, command.help or ""))
+        width = max(len(name) for rows in headings.values() for name, _ in rows)
+        for heading, rows in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), help) for name, help in rows])
+
+
+class Row(TyperCommand):
+    """Shows its words as the table has them."""
+
+    words = ""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["[OPTIONS]", *self.words.split()]
+
+
+def full_command(command: str, only: str = "") -> Any:
+    """The whole command line, or, to be quick, no more of it than the verb or group called `only`, if there is one."""
+    table = table_of(command)
+    firsts = dict.fromkeys(name.split()[0] for name in table)
+    wanted = {name: verb for name, verb in table.items() if only not in firsts or name.split()[0] == only}
+    more = f"'git {command} <command> -h' shows its options and an example; 'git {command} --version' the version."
+    apps = {"": _new_app(command, _HELP[command], epilog=more)}
+    for name, verb in wanted.items():
+        group, _, own = name.rpartition(" ")
+        _group(apps, group).command(
+            own,
+            cls=type("Row", (Row,), {"words": verb.words}),
+            context_settings=_LAUNCHES if verb.words.startswith("-- COMMAND") else None,
+            epilog=f"\b\nExample:\n  {verb.example}",
+            rich_help_panel=verb.group or None,
+        )(_function(verb))
+    made: Any = typer.main.get_command(apps[""])
+    made.commands = {name: made.commands[name] for name in firsts if name in made.commands}  # the table's order
+    return made
+
+
+# A verb that launches a command takes no option after the command's name.
+_LAUNCHES = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+
+
+def _new_app(name: str, help: str, **more: Any) -> typer.Typer:
+    """Plain help, no completion options in it (install.sh installs completion), -h as well as --help."""
+    app = typer.Typer(
+        name=name,
+        help=help,
+        cls=Grouped,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **more,
+    )
+    app.callback()(lambda: None)  # a group, also with one command
+    return app
+
+
+def _group(apps: dict[str, typer.Typer], name: str) -> typer.Typer:
+    """The app of a group of verbs, made within the one above it."""
+    if name not in apps:
+        above, _, own = name.rpartition(" ")
+        help, heading = coord.GROUPS[name]
+        apps[name] = _new_app(own, help)
+        _group(apps, above).add_typer(apps[name], name=own, help=help, rich_help_panel=heading or None)
+    return apps[name]
+
+
+def _function(verb: Verb) -> Callable[..., int]:
+    """What typer calls: a function with a parameter for each option and each word of the row."""
+    wanted = labels(verb.words)
+
+    def function(**given: Any) -> int:
+        words: list[str] = []
+        for number in range(len(wanted)):
+            found = given.pop(f"word{number}")
+            words += [found] if isinstance(found, str) else found or []
+        values = {
+            key.rstrip("_").replace("_", "-"): value for key, value in given.items() if value not in (None, False, [])
+        }
+        missing = [option.name for option in verb.options if option.required and option.name not in values]
+        if missing:
+            raise typer.BadParameter(f"'--{missing[0]}' is missing")
+        return call_verb(verb, values, words)
+
+    parameters = [_option(option) for option in verb.options]
+    parameters += [_word(number, label) for number, label in enumerate(wanted)]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__doc__ = verb.help
+    return function
+
+
+def _option(option: Option) -> inspect.Parameter:
+    flags = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
+    kind: Any = str
+    default: Any = None
+    extra: dict[str, Any] = {"help": option.help}
+    if option.kind == "flag":
+        kind, default = bool, False
+    elif "|" in option.kind:
+        kind = Literal[tuple(option.kind.split("|"))]
+    else:
+        extra["metavar"] = label_of(option)
+        kind = list[str] if option.kind == "texts" else str
+    if option.required and option.kind != "flag":
+        default = inspect.Parameter.empty
+    name = option.name.replace("-", "_")
+    return _parameter(name + "_" * iskeyword(name), kind, typer.Option(*flags, **extra), default)
+
+
+def label_of(option: Option) -> str:
+    """The name of an option's value in the help."""
+    return option.label or option.kind.removesuffix("s").upper()
+
+
+def _word(number: int, label: str) -> inspect.Parameter:
+    kind: Any = list[str] if "..." in label else str
+    default = None if label.startswith("[") else inspect.Parameter.empty
+    return _parameter(f"word{number}", kind, typer.Argument(metavar=label.strip("[]"), hidden=True), default)
+
+
+def _parameter(name: str, kind: Any, info: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])

@@ -1,0 +1,56 @@
+"""`git coord approvals`, `approve` and `deny`: what waits for a person, and the person's answer."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import printable
+from gitcoord.gates.approvals import answer, difference, listing
+from gitcoord.terminal.call import is_set_up
+from gitcoord.terminal.screen import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+
+
+def approvals(call: Call, values: Values, words: list[str]) -> int:
+    if not is_set_up(call.ctx):
+        call.screen.answer({"initialised": False, "approvals": []})
+        call.is_not_set_up({"initialised": False})
+        return 0
+    rows = listing(call.ctx, all=bool(values.get("all")))
+    shown = [{k: v for k, v in row.items() if k != "v"} for row in rows]
+    call.screen.answer({"initialised": True, "approvals": shown})
+    if call.screen.json:
+        return 0
+    for row in rows:
+        state = "" if row["state"] == "open" else f"  {row['state']} by {row['by']}"
+        content = row["blob"][:12] or "deleted"
+        asked = f"asked by {row['agent']} {ago(row['at'])}"
+        call.screen.say(f"{row['id']}  {printable(row['path'])} ({content})  {asked}  [{row['rule']}]{state}")
+        if values.get("diff"):  # against trunk
+            call.screen.say(*("  " + printable(line) for line in difference(call.ctx, row).split("\n")))
+    if rows:
+        call.screen.hint("git coord approve <id>, or git coord deny <id> --reason '...'; --diff shows the change")
+    else:
+        call.screen.note("nothing waits for approval")
+    return 0
+
+
+def approve(call: Call, values: Values, words: list[str]) -> int:
+    return _answer(call, values, words[0], approved=True)
+
+
+def deny(call: Call, values: Values, words: list[str]) -> int:
+    return _answer(call, values, words[0], approved=False)
+
+
+def _answer(call: Call, values: Values, id: str, *, approved: bool) -> int:
+    blob = str(values.get("blob", ""))
+    record = next((row for row in listing(call.ctx, all=True) if row["id"] == id), None)
+    if record is not None and str(record["blob"]).startswith(blob):
+        blob = str(record["blob"])
+    result = answer(call.ctx, call.actor(), id, blob, approved=approved, reason=str(values.get("reason", "")))
+    call.screen.answer(result)
+    call.screen.say(f"{result['state']} {printable(str(result['path']))}")
+    return 0

@@ -1,0 +1,103 @@
+"""`git coord policy` and `git coord role`: what the project's policy says, and for whom."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import check_agent, check_word, printable
+from gitcoord.gates import explain as app
+from gitcoord.gates.cli import commit_named
+from gitcoord.terminal.call import is_set_up
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+
+
+def explain(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims import pathspec as paths
+
+    if _nothing(call, paths=[]):
+        return 0
+    names = [item.name for item in paths.items(call.ctx.repo, words)]
+    rows = app.explain(call.ctx, call.onlooker(), names, _whose(call, values))
+    call.screen.answer({"initialised": True, "paths": rows, **_overlay(call)})
+    for row in rows:
+        call.screen.say(call.screen.paint(printable(str(row["path"])), "bold"), *_explained(row))
+    return 0
+
+
+def check(call: Call, values: Values, words: list[str]) -> int:
+    if _nothing(call, problems=[]):
+        return 0
+    problems = app.check_policy(call.ctx, _whose(call, values))
+    call.screen.answer({"initialised": True, "problems": problems, **_overlay(call)}, ok=not problems)
+    lines = [f"{printable(problem['where'])}: {printable(problem['what'])}" for problem in problems]
+    call.screen.say(*(lines or ["the policy is fine"]))
+    return 1 if problems else 0
+
+
+def role(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.gates.approvals import set_role
+
+    target, name, clear = check_agent(words[0]), "".join(words[1:]), bool(values.get("clear"))
+    if name or clear:
+        result = set_role(call.ctx, call.actor(), target, "" if clear else check_word(name, "role", 64))
+    elif _nothing(call, agent=target, role=""):
+        return 0
+    else:
+        result = {"initialised": True, "agent": target, "role": app.role_now(call.ctx, target)}
+    call.screen.answer(result)
+    call.screen.say(f"{target}: {printable(str(result['role'])) or 'no role'}")
+    others = app.other_roles(call.ctx, name) if name and not clear else []
+    if others:
+        there = printable(", ".join(others))
+        call.screen.note(
+            f"warning: .gitcoord/config has no role '{printable(name)}' (there are: {there}), so it limits nothing"
+        )
+    return 0
+
+
+def _nothing(call: Call, **empty: object) -> bool:
+    """Looking before gitcoord is set up shows nothing, and is no error."""
+    if is_set_up(call.ctx):
+        return False
+    call.screen.answer({"initialised": False, **empty})
+    return call.is_not_set_up({"initialised": False})
+
+
+def _whose(call: Call, values: Values) -> str:
+    """The commit or tree whose policy is meant; '' for trunk's."""
+    from gitcoord.policy.reader import staged_policy
+
+    commit, index, worktree = str(values.get("commit", "")), bool(values.get("index")), bool(values.get("worktree"))
+    if bool(commit) + index + worktree > 1:
+        raise UsageError("one of --commit, --index and --worktree at a time")
+    if not index and not worktree:
+        return commit_named(call, commit) if commit else ""
+    if not call.ctx.repo.worktree:
+        raise UsageError("there is no work tree here", hints=("name a commit: --commit",))
+    return staged_policy(call.ctx, worktree=worktree)
+
+
+def _overlay(call: Call) -> dict[str, str]:
+    """That private rules of this machine count too, and where they lie."""
+    file = app.private_rules(call.ctx)
+    if not file:
+        return {}
+    call.screen.note(f"note: a private overlay is in force here: {printable(file)}")
+    return {"overlay": file}
+
+
+def _explained(row: dict[str, Any]) -> list[str]:
+    lines = [] if row["rules"] else ["  no rule: anybody may change it while nobody else holds it"]
+    for rule in row["rules"]:
+        where = ", ".join(filter(None, [_where(rule), rule["stage"]]))
+        lines.append(f"  {rule['attribute']}={printable(rule['value'])}  ({where})")
+    return lines + [f"  {rule['attribute']} is lifted  ({_where(rule) or 'by a macro'})" for rule in row["lifted"]]
+
+
+def _where(rule: dict[str, Any]) -> str:
+    return printable(rule["file"]) + (f":{rule['line']}" if rule["line"] else "")

@@ -1,0 +1,58 @@
+"""The note that pre-commit leaves for the later hooks of the same `git commit`, so that they need not start git-claim.
+
+docs/adr/0043 says what it covers. The hooks in sh read it: githooks/gate.sh (`noted`) and githooks/reference-transaction (`judged`).
+Its lines: the git process and when that began; the second of /proc/uptime at which the note ends; the agent that signs, nothing for
+a person; the refs on which the answer rests; their values, 'none' for one that is not there; HEAD; and what `git diff-tree` will
+print of the commit.
+"""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import GitcoordError
+from gitcoord.base.names import LEDGER, session_ref
+from gitcoord.git.files import read_file, write_file
+from gitcoord.ledger.snapshot import read_beat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.gates.client_gate import Clean
+    from gitcoord.ledger.context import Context
+    from gitcoord.ledger.sessions import Actor
+
+_SECONDS = 10
+_MOST = 100  # changed files: sh reads byte by byte, and of more it takes as long as another start
+_ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
+
+
+def leave_note(ctx: Context, process: str, actor: Actor, clean: Clean) -> None:
+    """For the git process `process`. Where it cannot be written, the later hooks judge by themselves."""
+    words = clean.staged.split(b"\0")
+    if len(words) > 2 * _MOST + 1:
+        return
+    try:
+        session = session_ref(actor.agent)
+        found = ctx.store.read([session])[0]
+        beat = read_beat(found) if found is not None else None
+        if beat is not None and beat.killed:
+            return
+        seconds = min(_SECONDS, beat.slot // 1000) if beat is not None else _SECONDS
+        uptime = read_file("/proc/uptime").partition(b".")[0]
+        agent = "" if actor.person else actor.agent
+        lines = [
+            process, str(int(uptime) + seconds), agent,
+            f"{LEDGER} {session}", f"{clean.ledger} {found.oid if found is not None else 'none'}", clean.head,
+            clean.head, agent, "", *(f"{meta.decode()}\t{_quote(path)}" for meta, path in zip(words[::2], words[1::2])),
+        ]  # fmt: skip
+        tree = "" if ctx.repo.git_dir == ctx.repo.common_dir else "-" + ctx.repo.git_dir.rpartition("/")[2]
+        write_file(ctx.scratch(f"judged{tree}"), "".join(f"{line}\n" for line in lines).encode())
+    except (GitcoordError, OSError, ValueError):
+        pass
+
+
+def _quote(path: bytes) -> str:
+    """As git prints a path with core.quotePath."""
+    text = "".join(
+        f"\\{_ESCAPES[byte]}" if byte in _ESCAPES else chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
+        for byte in path
+    )
+    return text if text.encode() == path else f'"{text}"'

@@ -1,0 +1,139 @@
+"""`git coord log` and `git coord fsck`: the ledger's events, and whether all that is there follows from them."""
+
+from __future__ import annotations
+
+import posix
+
+from gitcoord.base.errors import NotInitialised, StoreError, UsageError
+from gitcoord.base.names import LEDGER, TIP, fold, printable, shown
+from gitcoord.ledger.kinds import KINDS
+from gitcoord.terminal.call import number
+from gitcoord.terminal.screen import ago, put
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitcoord.base.errors import GitcoordError
+    from gitcoord.git.store import Reader
+    from gitcoord.ledger.fsck import Progress
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+
+
+def log(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.ledger.log import events
+
+    kind = check_kind(str(values.get("kind", "")))
+    path = _shown_key(call, str(values["path"])) if values.get("path") else ""
+    since, limit = number(values, "since"), number(values, "number", 50)
+    age = call.recent()
+    try:
+        rows = list(
+            events(call.ctx, path=path, agent=str(values.get("agent", "")), kind=kind, since=since, limit=limit)
+        )
+    except NotInitialised:
+        call.screen.answer({"initialised": False, "events": []})
+        call.is_not_set_up({"initialised": False})
+        return 0
+    call.screen.answer({"initialised": True, "events": rows, **age})
+    call.screen.say(*call.screen.table([_log_row(row) for row in rows], ["dim", "yellow", ""]))
+    return 0
+
+
+def check_kind(kind: str) -> str:
+    if kind and kind not in KINDS:
+        raise UsageError(f"'{printable(kind)}' is not a kind of event", hints=(", ".join(KINDS),))
+    return kind
+
+
+def _shown_key(call: Call, word: str) -> str:
+    from gitcoord.claims import pathspec as paths
+
+    item = paths.one(call.ctx.repo, word)
+    return shown(fold(item.name, case=False), item.space)
+
+
+def _log_row(row: dict[str, Any]) -> list[str]:
+    if "error" in row:
+        return ["?", "", f"commit {row['commit'][:12]}: {printable(row['error'])}"]
+    event = row["event"]
+    words = printable(row["subject"])
+    for name in ("reason", "cause"):
+        if event.get(name):
+            words += f": {printable(event[name])}" if event[name] not in row["subject"] else ""
+    refused = event["refused"]
+    if refused:
+        words += f"  [refused before: {', '.join(printable(r['path']) + ' x' + str(r['count']) for r in refused[:3])}]"
+    return [str(row["seq"]), ago(row["at"]), words]
+
+
+def fsck(call: Call, values: Values, words: list[str]) -> int:
+    """0 clean (or repaired), 1 differences are left. Where the remote that decides could not be looked at, and what was last
+    seen of it has no difference, that error."""
+    from gitcoord.ledger import fsck as app_fsck
+    from gitcoord.ledger.repair import service as app_repair
+
+    repair = bool(values.get("repair"))
+    unseen = _look(call)
+    reader = _reader(call)
+    try:
+        _refuse_own_branch(call)
+        if repair:
+            result = app_repair.repair(call.ctx, call.repairer(), reader)
+        else:
+            result = app_fsck.fsck(call.ctx, reader, _progress(call))
+    except NotInitialised as error:
+        call.screen.answer({"initialised": False, "clean": True, "differences": []})
+        call.screen.note(f"note: {error.message}")
+        call.screen.hint(*(hint for hint in error.hints if hint.startswith("rename")))
+        return 0
+    if unseen is not None and not repair:
+        if result["clean"]:
+            call.screen.note(f"note: what was last seen of '{printable(call.ctx.remote)}' has no difference")
+            raise unseen
+        result["offline"] = unseen.message
+        call.screen.note(f"note: {printable(unseen.message)}")
+    call.screen.answer(result, ok=bool(result["clean"]))
+    call.screen.say(*(f"repaired: {printable(line)}" for line in result.get("repaired", ())))  # type: ignore[attr-defined]
+    call.screen.say(*(f"difference: {printable(line)}" for line in result["differences"]))  # type: ignore[attr-defined]
+    if result["clean"]:
+        call.screen.say(f"clean: {result['events']} events")
+        return 0
+    if not repair:
+        call.screen.hint("mend it: git coord fsck --repair")
+    return 1
+
+
+def _look(call: Call) -> GitcoordError | None:
+    """Looks at the remote that decides. Gives the error where that fails."""
+    if not call.ctx.remote:
+        return None
+    from gitcoord.ledger.remote.fetch import renew
+
+    return renew(call.ctx)
+
+
+def _refuse_own_branch(call: Call) -> None:
+    from gitcoord.ledger.setup import is_ledger
+    from gitcoord.ledger.snapshot import refuse_own_branch
+
+    head, tip = call.ctx.store.resolve([LEDGER, TIP])
+    if head is not None and not is_ledger(call.ctx.store, LEDGER):
+        refuse_own_branch(call.ctx, tip is not None)
+
+
+def _reader(call: Call) -> Reader:
+    """libgit2 reads at volume; where it refuses the repository (sha256, reftable), git itself does."""
+    from gitcoord.git.libgit2_reader import Pygit2Reader
+
+    try:
+        return Pygit2Reader(call.ctx.repo.common_dir)
+    except StoreError:
+        return call.ctx.store
+
+
+def _progress(call: Call) -> Progress | None:
+    if call.screen.quiet or call.screen.json or not posix.isatty(2):
+        return None
+    return lambda count: put(2, f"\r\x1b[Kreplaying: {count} events")

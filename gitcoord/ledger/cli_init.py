@@ -1,0 +1,74 @@
+"""`git coord init`: the ledger, here or at a remote."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import printable
+from gitcoord.ledger.remote.join import by_ssh
+from gitcoord.ledger.remote.membership import authority_of, begin
+from gitcoord.ledger.sessions import Actor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+    from gitcoord.terminal.screen import Row
+
+_STAYS_CONNECTED = (
+    "each command spares itself the handshake if ssh stays connected: set ControlMaster auto, ControlPath ~/.ssh/%C and "
+    "ControlPersist 60 for this host in ~/.ssh/config"
+)
+
+
+def init(call: Call, values: Values, words: list[str]) -> int:
+    where = authority_of(call.ctx, str(values.get("remote", "")))
+    result = begin(
+        call.ctx,
+        _initialiser(call),
+        where,
+        sync=str(values.get("sync", "")),
+        fold=_fold(values),
+        adopt=bool(values.get("adopt")),
+        same=bool(values.get("same")),
+        looks=bool(values.get("read-only")),
+    )
+    if values.get("policy"):
+        from gitcoord.policy.starter import write_starter
+
+        email, remote = call.ctx.settings.get("user.email"), str(result.get("remote", ""))
+        result["policy"] = write_starter(call.ctx.repo, str(result["root"]), email, remote)
+    call.screen.answer(result)
+    _tell(call, result, where)
+    return 0
+
+
+def _fold(values: Values) -> bool | None:
+    if values.get("fold-case") and values.get("no-fold-case"):
+        raise UsageError("--fold-case and --no-fold-case are opposites")
+    return True if values.get("fold-case") else False if values.get("no-fold-case") else None
+
+
+def _tell(call: Call, result: Row, where: str) -> None:
+    if result["created"]:
+        call.screen.say(f"gitcoord is set up; work lands on '{printable(str(result['sync']))}'")
+        call.screen.hint("claim a path: git claim <path>", "launch an agent: git coord run --as <name> -- <command>")
+    elif where:
+        call.screen.say(f"this clone uses the ledger of '{printable(where)}'")
+    elif result.get("adopted"):
+        call.screen.say("this copy is an authority of its own now")
+    else:
+        call.screen.say("gitcoord is already set up here")
+    if where and by_ssh(call.ctx, where):
+        call.screen.hint(_STAYS_CONNECTED)
+    written: list[str] = result.get("policy", [])  # type: ignore[assignment]
+    call.screen.say(*(f"wrote {name}" for name in written))
+    if written:
+        call.screen.hint("look at these files, then commit them")
+
+
+def _initialiser(call: Call) -> Actor:
+    """Setting up asks for no agent: 'init' stands for a caller without a name."""
+    try:
+        return call.actor()
+    except UsageError:
+        return Actor("init")

@@ -1,0 +1,60 @@
+"""The verbs of `git coord` by which one watches over others: kill, revive, halt, unhalt, sweep."""
+
+from __future__ import annotations
+
+from gitcoord.base.names import check_agent, printable
+from gitcoord.sessions import service as sessions
+from gitcoord.terminal.call import text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+
+
+def kill(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.sessions.cli_run import wake
+
+    agent = check_agent(words[0])
+    result: Any = sessions.kill(call.ctx, call.actor(), agent, text(values, "reason"))
+    wake(call.ctx, agent)
+    call.screen.answer(result)
+    call.screen.say(f"killed {agent}" if result["killed"] else f"{agent} was killed before")
+    call.screen.say(*(f"freed {printable(claim['path'])}" for claim in result["freed"]))
+    call.screen.hint(f"to allow the name again: git coord revive {agent}")
+    return 0
+
+
+def revive(call: Call, values: Values, words: list[str]) -> int:
+    agent = check_agent(words[0])
+    result = sessions.revive(call.ctx, call.actor(), agent)
+    call.screen.answer(result)
+    call.screen.say(f"'{agent}' may start again" if result["revived"] else f"'{agent}' was not killed")
+    return 0
+
+
+def halt(call: Call, values: Values, words: list[str]) -> int:
+    result = sessions.halt(call.ctx, call.actor(), text(values, "reason"))
+    call.screen.answer(result)
+    call.screen.say("halted" if result["changed"] else "already halted")
+    call.screen.hint("go on with: git coord unhalt")
+    return 0
+
+
+def unhalt(call: Call, values: Values, words: list[str]) -> int:
+    result = sessions.unhalt(call.ctx, call.actor())
+    call.screen.answer(result)
+    call.screen.say("going on" if result["changed"] else "nothing was halted")
+    return 0
+
+
+def sweep(call: Call, values: Values, words: list[str]) -> int:
+    result: Any = sessions.sweep(call.ctx, call.actor())
+    call.screen.answer(result)
+    call.screen.say(*(f"expired {printable(claim['path'])} of {claim['agent']}" for claim in result["expired"]))
+    call.screen.say(*(f"{id} is without its owner now" for id in result["lapsed"]))
+    if not result["expired"] and not result["lapsed"]:
+        call.screen.say("nothing to expire")
+    return 0

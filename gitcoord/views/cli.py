@@ -1,0 +1,78 @@
+"""The verbs of `git coord` that show what is going on: status, agents, resources."""
+
+from __future__ import annotations
+
+from gitcoord.base.durations import format_duration
+from gitcoord.base.names import printable
+from gitcoord.terminal.screen import ago
+from gitcoord.views import status as views
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitcoord.terminal.call import Call
+    from gitcoord.terminal.parser import Values
+
+
+def status(call: Call, values: Values, words: list[str]) -> int:
+    age = call.recent()
+    result: Any = {**views.status(call.ctx, call.onlooker()), **age}
+    call.screen.answer(result)
+    if call.is_not_set_up(result):
+        return 0
+    call.screen.note(*(f"warning: {printable(warning)}" for warning in result["warnings"]))
+    halt = result["halted"]
+    if halt:
+        why = f": {printable(halt['reason'])}" if halt["reason"] else ""
+        call.screen.say(call.screen.paint(f"HALTED by {halt['by']} {ago(halt['at'])}{why}", "red"))
+    claims = result["claims"]
+    call.screen.say(f"claims: {len(claims) or 'none'}", *("  " + line for line in call.screen.claim_lines(claims)))
+    call.screen.say(*("  " + line for line in call.screen.server_lines(result)))
+    known = [agent for agent in result["agents"] if agent["state"] != "ended"]
+    call.screen.say(f"agents: {len(known) or 'none'}", *("  " + line for line in _agent_lines(call, known)))
+    call.screen.say(f"ledger: {result['seq']} events")
+    return 0
+
+
+def _agent_lines(call: Call, agents: list[Any]) -> list[str]:
+    rows = []
+    for agent in agents:
+        heard = agent["silent_seconds"]
+        if agent["state"] != "open":
+            life = agent["state"]
+        elif not agent["live"]:
+            life = "silent"
+        else:
+            life = f"heard {format_duration(heard)} ago" if heard else "alive"
+        of = f"of {agent['parent']}" if agent["parent"] else ""
+        rows.append([agent["agent"], f"session {agent['session']}", life, f"since {ago(agent['since'])}", of])
+    return call.screen.table(rows, ["cyan", "", "yellow", "dim", "dim"])
+
+
+def agents(call: Call, values: Values, words: list[str]) -> int:
+    age = call.recent()
+    result: Any = {**views.known_agents(call.ctx), **age}
+    call.screen.answer(result)
+    if not call.is_not_set_up(result):
+        call.screen.say(*_agent_lines(call, result["agents"]))
+    return 0
+
+
+def resources(call: Call, values: Values, words: list[str]) -> int:
+    age = call.recent()
+    result: Any = {**views.resources(call.ctx), **age}
+    call.screen.answer(result)
+    if call.is_not_set_up(result):
+        return 0
+    lines = []
+    for row in result["resources"]:
+        used = sum(held["units"] for held in row["held"])
+        who = ", ".join(f"{held['agent']} x{held['units']}" for held in row["held"])
+        readers, writers = (printable(", ".join(row[key])) or "anybody" for key in ("readers", "writers"))
+        name = printable(row["resource"])
+        lines.append([name, f"{used} of {row['capacity']}", f"write: {writers}", f"read: {readers}", who])
+    call.screen.say(*call.screen.table(lines, ["bold", "yellow", "", "", "cyan"]))
+    if not lines and not call.screen.json:
+        call.screen.hint('declare one in .gitcoord/config: [resource "gpu"] capacity = 2')
+    return 0

@@ -1,0 +1,157 @@
+"""The verbs of `git coord` for work in one work tree or in several: commit, worktree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gitcoord.base.errors import UsageError
+from gitcoord.base.names import check_agent, check_word, printable, quote, shell_word
+from gitcoord.claims import pathspec as paths
+from gitcoord.claims.model import Item
+from gitcoord.ledger.sessions import Actor
+from gitcoord.terminal.call import Call, words_of
+from gitcoord.terminal.screen import put
+from gitcoord.world.open import open_repository
+
+if TYPE_CHECKING:
+    from gitcoord.ledger.context import Context
+    from gitcoord.terminal.parser import Values
+
+
+def commit(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.worktrees.commit import Commit
+    from gitcoord.worktrees.commit import commit as app_commit
+
+    command = Commit(
+        actor=call.actor(),
+        words=tuple(_named(call, word) for word in words),
+        message=_message(words_of(values, "message"), str(values.get("file", ""))),
+        trailers=tuple(words_of(values, "trailer")),
+        force=bool(values.get("force")),
+    )
+    # What a hook says is shown whatever we keep quiet about: it may be why nothing was committed.
+    result = app_commit(call.ctx, command, call.environ, lambda line: put(2, printable(line) + "\n"))
+    call.screen.answer(result)
+    _say_commit(call, result)
+    return 0
+
+
+def _named(call: Call, word: str) -> tuple[str, tuple[str, ...]]:
+    """A word and the paths that it stands for."""
+    items = paths.items(call.ctx.repo, [word])
+    if any(item.space != "path" for item in items):
+        raise UsageError(f"{quote(word[:80])} is a resource, and no file", hints=(f"a file so named: ./{word}",))
+    return word, tuple(item.name for item in items)
+
+
+def _message(paragraphs: list[str], file: str) -> str:
+    if bool(paragraphs) == bool(file):
+        raise UsageError("say the message with -m, or take it from a file with -F", hints=("git coord commit -h",))
+    if paragraphs:
+        return "\n\n".join(paragraphs)
+    from gitcoord.terminal.editor import read_text
+
+    return read_text(file, "the message")
+
+
+def _say_commit(call: Call, result: dict[str, Any]) -> None:
+    where = printable(result["branch"]) or "detached HEAD"
+    name = call.screen.paint(f"[{where} {result['commit'][:12]}]", "yellow")
+    call.screen.say(f"{name} {printable(result['subject'])}", *(f"  {printable(f)}" for f in result["files"]))
+    for path in result.get("staged", ()):
+        call.screen.note(f"note: something else is staged of {printable(path)}, and stays so")
+    if "index" in result:
+        call.screen.note("note: the index is locked by another git, so git status shows these files as changed")
+        call.screen.hint("when it is free: git reset --quiet -- " + " ".join(call.typed(f) for f in result["files"]))
+
+
+# --- work trees ---------------------------------------------------------------------------------------------------
+
+
+def add(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.service import take, would_take
+    from gitcoord.claims.take import Take
+    from gitcoord.worktrees import add as app
+
+    name = check_word(words[0], "name of a work tree", 64)
+    caller = call.onlooker()
+    by = caller.agent if caller is not None else ""
+    owner = str(values.get("agent", "")) or (by if caller is not None and not caller.person else name)
+    branch, start = str(values.get("branch", "")) or name, str(values.get("from", ""))
+    command = app.Add(name, check_agent(owner), by, branch, start)
+    actor = caller if caller is not None and caller.agent == owner else Actor(owner)
+    order = Take(actor, paths.items(call.ctx.repo, words_of(values, "path")), reason=f"work tree {name}")
+    if order.items:
+        would_take(call.ctx, order)  # most refusals come before anything is made
+
+    def claim(place: str) -> dict[str, object]:
+        with _inside(call, place) as ctx:
+            return take(ctx, order)
+
+    result: dict[str, Any] = app.add(call.ctx, command, claim if order.items else None)
+    call.screen.answer(result)
+    call.screen.say(
+        f"{call.screen.paint(printable(result['path']), 'bold')}: branch {printable(result['branch'])}, agent {owner}",
+        *(f"claimed {printable(claim['path'])}, token {claim['token']}" for claim in result["claims"]),
+    )
+    call.screen.hint(f"work there: cd {shell_word(result['path'])}", f"in the end: git coord worktree done {name}")
+    return 0
+
+
+@contextlib.contextmanager
+def _inside(call: Call, place: str) -> Iterator[Context]:
+    """The same repository, seen from another of its work trees."""
+    env = {key: value for key, value in call.environ.items() if key not in (b"GIT_DIR", b"GIT_WORK_TREE")}
+    with contextlib.chdir(place):
+        ctx = open_repository(env, writing=True)
+        try:
+            yield ctx
+        finally:
+            ctx.store.close()
+
+
+def list_(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.worktrees.add import overview
+
+    result: dict[str, Any] = overview(call.ctx, call.onlooker())
+    call.screen.answer(result)
+    if not call.is_not_set_up(result):
+        rows = [_tree_row(row) for row in result["worktrees"]]
+        call.screen.say(*call.screen.table(rows, ["bold", "", "cyan", "yellow", "", "", "dim"]))
+    return 0
+
+
+def _tree_row(row: dict[str, Any]) -> list[str]:
+    state = "" if row["dirty"] is None else f"{row['dirty']} changed" if row["dirty"] else "clean"
+    if row["dirty"] is None and not row["main"]:
+        state = "gone"
+    notes = [state, row["under_way"], "locked" if row["locked"] is not None else ""]
+    ahead = "" if row["ahead"] is None else f"+{row['ahead']} -{row['behind']}"
+    claims = " ".join(claim["path"] for claim in row["claims"])
+    return [
+        row["name"], row["branch"] or "-", row["agent"] or "-", ", ".join(filter(None, notes)), ahead,
+        " ".join(row["tasks"]), claims,
+    ]  # fmt: skip
+
+
+def done(call: Call, values: Values, words: list[str]) -> int:
+    from gitcoord.claims.service import release
+    from gitcoord.worktrees.remove import done as app_done
+
+    def give_back(place: str, agent: str, items: tuple[Item, ...]) -> None:
+        with _inside(call, place) as ctx:
+            release(ctx, Actor(agent), items)
+
+    discard = bool(values.get("discard-ignored"))
+    result: dict[str, Any] = app_done(call.ctx, call.actor(), words[0], give_back, discard=discard)
+    call.screen.answer(result)
+    call.screen.say(
+        *(f"released {printable(path)}" for path in result["released"]),
+        f"removed {printable(result['path'])}",
+    )
+    if result["branch"]:
+        verb = "removed" if result["branch_removed"] else "left"
+        call.screen.say(f"{verb} branch {printable(result['branch'])}")
+    return 0

@@ -1,0 +1,136 @@
+"""Every verb is a whole row of the table, and its help, its group and its heading come out of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from gitcoord import __version__
+from gitcoord.cli.table import COMMANDS, expand, table_of
+from gitcoord.cli.table.coord import BARE, GROUPS
+from gitcoord.terminal.parser import Verb, parse
+from tests.cli.support import World
+from tests.support import GitRepo
+
+ROWS = {f"{command} {name}": verb for command in COMMANDS for name, verb in table_of(command).items()}
+# What it prints is not its own: that of the program that it launches, a protocol of another's, or a show for people.
+NOT_ITS_OWN = {"coord run", "coord dispatch", "coord guard", "coord mcp", "coord demo"}
+HEADINGS = [
+    "start here", "everyday", "tasks and handoffs", "rules and gates", "machines and servers", "looking into it", "plumbing",
+]  # fmt: skip
+KIND = re.compile(r"flag|texts?|duration|number|[a-z]+(\|[a-z]+)+")
+LABEL = re.compile(r"[A-Z][A-Z.-]*[A-Z](\.\.\.)?")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_is_whole(name: str) -> None:
+    verb = ROWS[name]
+    assert verb.help.endswith((".", "?")) and "\n" not in verb.help
+    assert verb.opens in ("none", "read", "write") and verb.life in ("answer", "work", "stay")
+    assert all(LABEL.fullmatch(word.strip("[]")) for word in verb.words.replace("-- ", "").split()), verb.words
+    names = [option.name for option in verb.options]
+    shorts = [option.short for option in verb.options if option.short]
+    assert len(names) == len(set(names)) and len(shorts) == len(set(shorts))
+    assert "help" not in names and "version" not in names and "h" not in shorts
+    for option in verb.options:
+        assert KIND.fullmatch(option.kind) and option.help.endswith("."), option.name
+    assert ("json" in names) == (name not in NOT_ITS_OWN)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_has_its_handler(name: str) -> None:
+    module, _, function = ROWS[name].handler.partition(":")
+    handler = getattr(import_module(f"gitcoord.{module}"), function)
+    assert len(signature(handler).parameters) == 3
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_example_is_understood(name: str) -> None:
+    command, _, verb = name.partition(" ")
+    git, named, *words = shlex.split(ROWS[name].example.partition(" && ")[0].partition(" < ")[0])
+    assert (git, named) == ("git", command)
+    assert parse(table_of(command), expand(command, words))[0] == verb
+
+
+def test_verbs_stand_under_headings_and_fit_a_line() -> None:
+    """The help of `git coord` is grouped, and no line of it is longer than 80 columns."""
+    found: list[str] = []
+    tops: dict[str, tuple[str, str]] = {
+        **{name: (verb.help, verb.group) for name, verb in table_of("coord").items() if " " not in name},
+        **{name: row for name, row in GROUPS.items() if " " not in name},
+    }
+    for name in dict.fromkeys(name.split()[0] for name in table_of("coord")):
+        help, heading = tops[name]
+        assert len(help) <= 80 - len(f"  {'uninstall-hooks'}  "), name
+        found += [heading] if found[-1:] != [heading] else []
+    assert found == HEADINGS
+    groups = {" ".join(name.split()[:depth]) for name in table_of("coord") for depth in range(1, len(name.split()))}
+    assert groups == set(GROUPS)
+
+
+# --- the help -------------------------------------------------------------------------------------------------------
+
+
+def test_the_help_of_git_coord_is_grouped_and_whole(world: World) -> None:
+    for words in ((), ("-h",), ("--help",)):
+        done = world.coord(*words)
+        assert done.code == 0 and all(len(line) <= 80 for line in done.out.splitlines())
+        assert [line[:-1] for line in done.out.splitlines() if line.endswith(":") and line != "Options:"] == HEADINGS
+        assert "..." not in done.out.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize(
+    "name", ["claim take", "coord log", "coord task take", "coord server key add", "coord run", "handoff new"]
+)
+def test_the_help_of_a_verb_has_an_example(world: World, name: str) -> None:
+    command, *words = name.split()
+    done = getattr(world, command)(*words, "-h")
+    assert done.code == 0 and done.out.startswith(f"Usage: git {name} [OPTIONS]")
+    assert f"Example:\n    {ROWS[name].example}\n" in done.out
+    for option in ROWS[name].options:
+        assert f"--{option.name}" in done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_version(world: World, command: str) -> None:
+    done = getattr(world, command)("--version")
+    assert (done.code, done.out, done.err) == (0, f"gitcoord {__version__}\n", "")
+
+
+def test_a_slip_is_met_with_a_suggestion(world: World) -> None:
+    done = world.coord("stauts")
+    assert done.code == 2 and "'status'" in done.err and done.err.endswith("hint: git coord -h\n")
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("group", [group for group in BARE if " " not in group])
+def test_a_groups_name_with_options(world: World, group: str) -> None:
+    """`git coord journal --json` is `git coord journal show --json`, as without the option."""
+    alone, whole = world.coord(group, "--json"), world.coord(*BARE[group], "--json")
+    assert (alone.code, alone.json) == (whole.code, whole.json) and alone.json["ok"]
+    assert world.coord(group).code == 0
+    assert world.coord(group, "-h").out.startswith(f"Usage: git coord {group} ")
+
+
+def test_other_options_and_wrong_ones(world: World) -> None:
+    assert world.coord("journal", "--number", "1", "--json").json["entries"][0]["kind"] == "init"
+    assert world.coord("task", "--mine", "--json").json["tasks"] == []
+    assert world.coord("rules", "--who", "--json").code == 0
+    wrong = world.coord("journal", "--nonsense", "--json")
+    assert wrong.code == 2 and wrong.json["error"] == "usage"
+
+
+def test_rows_are_found_by_their_names() -> None:
+    assert isinstance(ROWS["coord server key add"], Verb) and len(ROWS) > 80
+
+
+@pytest.fixture
+def world(git_repo: GitRepo) -> World:
+    return World(Path(git_repo.workspace)).init()
