@@ -1,6 +1,6 @@
 """The gates of a clone: what a commit, a ref update or a push would change, and by which policy it is judged.
 
-Each method says which moves are judged, what was accepted before, and whose policy counts; `judging.py` does the rest.
+Each method says which moves are judged, what was accepted before, and whose policy counts; `gate.py` does the rest.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import match, targets
-from gitcoord.gates.gate import Judging, Move, Outcome
+from gitcoord.gates.gate import GateBase, Move, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
 from gitcoord.gates.judge import Step, Verdict
 from gitcoord.git.files import read_file
@@ -33,10 +33,10 @@ class Clean(NamedTuple):
     staged: bytes
 
 
-class Gate(Judging):
+class Gate(GateBase):
     clean: Clean | None = None
 
-    def index(self, index: bytes, heads: Iterable[str]) -> Outcome:
+    def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (self._empty_tree(),)]
@@ -53,7 +53,7 @@ class Gate(Judging):
         """Was anybody else's heartbeat looked at? Whoever is silent now may be heard of at any moment, without an event."""
         return not self._snapshot.heartbeats.keys() <= {self.actor.agent}
 
-    def _validated_index(self, outcome: Outcome, head: str, step: Step, index: bytes) -> Outcome:
+    def _validated_index(self, outcome: Verdicts, head: str, step: Step, index: bytes) -> Verdicts:
         from gitcoord.gates.validation_changes import Span, on_changes
 
         # A change may not bring the command that judges it: those of where work lands count.
@@ -61,11 +61,11 @@ class Gate(Judging):
         found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
-    def moves(self, moves: list[Move]) -> Outcome:
+    def moves(self, moves: list[Move]) -> Verdicts:
         """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
         return _together([self._move(move) for move in moves])
 
-    def _move(self, move: Move) -> Outcome:
+    def _move(self, move: Move) -> Verdicts:
         if is_private(move.ref):
             return self._judge("", []) if self._is_fetch(move) else self._refuse(_private(move, self.actor.agent))
         if move.ref == f"refs/heads/{self.sync}" and not move.new:
@@ -78,7 +78,7 @@ class Gate(Judging):
             outcome = self._moved(move)
         return outcome
 
-    def _moved(self, move: Move) -> Outcome:
+    def _moved(self, move: Move) -> Verdicts:
         known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 
@@ -95,11 +95,11 @@ class Gate(Judging):
         _, out, _ = ask(self._ctx, self.remote, "ls-remote", "--quiet", "--", self.remote, move.ref)
         return f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
 
-    def push(self, remote: str, moves: list[Move]) -> Outcome:
+    def push(self, remote: str, moves: list[Move]) -> Verdicts:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
         return _together([self._pushed(remote, move) for move in moves])
 
-    def _pushed(self, remote: str, move: Move) -> Outcome:
+    def _pushed(self, remote: str, move: Move) -> Verdicts:
         is_sync = move.ref == f"refs/heads/{self.sync}"
         if is_private(move.ref):
             return self._judge("", []) if self._is_copy(move) else self._refuse(_private(move, self.actor.agent))
@@ -126,7 +126,7 @@ class Gate(Judging):
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
 
-    def _without_commit(self, remote: str, move: Move) -> Outcome:
+    def _without_commit(self, remote: str, move: Move) -> Verdicts:
         """A file or a directory under a name of its own: it has no history, so nobody can say what it lacks."""
         if self._deploys(remote, move.ref):
             raise CouldNotJudge(
@@ -144,8 +144,8 @@ class Gate(Judging):
         there = self._ctx.store.list_refs(f"refs/remotes/{remote}/") if remote else {}
         return [*before, *self._tracking(), *there.values(), *self._tips()]
 
-    def _refuse(self, verdict: Verdict) -> Outcome:
-        return Outcome([verdict], parse_policy(()))
+    def _refuse(self, verdict: Verdict) -> Verdicts:
+        return Verdicts([verdict], parse_policy(()))
 
     def _deploys(self, remote: str, ref: str) -> list[tuple[Target, str]]:
         """The targets that a push of this ref deploys, each with the name of its remote."""
@@ -160,7 +160,7 @@ class Gate(Judging):
         names = run(["git", "remote"], self._ctx.repo.env)[1].decode("utf-8", "surrogateescape").split("\n")
         return remote if remote in names else wanted
 
-    def range(self, base: str, head: str, *, named: bool = True) -> Outcome:
+    def range(self, base: str, head: str, *, named: bool = True) -> Verdicts:
         """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
         self._named = named
         steps = self._steps(Move("", base, head), [base], strict=True, gated=False)
@@ -200,10 +200,10 @@ class Gate(Judging):
         return run(["git", "hash-object", "-t", "tree", "/dev/null"], self._ctx.repo.env)[1].decode().strip()
 
 
-def _together(outcomes: list[Outcome]) -> Outcome:
+def _together(outcomes: list[Verdicts]) -> Verdicts:
     """The verdicts of all; what is said of rules comes from a policy that was asked."""
-    asked = [outcome for outcome in outcomes if outcome.verdicts] or [Outcome([], parse_policy(()))]
-    return Outcome([verdict for outcome in asked for verdict in outcome.verdicts], asked[-1].policy)
+    asked = [outcome for outcome in outcomes if outcome.verdicts] or [Verdicts([], parse_policy(()))]
+    return Verdicts([verdict for outcome in asked for verdict in outcome.verdicts], asked[-1].policy)
 
 
 def is_private(ref: str) -> bool:

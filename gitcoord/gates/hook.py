@@ -18,7 +18,7 @@ from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.gate import Move, Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.git.process import Environ
     from gitcoord.ledger.context import Context
@@ -165,7 +165,7 @@ def _is_packing(ctx: Context, move: Move) -> bool:
 # --- telling --------------------------------------------------------------------------------------------------------
 
 
-def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Outcome) -> int:
+def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts) -> int:
     """Say what stands against it, leave what is to be on record, give the exit code."""
     refused, noted = outcome.refused, outcome.noted
     for verdict in noted:

@@ -20,7 +20,7 @@ from gitcoord.world.open import _loose, _preload, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.gate import Move, Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.git.process import Environ
     from gitcoord.ledger.context import Context
@@ -215,7 +215,7 @@ def _option(env: Environ) -> str:
     return named
 
 
-def _tell(ctx: Context, found: list[tuple[Outcome, list[Verdict]]]) -> int:
+def _tell(ctx: Context, found: list[tuple[Verdicts, list[Verdict]]]) -> int:
     """Warnings and refusals of code, to the pusher; what only watches goes to a file."""
     verdicts = [verdict for outcome, stale in found for verdict in (*stale, *outcome.verdicts)]
     refused = [verdict for verdict in verdicts if verdict.stage == "enforce"]

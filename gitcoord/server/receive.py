@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record
     from gitcoord.base.names import RefName
-    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.gate import Move, Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
@@ -117,7 +117,7 @@ def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refus
 
 def receive(
     ctx: Context, registry: Inflight, find_pusher: Callable[[], Pusher], moves: list[Move]
-) -> list[tuple[Outcome, list[Verdict]]]:
+) -> list[tuple[Verdicts, list[Verdict]]]:
     """Refused or CouldNotJudge unless the push may land as far as the ledger goes; gives the verdicts on code."""
     parts = Parts(ctx, moves)
     there = ctx.store.target(LEDGER)

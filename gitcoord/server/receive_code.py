@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import printable
 from gitcoord.deploy.targets import match, targets
-from gitcoord.gates.gate import Judging, Move
+from gitcoord.gates.gate import GateBase, Move
 from gitcoord.gates.judge import Step
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.snapshot import read_snapshot
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.names import RefName
     from gitcoord.deploy.targets import Target
-    from gitcoord.gates.gate import Outcome
+    from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
@@ -49,7 +49,7 @@ def _nobody() -> Actor:
     raise AssertionError("who pushes is told by what is gathered")
 
 
-class CodePush(Judging):
+class CodePush(GateBase):
     _runs_commands = False  # whoever may land a policy may not run commands here
 
     def __init__(
@@ -134,7 +134,7 @@ class CodePush(Judging):
 
     # --- judging
 
-    def judge(self) -> list[tuple[Outcome, list[Verdict]]]:
+    def judge(self) -> list[tuple[Verdicts, list[Verdict]]]:
         """The verdicts on each ref; the ledger is read anew."""
         self._look()
         found = []

@@ -18,7 +18,7 @@ from gitcoord.claims.take import Take
 from gitcoord.gates import gate as judging
 from gitcoord.gates import history_facts as ancestry
 from gitcoord.gates.client_gate import Gate
-from gitcoord.gates.gate import Move, Outcome
+from gitcoord.gates.gate import Move, Verdicts
 from gitcoord.gates.history import net_changes
 from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change
@@ -75,10 +75,10 @@ class Clone(Repository):
 
     def push(
         self, new: str, old: str = "m1", ref: str = SYNC, remote: str = "origin", actor: Actor | None = None
-    ) -> Outcome:
+    ) -> Verdicts:
         return self.gate(actor).push(remote, [self.move(new, old, ref)])
 
-    def moves(self, new: str, old: str = "m1", ref: str = SYNC, actor: Actor | None = None) -> Outcome:
+    def moves(self, new: str, old: str = "m1", ref: str = SYNC, actor: Actor | None = None) -> Verdicts:
         return self.gate(actor).moves([self.move(new, old, ref)])
 
     def ends(self, *names: str) -> tuple[str, str]:
@@ -89,7 +89,7 @@ class Clone(Repository):
         return Move(ref, self.commits.get(old, old), self.commits.get(new, new))
 
 
-def rules(outcome: Outcome) -> list[tuple[str, str]]:
+def rules(outcome: Verdicts) -> list[tuple[str, str]]:
     return [(verdict.rule, verdict.path) for verdict in outcome.verdicts]
 
 
@@ -334,7 +334,7 @@ def test_only_pushes_need_a_reader(clone: Clone) -> None:
     clone.commit("x1", {"x": "x\n"}, "m2", agent="bob")
     clone.commit("x2", {"x": "y\n"}, "x1")
 
-    def readers(outcome: Outcome) -> list[str]:
+    def readers(outcome: Verdicts) -> list[str]:
         return [verdict.agent for verdict in outcome.verdicts if verdict.rule == "rules"]
 
     assert readers(clone.push("x2", "m2")) == ["ann"]
@@ -620,7 +620,7 @@ def test_a_stale_deploy_counts_as_the_policy_says(deploying: Clone) -> None:
 NEWS = '[validator "changelog"]\n\tpath = x\n\tfile = NEWS\n\ton = commit\n\ton = push\n'
 
 
-def names(outcome: Outcome) -> list[str]:
+def names(outcome: Verdicts) -> list[str]:
     return [verdict.rule for verdict in outcome.verdicts]
 
 
@@ -662,7 +662,7 @@ def test_commands_are_those_of_where_work_lands(clone: Clone) -> None:
     clone.commit("y2", {"x": "y\n"}, "y1")
     git(clone.top, "read-tree", clone.commits["y2"])
 
-    def said(outcome: Outcome) -> list[str]:
+    def said(outcome: Verdicts) -> list[str]:
         return [verdict.message for verdict in outcome.verdicts if verdict.rule == "own"]
 
     assert said(clone.gate().index(b"", [clone.commits["y1"]])) == said(clone.push("y2", "y1", MINE)) == ["landed"]
