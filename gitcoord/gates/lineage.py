@@ -74,6 +74,7 @@ class Lineages:
                 for path in paths.get(key_of(state, Item("path", record["path"])), ()):
                     self._records.setdefault(path, []).append(record)
         else:
+            state.prefetch(("leaves", lineage_dir(state, path)) for path in keys)
             for path in keys:
                 self._records[path] = list(state.leaves(lineage_dir(state, path)).values())
         for records in self._records.values():
