@@ -8,11 +8,12 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import match, targets
-from gitcoord.gates.gate import GateBase, Move, Verdicts
+from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
 from gitcoord.gates.judge import Step, Verdict
 from gitcoord.git.files import read_file
 from gitcoord.git.process import run
+from gitcoord.git.store import RefUpdate
 from gitcoord.policy.model import ENFORCE, parse_policy
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -61,11 +62,11 @@ class Gate(GateBase):
         found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
-    def moves(self, moves: list[Move]) -> Verdicts:
+    def moves(self, moves: list[RefUpdate]) -> Verdicts:
         """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
         return _together([self._move(move) for move in moves])
 
-    def _move(self, move: Move) -> Verdicts:
+    def _move(self, move: RefUpdate) -> Verdicts:
         if is_private(move.ref):
             return self._judge("", []) if self._is_fetch(move) else self._refuse(_private(move, self.actor.agent))
         if move.ref == f"refs/heads/{self.sync}" and not move.new:
@@ -78,11 +79,11 @@ class Gate(GateBase):
             outcome = self._moved(move)
         return outcome
 
-    def _moved(self, move: Move) -> Verdicts:
+    def _moved(self, move: RefUpdate) -> Verdicts:
         known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 
-    def _has_landed(self, move: Move) -> bool:
+    def _has_landed(self, move: RefUpdate) -> bool:
         """`git fetch origin main:main` moves this branch before the remote-tracking one: only the remote can tell what landed.
 
         git never fetches into a branch that is checked out, so most refusals need not ask.
@@ -95,11 +96,11 @@ class Gate(GateBase):
         _, out, _ = ask(self._ctx, self.remote, "ls-remote", "--quiet", "--", self.remote, move.ref)
         return f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
 
-    def push(self, remote: str, moves: list[Move]) -> Verdicts:
+    def push(self, remote: str, moves: list[RefUpdate]) -> Verdicts:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
         return _together([self._pushed(remote, move) for move in moves])
 
-    def _pushed(self, remote: str, move: Move) -> Verdicts:
+    def _pushed(self, remote: str, move: RefUpdate) -> Verdicts:
         is_sync = move.ref == f"refs/heads/{self.sync}"
         if is_private(move.ref):
             return self._judge("", []) if self._is_copy(move) else self._refuse(_private(move, self.actor.agent))
@@ -126,7 +127,7 @@ class Gate(GateBase):
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
 
-    def _without_commit(self, remote: str, move: Move) -> Verdicts:
+    def _without_commit(self, remote: str, move: RefUpdate) -> Verdicts:
         """A file or a directory under a name of its own: it has no history, so nobody can say what it lacks."""
         if self._deploys(remote, move.ref):
             raise CouldNotJudge(
@@ -163,7 +164,7 @@ class Gate(GateBase):
     def range(self, base: str, head: str, *, named: bool = True) -> Verdicts:
         """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
         self._named = named
-        steps = self._steps(Move("", base, head), [base], strict=True, gated=False)
+        steps = self._steps(RefUpdate("", base, head), [base], strict=True, gated=False)
         return self._validated(self._judge(base, steps, pushed=True), base, base, head)
 
     def _is_gated(self, ref: str) -> bool:
@@ -181,7 +182,7 @@ class Gate(GateBase):
         known = targets(self._source(self._policy_commit()).pairs).values()
         return any(match(target, target.remote, ref) for target in known)
 
-    def _is_fetch(self, move: Move) -> bool:
+    def _is_fetch(self, move: RefUpdate) -> bool:
         """Where a remote decides, the refs here are copies, which a plain `git fetch` renews. The ledger only goes forward."""
         if not self._ctx.remote or move.ref == TIP:
             return False
@@ -189,7 +190,7 @@ class Gate(GateBase):
             return True
         return self._is_ancestor(move.old, move.new)
 
-    def _is_copy(self, move: Move) -> bool:
+    def _is_copy(self, move: RefUpdate) -> bool:
         """A push that only brings a copy of the ledger up to date, as a backup."""
         if move.ref != LEDGER:
             return False
@@ -210,7 +211,7 @@ def is_private(ref: str) -> bool:
     return ref == LEDGER or ref.startswith(_PRIVATE[1:])
 
 
-def _private(move: Move, agent: str) -> Verdict:
+def _private(move: RefUpdate, agent: str) -> Verdict:
     words = "deleted" if not move.new else "moved by hand"
     return Verdict(
         "ledger", ENFORCE, "", agent, f"{move.ref} may not be {words}",
@@ -218,6 +219,6 @@ def _private(move: Move, agent: str) -> Verdict:
     )  # fmt: skip
 
 
-def _deleted(move: Move, agent: str) -> Verdict:
+def _deleted(move: RefUpdate, agent: str) -> Verdict:
     message = f"{move.ref} is where everybody's work lands; deleting it would undo all of it"
     return Verdict("lineage", ENFORCE, "", agent, message, hints=("a person may do so with the hooks off",))

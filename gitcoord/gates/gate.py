@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from gitcoord.deploy.targets import Target
     from gitcoord.gates.validation_changes import Asked
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
 
 # What a judgement of many paths looks at: read at once.
 _ALL = (("below", "claims"), ("below", "lineage"), ("below", "approvals"), ("below", "roles"), ("file", "halt"))
-
-
-class Move(NamedTuple):
-    """A ref that is about to move; no id: it is made or deleted."""
-
-    ref: str
-    old: str
-    new: str
 
 
 class Verdicts(NamedTuple):
@@ -114,7 +107,7 @@ class GateBase:
 
     # --- gathering
 
-    def _steps(self, move: Move, known: list[str], *, strict: bool, gated: bool) -> list[Step]:
+    def _steps(self, move: RefUpdate, known: list[str], *, strict: bool, gated: bool) -> list[Step]:
         """The new commits, and on the sync branch (`strict`) what the result changes besides.
 
         There a path may differ from the old tip only by a new commit or by what landed at its remote. Elsewhere the new

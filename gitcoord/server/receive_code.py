@@ -9,8 +9,9 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import printable
 from gitcoord.deploy.targets import match, targets
-from gitcoord.gates.gate import GateBase, Move
+from gitcoord.gates.gate import GateBase
 from gitcoord.gates.judge import Step
+from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.reader import Source
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 class _Gathered(NamedTuple):
     """One ref's part of the push, ready to be judged."""
 
-    move: Move
+    move: RefUpdate
     policy: str  # the commit whose policy counts
     steps: list[Step]
     deploys: list[tuple[Target, str]]
@@ -56,7 +57,7 @@ class CodePush(GateBase):
         self,
         ctx: Context,
         pusher: Pusher,
-        moves: list[Move],
+        moves: list[RefUpdate],
         limits: Limits,
         aliases: dict[RefName, list[RefName]],
     ) -> None:
@@ -88,7 +89,7 @@ class CodePush(GateBase):
         agents = {self.actor.agent, *(step.agent for step in steps if step.agent)}
         return stake(agents, {change.path for step in steps for change in step.changes})
 
-    def _gather(self, move: Move) -> _Gathered:
+    def _gather(self, move: RefUpdate) -> _Gathered:
         is_sync = move.ref == self._trunk
         if not move.new and is_sync:
             names = ", ".join(printable(name[:200]) for name in self._aliases.get(move.ref, ()))

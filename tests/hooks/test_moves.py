@@ -18,11 +18,12 @@ from gitcoord.claims.take import Take
 from gitcoord.gates import gate as judging
 from gitcoord.gates import history_facts as ancestry
 from gitcoord.gates.client_gate import Gate
-from gitcoord.gates.gate import Move, Verdicts
+from gitcoord.gates.gate import Verdicts
 from gitcoord.gates.history import net_changes
 from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change
 from gitcoord.git.process import run
+from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.ledger.snapshot import read_snapshot
@@ -85,8 +86,8 @@ class Clone(Repository):
         one, other = (self.commits[name] for name in names)
         return one, other
 
-    def move(self, new: str, old: str, ref: str) -> Move:
-        return Move(ref, self.commits.get(old, old), self.commits.get(new, new))
+    def move(self, new: str, old: str, ref: str) -> RefUpdate:
+        return RefUpdate(ref, self.commits.get(old, old), self.commits.get(new, new))
 
 
 def rules(outcome: Verdicts) -> list[tuple[str, str]]:

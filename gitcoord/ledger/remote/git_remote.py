@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.store import RefUpdate
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
@@ -55,14 +56,6 @@ _WORDS = 2000
 LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there
 
 
-class Move(NamedTuple):
-    """A ref as it is there (None: it must not be there), and as it shall be (None: gone)."""
-
-    ref: RefName
-    expected: Oid | None
-    new: Oid | None
-
-
 class Report(NamedTuple):
     """An answer: its sort, and the words of git or of the other side."""
 
@@ -98,9 +91,9 @@ class Far:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
-    def push(self, moves: Iterable[Move], options: tuple[str, ...] = ()) -> Report:
+    def push(self, moves: Iterable[RefUpdate], options: tuple[str, ...] = ()) -> Report:
         """Move all these refs there, or none."""
-        rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
+        rows = [m for m in moves if self.takes(m.ref) and (m.old or m.new)]
         if not rows:
             return Report(LANDED)
         with self.patience.asking(changes=True):
@@ -113,7 +106,7 @@ class Far:
             self.patience.heard()
         return report
 
-    def _push_rows(self, rows: list[Move], options: tuple[str, ...]) -> Report:
+    def _push_rows(self, rows: list[RefUpdate], options: tuple[str, ...]) -> Report:
         if self.atomic or len(rows) < 2:
             return self._push(rows, options)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
@@ -127,7 +120,7 @@ class Far:
         followed = self._push(claims, options) if claims else Report(LANDED)
         return Report(LANDED) if ledger else followed
 
-    def _push(self, moves: list[Move], options: tuple[str, ...]) -> Report:
+    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
         argv = [
             *_GIT,
             "push",
@@ -139,8 +132,8 @@ class Far:
         ]
         argv += ["--atomic"] if self.atomic else []
         argv += [f"--push-option={option}" for option in options]
-        argv += [f"--force-with-lease={self.there(m.ref)}:{m.expected or ''}" for m in moves]
-        argv += ["--", self.name, *(f"{m.new or ''}:{self.there(m.ref)}" for m in moves)]
+        argv += [f"--force-with-lease={self.there(m.ref)}:{m.old}" for m in moves]
+        argv += ["--", self.name, *(f"{m.new}:{self.there(m.ref)}" for m in moves)]
         code, out, complaint = watched(self._start(argv), self.patience, sends=True)
         return read_report(code, out.decode("utf-8", "replace"), complaint)
 
