@@ -141,9 +141,9 @@ def start(place: Place, cache: Path, rounds: int, events: int, claims: int) -> l
     return [compare("start", what, samples, "start", "python", Target(12), "after git gc")]
 
 
-# What shows or sweeps; the first ones print all that there is, the others should not grow at all.
-_SHOWING = ("claim list", "coord status", "coord task list", "coord agents")
-_STEADY = ("claim list --mine", "coord start", "coord sweep")
+# The first ones print all that there is, or must look at it; the others are about one agent.
+_OF_ALL = ("claim list", "coord status", "coord task list", "coord agents", "coord sweep")
+_OF_ONE = ("claim list --mine", "coord start")
 
 
 def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:
@@ -157,11 +157,11 @@ def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:
         return place.timed("git", *words.split(" "))
 
     found = []
-    for words in (*_SHOWING, *_STEADY):
+    for words in (*_OF_ALL, *_OF_ONE):
         steps = {"few": lambda n, w=words: show(small, w), "many": lambda n, w=words: show(large, w)}
         samples = interleave(max(2, rounds // 8), steps, warm=1)
         what = f"git {words} with {many.claims:,} claims of {many.agents} agents, {many.tasks:,} tasks, {many.events:,} events / a tenth"
-        target = Target(10) if words in _SHOWING else Target(3)
+        target = Target(10) if words in _OF_ALL else Target(3)
         name = f"views-{words.replace(' --', '-').replace(' ', '-')}"
         found.append(compare(name, what, samples, "many", "few", target, "both after git gc"))
     return found
