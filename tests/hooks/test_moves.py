@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
 from gitcoord.gates.history import net_changes
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.gates.judge import Change
+from gitcoord.gates.judge import Change, Verdict, judge
 from gitcoord.git.process import run
 from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.sessions import Actor
@@ -298,6 +299,39 @@ def test_git_is_asked_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(3):
         assert past.is_ancestor(*clone.ends("m0", "m1")) is True
     assert len(started) == 1
+
+
+def test_a_push_is_judged_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much of the ledger and of git is read on the way; and who acts is asked for once, only where there is something."""
+    judged: list[str] = []
+    asked: list[str] = []
+
+    def counting(*words: Any) -> list[Verdict]:
+        judged.append("judge")
+        return judge(*words)
+
+    def who() -> Actor:
+        asked.append("who")
+        return Actor("ann")
+
+    monkeypatch.setattr(judging, "judge", counting)
+    clone.released("b1", "shared/a", "bob\n", "m1")
+    clone.commit("x1", {"shared/a": "x\n", "shared/b": "x\n", "x": "x\n"}, "m1")
+    clone.ctx.store.refresh()
+    assert Gate(clone.ctx, who).push("origin", [clone.move("x1", "m1", SYNC)]).refused
+    assert (judged, asked) == (["judge"], ["who"])
+    assert not Gate(clone.ctx, who).push("origin", [clone.move("m1", "m1", MINE)]).verdicts
+    assert (judged, asked) == (["judge"], ["who"]), "there was nothing to judge"
+
+
+def test_a_world_answers_a_question_once(clone: Clone) -> None:
+    snapshot = read_snapshot(clone.ctx)
+    world = clone.ctx.world(snapshot)
+    clone.set("HEAD", "m0")
+    assert world.head() == clone.commits["m0"] and world.within(clone.commits["m1"], [clone.commits["m0"]])
+    clone.set("HEAD", "m1")
+    assert world.head() == clone.commits["m0"]
+    assert clone.ctx.world(snapshot).head() == clone.commits["m1"]
 
 
 # --- by whose policy -----------------------------------------------------------------------------------------------
