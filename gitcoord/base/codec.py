@@ -12,7 +12,7 @@ from gitcoord.base.errors import CouldNotJudge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     Record = dict[str, Any]
@@ -160,12 +160,23 @@ def check(
     rest = optional or {}
     for key, value in record.items():
         shape = fields.get(key) or rest.get(key)
-        if key != "v" and (shape is None or not has_shape(value, shape)):
+        if type(value) is not shape and key != "v" and (shape is None or not has_shape(value, shape)):
             raise Malformed(f"{what}: {key!r} is unknown or of the wrong type")
     for key in fields:
         if key not in record:
             raise Malformed(f"{what}: {key!r} is missing")
     return record
+
+
+def values_of(record: object, fields: Mapping[str, Shape], what: str) -> list[Any]:
+    """The values of such a record in the order of `fields`: what the class of the record is made of."""
+    found = check(record, fields, what)
+    return [found[key] for key in fields]
+
+
+def record_of(fields: Iterable[str], values: Iterable[object]) -> Record:
+    """The record that has these values: the way back."""
+    return {"v": VERSION, **dict(zip(fields, values))}
 
 
 def has_shape(value: object, shape: Shape) -> bool:

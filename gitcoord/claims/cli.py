@@ -105,13 +105,12 @@ def release(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _commit(call: Call, word: str) -> str:
-    from gitcoord.git.process import run as run_process
+    from gitcoord.git.commands.refs import rev_parse_commit
 
-    argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", word + "^{commit}"]
-    code, out, _ = run_process(argv, call.ctx.repo.env)
-    if code:
+    found = rev_parse_commit(call.ctx.repo.env, word)
+    if found.code:
         raise UsageError(f"{quote(word[:80])} is not a commit here")
-    return out.decode().strip()
+    return found.text
 
 
 def renew(call: Call, values: Values, words: list[str]) -> int:

@@ -6,13 +6,14 @@ a second. The fair queue comes on top of this: until then whoever asks first aft
 
 from __future__ import annotations
 
-import posix
 import time
 
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, Refusal, Refused, TimedOut
 from gitcoord.base.names import LEDGER, printable
 from gitcoord.claims.service import take
+from gitcoord.git.files import close, open_to_read
+from gitcoord.git.host import isatty
 from gitcoord.terminal.screen import put
 
 TYPE_CHECKING = False
@@ -40,7 +41,7 @@ class Bell:
             self._wait = sigtimedwait
             self._signal = SIGIO
             pthread_sigmask(SIG_BLOCK, [SIGIO])
-            self._fd = posix.open(directory, posix.O_RDONLY | posix.O_CLOEXEC)
+            self._fd = open_to_read(directory)
             fcntl(self._fd, F_NOTIFY, DN_CREATE | DN_DELETE | DN_MODIFY | DN_RENAME | DN_MULTISHOT)
         except (ImportError, OSError):
             self.close()
@@ -58,7 +59,7 @@ class Bell:
 
     def close(self) -> None:
         if self._fd >= 0:
-            posix.close(self._fd)
+            close(self._fd)
             self._fd = -1
 
 
@@ -145,7 +146,7 @@ class Progress:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._live = posix.isatty(2) and not call.screen.quiet and not call.screen.json
+        self._live = isatty(2) and not call.screen.quiet and not call.screen.json
         self._last = ""
         self.period = 1.0 if self._live else _LONGEST
 

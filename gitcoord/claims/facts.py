@@ -6,8 +6,10 @@ from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import CouldNotJudge, StoreError, UsageError
 from gitcoord.base.names import CONFIG, ROOT, ancestors, check_agent, fold, printable
 from gitcoord.claims.model import MAX_TTL, folds_case, format_record
+from gitcoord.git.commands.objects import ls_tree_names
+from gitcoord.git.commands.worktrees import start_status
 from gitcoord.git.files import list_files, read_file, write_file
-from gitcoord.git.process import Child, run, runs_still
+from gitcoord.git.host import runs_still
 from gitcoord.ledger.sessions import Seen
 from gitcoord.ledger.world import Resource
 
@@ -64,11 +66,8 @@ def classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, dic
     commit = sync_policy_commit(ctx, snapshot)
     prefixes = {path: "" if path == ROOT else path + "/" for path in paths}
     few = len(paths) <= _FEW and ROOT not in prefixes
-    argv = ["git", "--no-replace-objects", "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
-    code, out, complaint = run([*argv, *(prefixes.values() if few else ())], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot list the files of {commit[:12]}: {complaint}")
-    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    listed = ls_tree_names(ctx.repo.env, commit, *(prefixes.values() if few else ()))
+    names = listed.require(f"git cannot list the files of {commit[:12]}").entries
     covering = Covering(snapshot, paths)
     asked = {path: [path, f"{prefixes[path]}a-new-file", *covering.files(path, names)] for path in paths}
     source = Source(ctx, commit, case=folds_case(snapshot.state))
@@ -139,7 +138,7 @@ class Covering:
     """Which of the claimed paths cover a file, whatever its spelling: claims and files meet by conflict key."""
 
     def __init__(self, snapshot: Snapshot, paths: list[str]) -> None:
-        self._case = format_record(snapshot.state)["case"] == "fold"
+        self._case = format_record(snapshot.state).case == "fold"
         self._keys = {path: fold(path, case=self._case) for path in paths}
         self._names: Iterable[str] = ()
         self._below: dict[str, list[str]] = {key: [] for key in self._keys.values()}
@@ -159,28 +158,11 @@ class Covering:
         return self._below[self._keys[path]]
 
 
-def _start_status(ctx: Context, tree: str, pathspecs: list[str]) -> Child:
-    argv = [
-        "git",
-        *(["-C", tree] if tree else []),
-        "status",
-        "--porcelain",
-        "-z",
-        "--no-renames",
-        "--untracked-files=all",
-        "--",
-        *pathspecs,
-    ]
-    child = Child(argv, ctx.repo.env)
-    child.close_input()
-    return child
-
-
 def start_looking(ctx: Context, paths: list[str]) -> None:
     """A rule will ask whether these paths are dirty: let git look while we read the ledger. For speed only."""
     if ctx.repo.worktree and paths and all(path.isascii() for path in paths):
         pathspecs = [_literal(path) for path in paths]
-        ctx.started[tuple(pathspecs)] = _start_status(ctx, "", pathspecs)
+        ctx.started[tuple(pathspecs)] = start_status(ctx.repo.env, pathspecs)
 
 
 def _literal(path: str) -> str:
@@ -189,8 +171,9 @@ def _literal(path: str) -> str:
 
 def head_in(ctx: Context, tree: str) -> str:
     """HEAD of another work tree; '' where it has none yet."""
-    code, out, _ = run(["git", "-C", tree, "rev-parse", "--verify", "--quiet", "HEAD"], ctx.repo.env)
-    return out.decode().strip() if not code else ""
+    from gitcoord.git.commands.refs import rev_parse
+
+    return rev_parse(ctx.repo.env, "HEAD", tree).text
 
 
 def dirty(ctx: Context, snapshot: Snapshot, tree: str, paths: list[str]) -> list[str]:
@@ -199,7 +182,7 @@ def dirty(ctx: Context, snapshot: Snapshot, tree: str, paths: list[str]) -> list
         return []
     covering = Covering(snapshot, paths)
     started = None if tree else ctx.started.pop(tuple(covering.pathspecs), None)
-    child = started or _start_status(ctx, tree, covering.pathspecs)
+    child = started or start_status(ctx.repo.env, covering.pathspecs, tree)
     out = child.rest()
     if child.wait():
         raise StoreError(f"git status failed: {child.complaint()}")

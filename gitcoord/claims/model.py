@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import Malformed, check
+from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
 from gitcoord.ledger.sessions import silence
@@ -44,38 +44,94 @@ def compatible(held: str, asked: str) -> bool:
     return held != WRITE and asked != WRITE
 
 
-def check_claim(record: Record, where: str) -> Record:
-    """`record` if it is a claim, and the one that stands at this file of the tree."""
-    check(record, _CLAIM, where)
-    if not _belongs(record, where) or record["mode"] not in MODES or min(record["token"], record["units"]) < 1:
-        raise Malformed(f"{where} holds a claim that does not belong there")
-    return record
+class Claim(NamedTuple):
+    """A claim: one agent's hold on one path or resource. `token` is the Seq of the event that granted it."""
+
+    path: str
+    space: str
+    agent: str
+    session: int
+    mode: str
+    token: int
+    ttl: int
+    expected: int
+    reason: str
+    task: str
+    base: str  # the commit from which the work below it is judged
+    nonce: str
+    at: int
+    units: int
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Claim:
+        return cls._make(values_of(record, _CLAIM, file)).checked(file)
+
+    def to_record(self) -> Record:
+        return record_of(_CLAIM, self)
+
+    def checked(self, file: str) -> Claim:
+        """The claim, if it may lie at this file of the tree; else Malformed."""
+        if not self._belongs(file) or self.mode not in MODES or self.token < 1 or self.units < 1:
+            raise Malformed(f"{file} holds a claim that does not belong there")
+        return self
+
+    def _belongs(self, file: str) -> bool:
+        """Is this the file in which the claim would be, with case folded or not?"""
+        try:
+            check_agent(self.agent)
+            return any(file == claim_file(self.space, fold(self.path, case=c), self.agent) for c in (False, True))
+        except (ValueError, IndexError, UsageError):
+            return False  # a name that cannot be encoded, or should not be
+
+    @property
+    def item(self) -> Item:
+        return Item(self.space, self.path)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """No two claims have the same space, path and agent."""
+        return self.space, self.path, self.agent
+
+    def grant(self, session: int, ttl: int, capacity: Record) -> Record:
+        """The body of a claim event that grants the same again, in this session and with this ttl."""
+        return {
+            "session": session, "items": [list(self.item)], "mode": self.mode, "ttl": ttl, "expected": self.expected,
+            "reason": self.reason, "task": self.task, "bases": [self.base], "units": self.units, "capacity": capacity,
+        }  # fmt: skip
+
+    def to_json(self, expires_in: int | None) -> dict[str, object]:
+        """As every `--json` shows it."""
+        return {
+            "path": shown(self.path, self.space), "kind": self.space, "agent": self.agent, "mode": self.mode,
+            "token": self.token, "session": self.session, "ttl_seconds": self.ttl, "expires_in_seconds": expires_in,
+            "since": self.at, "expected_seconds": self.expected, "reason": self.reason, "task": self.task,
+            "base": self.base, "units": self.units,
+        }  # fmt: skip
 
 
-def _belongs(record: Record, where: str) -> bool:
-    """Is this the file in which the claim would be, with case folded or not?"""
-    try:
-        check_agent(record["agent"])
-        return any(
-            where == claim_file(record["space"], fold(record["path"], case=c), record["agent"]) for c in (False, True)
-        )
-    except (ValueError, IndexError, UsageError):
-        return False  # a name that cannot be encoded, or should not be
+class Format(NamedTuple):
+    """The ledger's format, and what was fixed when it was set up."""
+
+    major: int
+    minor: int
+    case: str
+    sync: str  # the branch on which work lands
+    authority: Record  # {"remote": url}, or what names the repository that decides
+    ledger: str  # names this ledger for ever
+
+    def to_record(self) -> Record:
+        return record_of(_FORMAT, self)
 
 
-def item_of(record: Record) -> Item:
-    return Item(record["space"], record["path"])
-
-
-def format_record(state: State) -> Record:
+def format_record(state: State) -> Format:
     record = state.get("format")
     if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
         raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
-    return check(record, _FORMAT, "format")
+    return Format._make(values_of(record, _FORMAT, "format"))
 
 
 def folds_case(state: State) -> bool:
-    return bool(format_record(state)["case"] == "fold")
+    return format_record(state).case == "fold"
 
 
 def key_of(state: State, item: Item) -> str:
@@ -87,11 +143,11 @@ def file_of(state: State, item: Item, agent: str) -> str:
     return claim_file(item.space, key_of(state, item), agent)
 
 
-def own_claim(state: State, item: Item, agent: str) -> Record | None:
+def own_claim(state: State, item: Item, agent: str) -> Claim | None:
     """This agent's claim on exactly this item."""
     key = file_of(state, item, agent)
     record = state.get(key)
-    return None if record is None else check_claim(record, key)
+    return None if record is None else Claim.from_record(record, key)
 
 
 def prefetch_own(state: State, items: Iterable[Item], agent: str) -> None:
@@ -109,18 +165,18 @@ def prefetch_around(state: State, items: Iterable[Item]) -> None:
     state.prefetch(part for item in items for part in parts_around(item.space, key_of(state, item)))
 
 
-def overlapping(state: State, item: Item) -> list[Record]:
+def overlapping(state: State, item: Item) -> list[Claim]:
     """Every claim on the item, on something above it or below it, in a fixed order."""
     found: dict[str, Record] = {}
     for kind, directory in parts_around(item.space, key_of(state, item)):
         found.update(state.leaves(directory) if kind == "leaves" else state.below(directory))
-    return [check_claim(found[file], file) for file in sorted(found)]
+    return [Claim.from_record(found[file], file) for file in sorted(found)]
 
 
-def all_claims(state: State, agent: str = "") -> list[Record]:
+def all_claims(state: State, agent: str = "") -> list[Claim]:
     """Every claim there is, or every claim of one agent."""
     found = state.named("claims", f"@{agent}") if agent else state.below("claims")
-    return [check_claim(record, file) for file, record in sorted(found.items())]
+    return [Claim.from_record(record, file) for file, record in sorted(found.items())]
 
 
 def claims_part(agent: str = "") -> Part:
@@ -131,52 +187,32 @@ def claims_part(agent: str = "") -> Part:
 class Standing(NamedTuple):
     """Claims in the way of a request: those that bind, and those whose holders fell silent."""
 
-    binding: list[tuple[Record, Silence]]
-    silent: list[tuple[Record, Silence]]
+    binding: list[tuple[Claim, Silence]]
+    silent: list[tuple[Claim, Silence]]
 
 
 def in_the_way(state: State, world: World, item: Item, agent: str, mode: str, units: int) -> Standing:
     """What others hold that this request may not stand beside."""
-    others = [c for c in overlapping(state, item) if c["agent"] != agent]
+    others = [c for c in overlapping(state, item) if c.agent != agent]
     capacity = world.resource(item.name).capacity if item.space == "resource" else 1
-    sharers = [c for c in others if capacity > 1 and c["path"] == item.name]
+    sharers = [c for c in others if capacity > 1 and c.path == item.name]
     standing = Standing([], [])
     for claim in others:
-        if claim not in sharers and not compatible(claim["mode"], mode):
+        if claim not in sharers and not compatible(claim.mode, mode):
             verdict = _judge(state, world, claim)
             (standing.silent if verdict.silent else standing.binding).append((claim, verdict))
-    if sum(c["units"] for c in sharers) + units > capacity:
+    if sum(c.units for c in sharers) + units > capacity:
         # Too few units are left: the silent give theirs back, and if that is not enough, all the others are named.
         judged = [(c, _judge(state, world, c)) for c in sharers]
         standing.silent.extend(row for row in judged if row[1].silent)
         alive = [row for row in judged if not row[1].silent]
-        if sum(c["units"] for c, _ in alive) + units > capacity:
+        if sum(c.units for c, _ in alive) + units > capacity:
             standing.binding.extend(alive)
     return standing
 
 
-def _judge(state: State, world: World, claim: Record) -> Silence:
-    return silence(state, world, claim["agent"], claim["session"], claim["ttl"])
-
-
-def describe(claim: Record, expires_in: int | None) -> dict[str, object]:
-    """A claim as every `--json` shows it."""
-    return {
-        "path": shown(claim["path"], claim["space"]),
-        "kind": claim["space"],
-        "agent": claim["agent"],
-        "mode": claim["mode"],
-        "token": claim["token"],
-        "session": claim["session"],
-        "ttl_seconds": claim["ttl"],
-        "expires_in_seconds": expires_in,
-        "since": claim["at"],
-        "expected_seconds": claim["expected"],
-        "reason": claim["reason"],
-        "task": claim["task"],
-        "base": claim["base"],
-        "units": claim["units"],
-    }
+def _judge(state: State, world: World, claim: Claim) -> Silence:
+    return silence(state, world, claim.agent, claim.session, claim.ttl)
 
 
 def overlaps(state: State, one: Item, other: Item) -> bool:
@@ -185,6 +221,6 @@ def overlaps(state: State, one: Item, other: Item) -> bool:
     return covers(*keys) or covers(*keys[::-1])
 
 
-def covers_item(state: State, claim: Record, item: Item) -> bool:
+def covers_item(state: State, claim: Claim, item: Item) -> bool:
     """Does a claim cover all of the item?"""
-    return covers(key_of(state, item_of(claim)), key_of(state, item))
+    return covers(key_of(state, claim.item), key_of(state, item))

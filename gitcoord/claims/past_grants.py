@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
-from gitcoord.base.errors import CouldNotJudge
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import first_parents
 from gitcoord.ledger.snapshot import Commit
 from gitcoord.sessions.events.start import AGAIN
 
@@ -24,11 +23,7 @@ def read_grants(ctx: Context, snapshot: Snapshot, tokens: list[int]) -> list[Rec
     if not behind:
         return []
     most = max(behind.values()) + 1
-    argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", f"--max-count={most}", snapshot.head, "--"]
-    code, out, complaint = run(argv, ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")
-    oids = out.decode().split()
+    oids = first_parents(ctx.repo.env, snapshot.head, most=most).require("git cannot walk the ledger").lines
     found: list[Record] = []
     wanted = {token: oids[index] for token, index in behind.items() if index < len(oids)}
     for (token, oid), commit in zip(wanted.items(), ctx.store.read(list(wanted.values()))):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ROOT, check_path, check_resource, quote, shell_word
 from gitcoord.claims.model import Item
-from gitcoord.git.files import same_file
-from gitcoord.git.process import run
+from gitcoord.git.files import is_symlink, lstat, same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +61,7 @@ def _no_match(word: str) -> list[Item]:
 
 def _exists(word: str) -> bool:
     try:
-        posix.lstat(word)
+        lstat(word)
         return True
     except (OSError, ValueError):
         return False
@@ -100,16 +97,17 @@ def _refuse_beyond_symlink(repo: Repo, path: str) -> None:
     for part in parts[:-1]:
         here += "/" + part
         try:
-            mode = posix.lstat(here).st_mode
+            found = lstat(here)
         except (OSError, ValueError):
             return
-        if mode & 0o170000 == 0o120000:
+        if is_symlink(found):
             raise UsageError(f"{quote(path[:80])} is beyond a symbolic link", hints=("claim what the link points at",))
 
 
 def _glob(repo: Repo, word: str) -> list[Item]:
-    code, out, complaint = run(["git", "ls-files", "-z", "--full-name", "--", word], repo.env)
-    if code:
-        raise UsageError(complaint)
-    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
-    return [Item("path", check_path(name)) for name in names]
+    from gitcoord.git.commands.worktrees import ls_files
+
+    answer = ls_files(repo.env, word)
+    if answer.code:
+        raise UsageError(answer.complaint)
+    return [Item("path", check_path(name)) for name in answer.entries]

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, NotInitialised
+from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import (
-    WRITE,
-    Item,
-    all_claims,
-    claims_part,
-    covers_item,
-    describe,
-    folds_case,
-    in_the_way,
-    overlapping,
-)
+from gitcoord.claims.model import WRITE, Item, all_claims, claims_part, covers_item, folds_case, in_the_way, overlapping
 from gitcoord.git.files import is_directory
-from gitcoord.git.process import run
 from gitcoord.ledger.sessions import (
     OPEN,
     SESSION_TTL,
@@ -24,7 +13,6 @@ from gitcoord.ledger.sessions import (
     agent_record,
     agent_records,
     is_torn_kill,
-    lost_rows,
     next_beat,
     silence,
 )
@@ -35,9 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
+    from gitcoord.ledger.sessions import Actor, Agent
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
@@ -54,7 +42,7 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bo
 
     def rows_of(state: State, world: World) -> list[dict[str, object]]:
         claims = all_claims(state, agent if mine else "")
-        world.prefetch_heartbeats(claim["agent"] for claim in claims)
+        world.prefetch_heartbeats(claim.agent for claim in claims)
         return [_shown(state, world, claim) for claim in claims]
 
     rows = rows_of(state, world)
@@ -96,17 +84,17 @@ def sign_of_life(ctx: Context, snapshot: Snapshot, world: World, actor: Actor | 
         return
     state, name = snapshot.state, actor.agent
     record = agent_record(state, name)
-    if record is None or record["state"] != OPEN or admit_or_none(state, actor, world) is not None:
+    if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
         return
-    if next_beat(world.heartbeat(name), name, record["session"], world) is not None:
+    if next_beat(world.heartbeat(name), name, record.session, world) is not None:
         from gitcoord.sessions.service import beat_quietly
 
         beat_quietly(ctx, actor)
 
 
-def _shown(state: State, world: World, claim: Record) -> dict[str, object]:
-    verdict = silence(state, world, claim["agent"], claim["session"], claim["ttl"])
-    return {**describe(claim, verdict.expires_in), "silent": verdict.silent}
+def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
+    verdict = silence(state, world, claim.agent, claim.session, claim.ttl)
+    return {**claim.to_json(verdict.expires_in), "silent": verdict.silent}
 
 
 def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
@@ -148,10 +136,10 @@ def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, ob
     """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
     standing = in_the_way(state, world, item, agent, WRITE, 1)
     claims = overlapping(state, item)
-    mine = [c for c in claims if c["agent"] == agent and c["mode"] == WRITE and covers_item(state, c, item)]
+    mine = [c for c in claims if c.agent == agent and c.mode == WRITE and covers_item(state, c, item)]
     held = [] if mine and item.space == "resource" else standing.binding
     row: dict[str, object] = {"path": shown(item.name, item.space), "kind": item.space}
-    row["held"] = [{**describe(claim, verdict.expires_in), "silent": False} for claim, verdict in held]
+    row["held"] = [{**claim.to_json(verdict.expires_in), "silent": False} for claim, verdict in held]
     row["verdict"] = "held" if held else "mine" if mine else "free"
     return row
 
@@ -186,37 +174,38 @@ def inside(ctx: Context, commit: str, path: str) -> list[str]:
     if ctx.repo.worktree:
         if not is_directory(ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"):
             return [path]
-        argv = ["git", "-C", ctx.repo.worktree, "ls-files", "-z", "--"]
-    elif commit:
-        argv = ["git", "--no-replace-objects", "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]
-    else:
+    elif not commit:
         return [path]
     prefix = "" if path == ROOT else path + "/"
-    spec = f":(top,literal){prefix}" if ctx.repo.worktree else prefix
-    code, out, complaint = run([*argv, *([spec] if spec else [])], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot list what is below {path}: {complaint}")
-    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    if ctx.repo.worktree:
+        from gitcoord.git.commands.worktrees import ls_files
+
+        answer = ls_files(ctx.repo.env, f":(top,literal){prefix}", tree=ctx.repo.worktree)
+    else:
+        from gitcoord.git.commands.objects import ls_tree_names
+
+        answer = ls_tree_names(ctx.repo.env, commit, *([prefix] if prefix else []))
+    names = answer.require(f"git cannot list what is below {path}").entries
     return [path, f"{prefix}a-new-file", *names] if names or ctx.repo.worktree else [path]
 
 
 def agents(state: State, world: World) -> list[dict[str, object]]:
     """Every agent known here, its session and whether it is heard of."""
     records = agent_records(state)
-    world.prefetch_heartbeats(record["agent"] for record in records)
+    world.prefetch_heartbeats(record.agent for record in records)
     return [_agent(state, world, record) for record in records]
 
 
-def _agent(state: State, world: World, record: Record) -> dict[str, object]:
-    name = record["agent"]
+def _agent(state: State, world: World, record: Agent) -> dict[str, object]:
+    name = record.agent
     beat = world.heartbeat(name)
-    verdict = silence(state, world, name, record["session"], SESSION_TTL)
+    verdict = silence(state, world, name, record.session, SESSION_TTL)
     heard = max(0, world.mono - beat.mono - beat.slot) // 1000 if beat is not None and beat.boot == world.boot else None
-    shown = record["state"]
+    shown = record.state
     if is_torn_kill(record, beat):
         shown = "killed"
     return {
-        "agent": name, "session": record["session"], "state": shown, "live": shown == "open" and not verdict.silent,
-        "silent_seconds": heard, "since": record["since"], "instance": record["instance"], "parent": record["parent"],
-        "lost": lost_rows(record),
+        "agent": name, "session": record.session, "state": shown, "live": shown == "open" and not verdict.silent,
+        "silent_seconds": heard, "since": record.since, "instance": record.instance, "parent": record.parent,
+        "lost": [row.to_json() for row in record.lost],
     }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.claims.model import WRITE, Item, own_claim, prefetch_own
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take, decide
+from gitcoord.ledger.kinds import attempt
 from gitcoord.sessions.admission import as_started
 from gitcoord.sessions.events import start
 
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """The commands that could have made a chain which ends in a grant. What was not said cannot be told from what was."""
     first, last = events[0], events[-1]
     body, said = last.body, last.keep or last.body
@@ -31,7 +33,8 @@ def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
         last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired),
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
-    found: Recalled = [(decide, take), (decide_renew, renew._replace(nonce=first.nonce, refused=first.refused))]
+    renew = renew._replace(nonce=first.nonce, refused=first.refused)
+    found = [attempt(decide, take), attempt(decide_renew, renew)]
     # And whoever opened a session by it, or took again what had expired.
     return found + start.recall(state, events, actor)
 
@@ -46,6 +49,6 @@ def _stood(state: State, items: tuple[Item, ...], body: Record, agent: str) -> s
     prefetch_own(state, items, agent)
     for item, base in zip(items, body["bases"]):
         own = own_claim(state, item, agent)
-        if own is None or own["mode"] != WRITE or body["mode"] != WRITE:
+        if own is None or own.mode != WRITE or body["mode"] != WRITE:
             return str(base)
     return ""

@@ -7,16 +7,56 @@ server compares the same two commits.
 
 from __future__ import annotations
 
+from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.names import encode_path
 from gitcoord.claims.model import Item, key_of
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
     Rows = list[list[str]]  # [path, mode, blob] of each file
+
+
+_RELEASED: dict[str, Shape] = {
+    "path": str, "commit": str, "mode": str, "blob": str, "seq": int, "agent": str, "token": int, "base": str,
+}  # fmt: skip
+
+
+class Released(NamedTuple):
+    """What a release left at one path: the commit that carries it, its mode and blob there, and since which commit."""
+
+    path: str
+    commit: str
+    mode: str
+    blob: str  # '' where it was deleted
+    seq: int
+    agent: str
+    token: int
+    base: str
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Released:
+        return cls._make(values_of(record, _RELEASED, file))
+
+    def to_record(self) -> Record:
+        return record_of(_RELEASED, self)
+
+
+def released_at(state: State, path: str) -> list[Released]:
+    """The releases on record of just this path."""
+    found = state.leaves(lineage_dir(state, path)).items()
+    return [Released.from_record(record, file) for file, record in found]
+
+
+def released_below(state: State, path: str) -> list[Released]:
+    """The releases on record of this path and of all below it, by file."""
+    found = sorted(state.below(lineage_dir(state, path)).items())
+    return [Released.from_record(record, file) for file, record in found]
 
 
 def lineage_dir(state: State, path: str) -> str:
@@ -28,12 +68,12 @@ def lineage_file(state: State, path: str, seq: int) -> str:
     return f"{lineage_dir(state, path)}/@{seq}"
 
 
-def changed(state: State, world: World, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
+def changed(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
     """By claimed path, where there are any: since which commit the files below it were changed by `work`, and which."""
     bases: dict[str, list[str]] = {}
     for claim in claims:
-        if work and claim["base"] != work:
-            bases.setdefault(claim["base"], []).append(claim["path"])
+        if work and claim.base != work:
+            bases.setdefault(claim.base, []).append(claim.path)
     starts: dict[str, list[str]] = {}
     for base, paths in bases.items():
         since = world.since(base, work, paths)
@@ -50,32 +90,32 @@ def changed(state: State, world: World, work: str, claims: list[Record]) -> dict
 def _without_others(state: State, world: World, start: str, work: str, differing: dict[str, Rows]) -> dict[str, Rows]:
     """The files, but for those in which `work` has exactly the last released work, brought in since `start`: no change."""
     state.prefetch(("below", lineage_dir(state, path)) for path in differing)
-    records: dict[str, list[Record]] = {}
+    records: dict[str, list[Released]] = {}
     for path in differing:
-        for record in state.below(lineage_dir(state, path)).values():
-            records.setdefault(key_of(state, Item("path", record["path"])), []).append(record)
+        for record in released_below(state, path):
+            records.setdefault(key_of(state, Item("path", record.path)), []).append(record)
     known = {
         row[0]: records.get(key_of(state, Item("path", row[0])), []) for rows in differing.values() for row in rows
     }
     rows = [row for files in differing.values() for row in files]
-    asked = sorted({r["commit"] for row in rows if any(_is_same(r, row) for r in known[row[0]]) for r in known[row[0]]})
+    asked = sorted({r.commit for row in rows if any(_is_same(r, row) for r in known[row[0]]) for r in known[row[0]]})
     if not asked:
         return differing
     there, before = world.within(work, asked), world.within(start, asked) if start else []
 
     def is_own(row: list[str]) -> bool:
-        inside = (record for record in known[row[0]] if record["commit"] in there)
-        last = max(inside, key=lambda record: int(record["seq"]), default=None)
-        return last is None or last["commit"] in before or not _is_same(last, row)
+        inside = (record for record in known[row[0]] if record.commit in there)
+        last = max(inside, key=lambda record: record.seq, default=None)
+        return last is None or last.commit in before or not _is_same(last, row)
 
     return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
 
 
-def earlier(state: State, world: World, work: str, claims: list[Record]) -> dict[str, tuple[str, Rows]]:
+def earlier(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
     """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
     if not claims or not work:
         return {}
-    unlanded = world.unlanded(work, [claim["path"] for claim in claims])
+    unlanded = world.unlanded(work, [claim.path for claim in claims])
     state.prefetch(("leaves", lineage_dir(state, row[0])) for _, files in unlanded.values() for row in files)
     found = {}
     for path, (base, files) in unlanded.items():
@@ -87,11 +127,11 @@ def earlier(state: State, world: World, work: str, claims: list[Record]) -> dict
 
 def is_recorded(state: State, row: list[str]) -> bool:
     """Did a release that is still on record leave exactly this at the path?"""
-    return any(_is_same(record, row) for record in state.leaves(lineage_dir(state, row[0])).values())
+    return any(_is_same(record, row) for record in released_at(state, row[0]))
 
 
-def _is_same(record: Record, row: list[str]) -> bool:
-    return [record["mode"], record["blob"]] == row[1:]
+def _is_same(record: Released, row: list[str]) -> bool:
+    return [record.mode, record.blob] == row[1:]
 
 
 def landed(
@@ -100,18 +140,18 @@ def landed(
     """By claimed path, earlier lineage of its changed files that the sync branch, and the work that carries them, contain by
     now: no longer needed. git is asked once for each such work, however many paths it carries."""
     state.prefetch(("below", lineage_dir(state, path)) for path in found)
-    before: dict[str, list[Record]] = {}
+    before: dict[str, list[Released]] = {}
     commits: dict[str, set[str]] = {}
     for path, (_, files) in found.items():
         touched = {key_of(state, Item("path", file)) for file, _, _ in files}
-        below = sorted(state.below(lineage_dir(state, path)).items())
-        before[path] = [record for _, record in below if key_of(state, Item("path", record["path"])) in touched]
-        commits.setdefault(carries[path], set()).update(record["commit"] for record in before[path])
+        below = released_below(state, path)
+        before[path] = [record for record in below if key_of(state, Item("path", record.path)) in touched]
+        commits.setdefault(carries[path], set()).update(record.commit for record in before[path])
     gone: set[tuple[str, str]] = set()
     for work, some in commits.items():
         contained = world.landed(work, sorted(some)) if some else []
         gone.update((work, commit) for commit in contained)
     return {
-        path: [[record["path"], record["seq"]] for record in records if (carries[path], record["commit"]) in gone]
+        path: [[record.path, record.seq] for record in records if (carries[path], record.commit) in gone]
         for path, records in before.items()
     }

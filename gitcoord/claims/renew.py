@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, item_of, own_claim
+from gitcoord.claims.model import Item, all_claims, own_claim
 from gitcoord.claims.take import capacity_of, check_ttl, granted
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.sessions import Actor, admit, next_beat
@@ -45,17 +45,14 @@ def decide_renew(state: State, command: Renew, world: World) -> Decision | Refus
     if missing or admitted.opens:
         what = printable(", ".join(missing)) or "anything"
         return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
-    ttl = command.ttl or min(claim["ttl"] for claim in claims)
+    ttl = command.ttl or min(claim.ttl for claim in claims)
     beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, ttl)
-    changing = [claim for claim in claims if command.ttl not in (0, claim["ttl"])]
+    changing = [claim for claim in claims if command.ttl not in (0, claim.ttl)]
     refusal = halted(state) if changing else None
     if refusal is not None:
         return refusal
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     for claim in changing:
-        kept = {key: claim[key] for key in ("mode", "expected", "reason", "task", "units", "session")}
-        item = item_of(claim)
-        grant = {"items": [list(item)], "bases": [claim["base"]], "capacity": capacity_of([item], world)}
-        chain.add("claim", {**kept, **grant, "ttl": command.ttl})
-    now = [own_claim(chain.state, item_of(claim), agent) or claim for claim in claims]
+        chain.add("claim", claim.grant(claim.session, command.ttl, capacity_of([claim.item], world)))
+    now = [own_claim(chain.state, claim.item, agent) or claim for claim in claims]
     return Decision(chain.events, [beat] if beat else [], granted(now, renewed=not chain.events))

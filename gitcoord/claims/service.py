@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.model import Item
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import ahead_of, read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
@@ -53,8 +52,9 @@ def release(
         from gitcoord.claims.facts import start_looking
 
         start_looking(ctx, [item.name for item in items if item.space == "path"])
-    kind = kind_module("release")
-    return transact(ctx, kind.decide, kind.Release(actor, items, commit, dirty), prefetch=ahead_of(actor.agent, items))
+    from gitcoord.claims.events.release import Release, decide
+
+    return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=ahead_of(actor.agent, items))
 
 
 def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict[str, object]:
@@ -66,17 +66,20 @@ def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict
 
 def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, object]:
     """Clear the lineage of a path, on record."""
-    kind = kind_module("disown")
-    return transact(ctx, kind.decide, kind.Disown(actor, path, reason))
+    from gitcoord.claims.events.disown import Disown, decide
+
+    return transact(ctx, decide, Disown(actor, path, reason))
 
 
 def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) -> dict[str, object]:
     """A person takes a live claim away, naming its token."""
-    kind = kind_module("takeover")
+    from gitcoord.claims.events.takeover import Takeover
+    from gitcoord.claims.events.takeover import decide as decide_takeover
+
     ahead = ahead_of(actor.agent, (item,))
 
     def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
-        answer: Decision | Refusal = kind.decide(state, command._replace(base=world.head()), world)
+        answer: Decision | Refusal = decide_takeover(state, command._replace(base=world.head()), world)
         return answer
 
-    return transact(ctx, decide, kind.Takeover(actor, item, token, reason), prefetch=ahead)
+    return transact(ctx, decide, Takeover(actor, item, token, reason), prefetch=ahead)

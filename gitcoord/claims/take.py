@@ -12,9 +12,7 @@ from gitcoord.claims.model import (
     MODES,
     WRITE,
     Item,
-    describe,
     in_the_way,
-    item_of,
     own_claim,
     prefetch_around,
 )
@@ -27,11 +25,12 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
+    from gitcoord.claims.model import Claim
     from gitcoord.ledger.sessions import Silence
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
-    Judged = tuple[Record, Silence]
+    Judged = tuple[Claim, Silence]
 
 
 MAX_ITEMS = 10_000
@@ -96,10 +95,10 @@ def decide(state: State, command: Take, world: World) -> Decision | Refusal:
     if early is not None:
         return early
     ways = [in_the_way(state, world, item, agent, command.mode, command.units) for item in command.items]
-    binding = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.binding}
+    binding = {c.key: (c, s) for way in ways for c, s in way.binding}
     if binding:
         return _held(state, command, list(binding.values()))
-    silent = {(c["space"], c["path"], c["agent"]): (c, s) for way in ways for c, s in way.silent}
+    silent = {c.key: (c, s) for way in ways for c, s in way.silent}
     if command.only:
         only = set(command.only)
         silent = {key: row for key, row in silent.items() if key in only}
@@ -128,11 +127,11 @@ def _grant(chain: Chain, command: Take, world: World, silent: list[Judged], admi
         body = _body(command, admitted.session, list(owns.items()), world)
         chain.add("claim", body, _memo(command) if command.keep else None)
     held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, min(own["ttl"] for own in held))
+    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
-def _body(command: Take, session: int, rows: list[tuple[Item, Record | None]], world: World) -> Record:
+def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], world: World) -> Record:
     owns = [own for _, own in rows]
     return {
         "session": session,
@@ -153,9 +152,9 @@ def capacity_of(items: list[Item], world: World) -> Record:
     return {item.name: world.resource(item.name).capacity for item in items if item.space == "resource"}
 
 
-def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Record]) -> Refusal | None:
+def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim]) -> Refusal | None:
     """Going down from write is a release of the work, on record, before the weaker claim."""
-    written = [own for own in owns if own["mode"] == WRITE] if command.mode != WRITE else []
+    written = [own for own in owns if own.mode == WRITE] if command.mode != WRITE else []
     if not written:
         return None
     from gitcoord.claims.events.release import add_release, uncommitted, unpushed
@@ -167,43 +166,43 @@ def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Recor
     return refusal
 
 
-def _same(own: Record | None, command: Take, admitted: Admission) -> bool:
+def _same(own: Claim | None, command: Take, admitted: Admission) -> bool:
     """Would granting again change nothing?"""
     return (
         own is not None
-        and own["session"] == admitted.session
-        and own["mode"] == command.mode
-        and own["units"] == command.units
-        and command.ttl in (0, own["ttl"])
-        and command.reason in ("", own["reason"])
-        and command.task in ("", own["task"])
-        and command.expected in (0, own["expected"])
+        and own.session == admitted.session
+        and own.mode == command.mode
+        and own.units == command.units
+        and command.ttl in (0, own.ttl)
+        and command.reason in ("", own.reason)
+        and command.task in ("", own.task)
+        and command.expected in (0, own.expected)
     )
 
 
-def _base(own: Record | None, command: Take) -> str:
+def _base(own: Claim | None, command: Take) -> str:
     """Work is judged from where the write claim began, also after its ttl or reason changed."""
-    return str(own["base"]) if own is not None and own["mode"] == WRITE == command.mode else command.base
+    return str(own.base) if own is not None and own.mode == WRITE == command.mode else command.base
 
 
-def _kept(owns: list[Record | None], field: str) -> str:
+def _kept(owns: list[Claim | None], field: str) -> str:
     """A re-take that does not say a text keeps the one it had, where that is one and the same."""
-    texts = {own[field] if own is not None else "" for own in owns}
+    texts = {getattr(own, field) if own is not None else "" for own in owns}
     return str(texts.pop()) if len(texts) == 1 else ""
 
 
-def _ttl(own: Record | None, item: Item, command: Take, world: World) -> int:
+def _ttl(own: Claim | None, item: Item, command: Take, world: World) -> int:
     if command.ttl:
         return command.ttl
     if own is not None:
-        return int(own["ttl"])
+        return int(own.ttl)
     declared = world.resource(item.name).ttl if item.space == "resource" else 0
     return declared or DEFAULT_TTL
 
 
-def granted(claims: list[Record], *, renewed: bool = False) -> dict[str, object]:
-    shown_claims = [describe(claim, claim["ttl"]) for claim in claims]
-    return {"token": max(claim["token"] for claim in claims), "claims": shown_claims, "renewed": renewed}
+def granted(claims: list[Claim], *, renewed: bool = False) -> dict[str, object]:
+    shown_claims = [claim.to_json(claim.ttl) for claim in claims]
+    return {"token": max(claim.token for claim in claims), "claims": shown_claims, "renewed": renewed}
 
 
 def _access(command: Take, world: World) -> Refusal | None:
@@ -252,33 +251,33 @@ def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | N
         return first
     owns = [(item, own_claim(state, item, agent)) for item in command.items]
     wanted = (command.mode, command.units)
-    gone = [shown(i.name, i.space) for i, own in owns if own is None or (own["mode"], own["units"]) != wanted]
+    gone = [shown(i.name, i.space) for i, own in owns if own is None or (own.mode, own.units) != wanted]
     if gone:
         return Refusal(
             "gone",
-            f"granted before under this nonce (token {first['seq']}), but gone since: {printable(', '.join(gone))}",
+            f"granted before under this nonce (token {first.seq}), but gone since: {printable(', '.join(gone))}",
             hints=("ask again under a new nonce",),
         )
     held = [own for _, own in owns if own is not None]
-    beat = next_beat(world.heartbeat(agent), agent, held[0]["session"], world)
+    beat = next_beat(world.heartbeat(agent), agent, held[0].session, world)
     return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
 
 
 def _held(state: State, command: Take, binding: list[Judged]) -> Refusal:
     """The refusal, with every holder. It never says how to take a live claim away."""
-    held = [describe(claim, verdict.expires_in) for claim, verdict in binding]
-    names = ", ".join(sorted({claim["agent"] for claim, _ in binding}))
+    held = [claim.to_json(verdict.expires_in) for claim, verdict in binding]
+    names = ", ".join(sorted({claim.agent for claim, _ in binding}))
     what = f"{len(command.items)} paths: nothing was claimed;"
     if len(command.items) == 1:
         what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
     return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, binding[0][0]))
 
 
-def _two_intents(state: State, command: Take, first: Record) -> tuple[str, ...]:
+def _two_intents(state: State, command: Take, first: Claim) -> tuple[str, ...]:
     """Where both sides hold an intent and one wants to write, nothing is taken from either: the younger gives way."""
-    mine = own_claim(state, item_of(first), command.actor.agent)
-    if mine is None or command.mode != WRITE or mine["mode"] != INTENT or first["mode"] != INTENT:
+    mine = own_claim(state, first.item, command.actor.agent)
+    if mine is None or command.mode != WRITE or mine.mode != INTENT or first.mode != INTENT:
         return ()
-    if mine["token"] < first["token"]:
-        return (f"your intent is the older one: wait until {first['agent']} releases its own",)
-    return (f"{first['agent']} has the older intent: release yours, then wait for the path",)
+    if mine.token < first.token:
+        return (f"your intent is the older one: wait until {first.agent} releases its own",)
+    return (f"{first.agent} has the older intent: release yours, then wait for the path",)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import is_oid
 from gitcoord.claims.facts import Covering
 from gitcoord.claims.model import format_record
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import diff_raw, diff_raw_since_fork, empty_tree, list_outside, merge_base, rev_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,28 +13,20 @@ if TYPE_CHECKING:
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.world import Files
 
-GIT = ["git", "--no-replace-objects"]
-
 
 def changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: list[str]) -> dict[str, Files]:
     """Below each path, the files that differ between `base` (the merge base after a rebase) and `commit`."""
     covering = Covering(snapshot, paths)
-    argv = [*GIT, "diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev"]
-    argv += ["--ignore-submodules=none"]
-    specs = ["--", *covering.pathspecs]
+    env, specs = ctx.repo.env, covering.pathspecs
     if base:
-        code, out, complaint = run([*argv, "--merge-base", base, commit, *specs], ctx.repo.env)
-        if code:  # no common ancestor
-            code, out, complaint = run([*argv, base, commit, *specs], ctx.repo.env)
+        answer = diff_raw_since_fork(env, base, commit, *specs)
+        if answer.code:  # no common ancestor
+            answer = diff_raw(env, base, commit, *specs)
     else:
-        code, empty, complaint = run(["git", "hash-object", "-t", "tree", "/dev/null"], ctx.repo.env)
-        code, out, complaint = run([*argv, empty.decode().strip(), commit, *specs], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(
-            f"git cannot compare {base[:12]} with {commit[:12]}: {complaint}",
-            hints=("git fetch, if history is missing here",),
-        )
-    files = {row[0]: row for row in _parse_raw(out)}
+        answer = diff_raw(env, empty_tree(env), commit, *specs)
+    failure = f"git cannot compare {base[:12]} with {commit[:12]}"
+    answer.require(failure, hints=("git fetch, if history is missing here",))
+    files = {row[0]: row for row in _parse_raw(answer.out)}
     return {path: [files[name] for name in covering.files(path, files)] for path in paths}
 
 
@@ -48,19 +39,21 @@ def since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
     """
     if not base:
         return ""
-    code, out, _ = run([*GIT, "merge-base", base, commit], ctx.repo.env)
-    if code in (0, 1):
-        return out.decode().strip() or base  # nothing in common: they are compared as they are
+    common = merge_base(ctx.repo.env, base, commit)
+    if common.code in (0, 1):
+        return common.text or base  # nothing in common: they are compared as they are
     left = _left_trunk(ctx, snapshot, commit)
     return left if left != commit else ""
 
 
 def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
     """The remote of the trunk: its own, else origin, else the only one; '' where there is none."""
-    code, out, _ = run([*GIT, "config", "-z", "--get-regexp", r"^(remote\..*\.url|branch\..*\.remote)$"], ctx.repo.env)
-    pairs = [entry.partition("\n") for entry in out.decode("utf-8", "surrogateescape").split("\0")] if not code else []
+    from gitcoord.git.commands.settings import match_settings
+
+    found = match_settings(ctx.repo.env, r"^(remote\..*\.url|branch\..*\.remote)$")
+    pairs = [entry.partition("\n") for entry in found.entries]
     remotes = {key[len("remote.") : -len(".url")]: None for key, _, _ in pairs if key.startswith("remote.")}
-    upstream = [value for key, _, value in pairs if key == f"branch.{format_record(snapshot.state)['sync']}.remote"]
+    upstream = [value for key, _, value in pairs if key == f"branch.{format_record(snapshot.state).sync}.remote"]
     for name in (*upstream[-1:], "origin"):
         if name in remotes:
             return name
@@ -69,7 +62,7 @@ def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
 
 def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
     """The commits of the trunk here and at its remote, as this clone last saw it."""
-    name = format_record(snapshot.state)["sync"]
+    name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     refs = [f"refs/heads/{name}", *([f"refs/remotes/{remote}/{name}"] if remote else [])]
     return list(dict.fromkeys(oid for oid in map(ctx.store.target, refs) if oid))
@@ -77,12 +70,11 @@ def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
 
 def _left_trunk(ctx: Context, snapshot: Snapshot, commit: str) -> str:
     """The last commit of the trunk that `commit` builds on: itself once it has landed; '' where there is none."""
-    if ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}") == commit:
+    if ctx.store.target(f"refs/heads/{format_record(snapshot.state).sync}") == commit:
         return commit  # the usual case, without a process
     found = ""
     for tip in trunk_tips(ctx, snapshot):
-        code, out, _ = run([*GIT, "merge-base", tip, commit], ctx.repo.env)
-        left = out.decode().strip() if not code else ""
+        left = merge_base(ctx.repo.env, tip, commit).text
         if not found or (left and found in within(ctx, [left], [found])):
             found = left or found
     return found
@@ -102,12 +94,8 @@ def within(ctx: Context, places: list[str], commits: list[str]) -> list[str]:
     there = [commit for commit, oid in zip(named, ctx.store.resolve(named)) if oid is not None]
     outside: set[str] = set()
     for place in places if there else ():
-        code, out, complaint = run(
-            [*GIT, "rev-list", "--stdin"], ctx.repo.env, "\n".join([*there, f"^{place}", ""]).encode()
-        )
-        if code:
-            raise CouldNotJudge(f"git cannot tell what {place} contains: {complaint}")
-        outside.update(out.decode().split())
+        answer = list_outside(ctx.repo.env, there, place)
+        outside.update(answer.require(f"git cannot tell what {place} contains").lines)
     return [commit for commit in there if commit not in outside]
 
 
@@ -123,11 +111,8 @@ def _parse_raw(data: bytes) -> list[list[str]]:
 
 def lacking(ctx: Context, commits: list[str]) -> list[str]:
     """Those of the commits that, as far as this clone knows, the remote that decides does not have."""
-    argv = [*GIT, "rev-list", *commits, "--not", f"--remotes={ctx.remote}"]
-    code, out, complaint = run(argv, ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot tell what '{ctx.remote}' has: {complaint}")
-    outside = set(out.decode().split())
+    answer = rev_list(ctx.repo.env, *commits, "--not", f"--remotes={ctx.remote}")
+    outside = set(answer.require(f"git cannot tell what '{ctx.remote}' has").lines)
     return [commit for commit in commits if commit in outside]
 
 
@@ -136,6 +121,6 @@ def shared_sync(ctx: Context, snapshot: Snapshot) -> str:
 
     What was not pushed yet is still to be judged there.
     """
-    name = format_record(snapshot.state)["sync"]
+    name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     return f"refs/remotes/{remote}/{name}" if remote else f"refs/heads/{name}"

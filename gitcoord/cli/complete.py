@@ -202,7 +202,7 @@ def _handoffs(call: Call) -> Offers:
 def _approvals(call: Call) -> Offers:
     from gitcoord.gates.approvals import listing
 
-    return {row["id"]: row["path"] for row in listing(call.ctx)}
+    return {row.id: row.path for row in listing(call.ctx)}
 
 
 def _worktrees(call: Call) -> Offers:

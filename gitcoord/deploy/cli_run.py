@@ -20,8 +20,11 @@ from gitcoord.claims.take import Take
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.deploy import staleness as app
 from gitcoord.deploy.cli import refuse
-from gitcoord.deploy.events.deploy import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED, Deploy
+from gitcoord.deploy.events.deploy import Deploy
+from gitcoord.deploy.model import FAILED, INTERRUPTED, NOT_RUN, OK, UNVERIFIED
 from gitcoord.deploy.targets import VERIFY_SECONDS, Target, check_target, refusal, resource_of
+from gitcoord.git.commands.worktrees import status_of_tracked
+from gitcoord.git.process import without_grafts
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.world import Resource
@@ -50,7 +53,7 @@ def deploy(call: Call, values: Values, words: list[str]) -> int:
         no = refusal(found)
         if no is not None:
             return refuse(call, Refused(no), found)
-        _require_finished(call, actor, name, commit, str(found.last["commit"]) if found.last is not None else "")
+        _require_finished(call, actor, name, commit, str(found.last.commit) if found.last is not None else "")
         _warn_of_uncommitted(call)
         deployment.run(command, surface=not values.get("no-verify-surface"))
         return deployment.tell()
@@ -93,7 +96,7 @@ _WAITING = ("one deploy at a time: the target is free when that claim has gone f
 def _warn_of_uncommitted(call: Call) -> None:
     """What is deployed and recorded is a commit; a command that takes the work tree takes more than that."""
     if call.ctx.repo.worktree:
-        code, out, _ = app.git(call.ctx, "status", "--porcelain", "--untracked-files=no")
+        code, out, _ = status_of_tracked(without_grafts(call.ctx.repo.env))
         if out or code:
             call.screen.note("warning: there are uncommitted changes here; they are no part of what is recorded")
 

@@ -10,55 +10,58 @@ from gitcoord.base.names import PRIVATE, encode, printable, quote, shell_word
 from gitcoord.claims.facts import declared_resources, project_settings
 from gitcoord.claims.model import format_record
 from gitcoord.claims.work_facts import usual_remote
+from gitcoord.deploy.model import all_deploys, deploys_of
 from gitcoord.deploy.targets import Staleness, Target, first, resource_of, targets
+from gitcoord.git.commands.objects import (
+    author_names,
+    compare_ancestry,
+    diff_names,
+    empty_tree,
+    independent,
+    merge_base,
+    merge_tree_names,
+)
+from gitcoord.git.commands.refs import for_each_ref, rev_parse_commit
+from gitcoord.git.commands.remotes import fetch_branch
 from gitcoord.git.files import read_file
-from gitcoord.git.process import run
+from gitcoord.git.process import without_grafts
 from gitcoord.git.store import move
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.ledger.world import Resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
+    from collections.abc import Callable
+
     from gitcoord.deploy.events.deploy import Deploy
+    from gitcoord.deploy.model import Deployed
+    from gitcoord.git.deadline import Patience
+    from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.process import Answer, Env
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
+
+    Command = Callable[[Env, Patience, LockNotes, str, str], Answer]
 
 _TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"
 
 
-_GIT = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
-
-
-def git(ctx: Context, *words: str, data: bytes = b"", moves: bool = False) -> tuple[int, bytes, str]:
-    """git on the history as it is: no replaced objects, no grafts. `moves`: it moves refs."""
-    env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
-    return ctx.run_git([*_GIT, *words], data, env=env) if moves else run([*_GIT, *words], env, data)
-
-
-def ask(ctx: Context, remote: str, *words: str) -> tuple[int, bytes, str]:
-    """The same for what talks to a remote, which has its time for an answer."""
-    from gitcoord.git.long_process import run_bounded
-
-    env = {**ctx.repo.env, b"GIT_GRAFT_FILE": b"/dev/null"}
+def ask_remote(ctx: Context, remote: str, command: Command, ref: str) -> Answer:
+    """What a command that talks to the remote says of a ref there. The remote has its time for an answer."""
+    env = dict(ctx.repo.env)
     if not (b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")):
         env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # nobody is asked for a password in the middle of a check
     with ctx.patience(remote).asking(changes=False) as patience:
-        done = run_bounded([*_GIT, *words], env, patience, shares_terminal=False, notes=ctx.notes)
-        if not done[0]:
+        answer = command(env, patience, ctx.notes, remote, ref)
+        if not answer.code:
             patience.heard()
-        return done
-
-
-def _lines(out: bytes, end: str = "\n") -> list[str]:
-    return [line for line in out.decode("utf-8", "surrogateescape").split(end) if line]
+        return answer
 
 
 def sync_name(snapshot: Snapshot) -> str:
-    return str(format_record(snapshot.state)["sync"])
+    return format_record(snapshot.state).sync
 
 
 def known_targets(ctx: Context, snapshot: Snapshot) -> dict[str, Target]:
@@ -79,11 +82,11 @@ def target_named(ctx: Context, snapshot: Snapshot, name: str) -> tuple[Target, R
 
 def commit_named(ctx: Context, word: str) -> str:
     """The commit that a word of the command line stands for."""
-    code, out, _ = git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{word or 'HEAD'}^{{commit}}")
-    if code:
+    found = rev_parse_commit(ctx.repo.env, word or "HEAD")
+    if found.code:
         what = f"{quote(word[:80])} is not a commit here" if word else "nothing is committed here yet"
         raise UsageError(what, hints=("git fetch, if it is elsewhere",) if word else ())
-    return out.decode().strip()
+    return found.text
 
 
 # --- is it stale? --------------------------------------------------------------------------------------------------
@@ -108,16 +111,13 @@ def staleness(
     last = last_good(ctx, snapshot, name) if name else None
     if last is None:
         return found
-    return found._replace(last=last, contains_last=_contains(ctx, commit, last["commit"], remote))
+    return found._replace(last=last, contains_last=_contains(ctx, commit, last.commit, remote))
 
 
 def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
     refspec = f"+refs/heads/{sync}:refs/remotes/{remote}/{sync}"
-    words = (
-        "--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head",
-    )  # fmt: skip
     for _ in range(_TRIES):
-        code, _, complaint = ask(ctx, remote, "fetch", *words, "--", remote, refspec)
+        code, _, complaint = ask_remote(ctx, remote, fetch_branch, refspec)
         if not code:
             return
         if "cannot lock ref" not in complaint:
@@ -138,23 +138,23 @@ def fetch_sync(ctx: Context, remote: str, sync: str) -> None:
 def _tips(ctx: Context, remote: str, sync: str) -> list[str]:
     """Where the sync branch is: one commit, or two where the one here and the one fetched went apart."""
     names = [f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
-    code, out, complaint = git(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)", *names)
-    if code or complaint:  # a ref that is there and cannot be read is not "no ref"
-        raise _missing(ctx, complaint, remote)
-    rows = [line.split("\0") for line in _lines(out)]
-    there = [oid for name, oid in rows if name in names]
+    answer = for_each_ref(without_grafts(ctx.repo.env), *names)
+    if answer.code or answer.complaint:  # a ref that is there and cannot be read is not "no ref"
+        raise _missing(ctx, answer.complaint, remote)
+    rows = [line.split(" ") for line in answer.lines]
+    there = [oid for oid, name in rows if name in names]
     if not there:
         way = f"git fetch {shell_word(remote)} {shell_word(sync)}" if remote else f"git branch {shell_word(sync)}"
         raise CouldNotJudge(f"the sync branch '{printable(sync)}' is not here", hints=(f"get it: {way}",))
-    code, out, complaint = git(ctx, "merge-base", "--independent", *there)
-    if code:
-        raise _missing(ctx, complaint, remote)
-    return _lines(out)
+    answer = independent(without_grafts(ctx.repo.env), *there)
+    if answer.code:
+        raise _missing(ctx, answer.complaint, remote)
+    return answer.lines
 
 
 def _contains(ctx: Context, commit: str, older: str, remote: str) -> bool:
     """Is `older` in the history of `commit`? In a shallow clone only a yes can be trusted."""
-    code, _, complaint = git(ctx, "merge-base", "--is-ancestor", older, commit)
+    code, _, complaint = compare_ancestry(without_grafts(ctx.repo.env), older, commit)
     if code not in (0, 1):
         raise _missing(ctx, complaint, remote, older)
     if code and read_file(f"{ctx.repo.common_dir}/shallow"):
@@ -177,11 +177,10 @@ def _missing(ctx: Context, complaint: str, remote: str, commit: str = "") -> Cou
 
 def _behind(ctx: Context, found: Staleness) -> Staleness:
     """How many commits, whose, which files, would a merge conflict."""
-    form = ("--no-commit-header", "--encoding=UTF-8", "--format=%aN")
-    code, out, complaint = git(ctx, "rev-list", *form, *found.tips, f"^{found.commit}", "--")
-    if code:
-        raise _missing(ctx, complaint, "")
-    names = out.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    answer = author_names(without_grafts(ctx.repo.env), *found.tips, f"^{found.commit}")
+    if answer.code:
+        raise _missing(ctx, answer.complaint, "")
+    names = answer.out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     counts: dict[str, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1
@@ -200,29 +199,26 @@ def _behind(ctx: Context, found: Staleness) -> Staleness:
 
 def _going_back(ctx: Context, commit: str, tip: str) -> set[str]:
     """Files that changed on the way to `tip` and that `commit` has as they were before."""
-    code, out, complaint = git(ctx, "merge-base", commit, tip)
-    if code not in (0, 1):
-        raise _missing(ctx, complaint, "")
-    base = out.decode().strip()
-    if not base:
-        _, out, _ = git(ctx, "hash-object", "-t", "tree", "/dev/null")  # no common history: all of it is new
-        base = out.decode().strip()
+    answer = merge_base(without_grafts(ctx.repo.env), commit, tip)
+    if answer.code not in (0, 1):
+        raise _missing(ctx, answer.complaint, "")
+    base = answer.text or empty_tree(ctx.repo.env)  # no common history: all of it is new
     return changed_files(ctx, base, tip) - changed_files(ctx, base, commit)
 
 
 def changed_files(ctx: Context, old: str, new: str) -> set[str]:
-    words = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
-    code, out, complaint = git(ctx, "diff-tree", *words, old, new, "--")
-    if code:
-        raise _missing(ctx, complaint, "")
-    return set(_lines(out, "\0"))
+    answer = diff_names(without_grafts(ctx.repo.env), old, new)
+    if answer.code:
+        raise _missing(ctx, answer.complaint, "")
+    return set(answer.entries)
 
 
 def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
     """Would a merge conflict, and where? Only the exit code tells: the tree may look merged where one side was kept."""
-    code, out, complaint = git(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", commit, tip)
+    code, out, complaint = merge_tree_names(without_grafts(ctx.repo.env), commit, tip)
     if code in (0, 1):
-        return bool(code), set(_lines(out, "\0")[1:]) if code else set()
+        _, *names = out.decode("utf-8", "surrogateescape").split("\0")
+        return bool(code), {name for name in names if name and code}
     if "unrelated histories" in complaint:
         return True, set()
     raise _missing(ctx, complaint, "")
@@ -231,17 +227,17 @@ def _conflict(ctx: Context, commit: str, tip: str) -> tuple[bool, set[str]]:
 # --- the record ----------------------------------------------------------------------------------------------------
 
 
-def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Record | None:
+def last_good(ctx: Context, snapshot: Snapshot, target: str) -> Deployed | None:
     """The last successful deploy of a target."""
-    kind = kind_module("deploy")
-    record = kind.deploy_record(snapshot.state, target)
-    return record["good"][0] if record is not None and record["good"] else None
+    found = deploys_of(snapshot.state, target)
+    return found.good if found is not None else None
 
 
 def record(ctx: Context, command: Deploy) -> dict[str, object]:
     """Write down what came of a deploy, and give the target back in the same step."""
-    kind = kind_module("deploy")
-    result = transact(ctx, kind.decide, command)
+    from gitcoord.deploy.events.deploy import decide
+
+    result = transact(ctx, decide, command)
     if result["good"]:
         _keep(ctx, command)
     return result
@@ -266,20 +262,20 @@ def deploys(ctx: Context) -> dict[str, object]:
     except NotInitialised:
         return {"initialised": False, "deploys": []}
     known = known_targets(ctx, snapshot)
-    records = {row["target"]: row for row in kind_module("deploy").all_deploys(snapshot.state)}
+    records = {row.target: row for row in all_deploys(snapshot.state)}
     usual = usual_remote(ctx, snapshot)
     rows: list[dict[str, object]] = []
     for name in sorted({*known, *records}):
         done = records.get(name)
-        good = done["good"][0] if done is not None and done["good"] else None
+        good = done.good if done is not None else None
         remote = known[name].remote if name in known else ""
         rows.append(
             {
                 "target": name,
                 "declared": name in known,
-                "last": done["last"] if done is not None else None,
-                "good": good,
-                "behind": _behind_now(ctx, snapshot, good["commit"], remote or usual) if good is not None else None,
+                "last": done.last._asdict() if done is not None else None,
+                "good": good._asdict() if good is not None else None,
+                "behind": _behind_now(ctx, snapshot, good.commit, remote or usual) if good is not None else None,
             }
         )
     return {"initialised": True, "sync": sync_name(snapshot), "deploys": rows}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import printable, shell_word
-from gitcoord.deploy.staleness import changed_files, git
+from gitcoord.deploy.staleness import changed_files
 from gitcoord.deploy.targets import behind_words, first
+from gitcoord.git.commands.objects import merge_tree
+from gitcoord.git.commands.refs import abort_merge, merge, rev_parse, symbolic_ref
+from gitcoord.git.commands.worktrees import check_ignore, status_original
 from gitcoord.git.files import exists
+from gitcoord.git.process import without_grafts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,12 +33,12 @@ def require_ready(ctx: Context) -> str:
             raise Refused(
                 Refusal("under-way", f"{words} is under way: nothing was changed", hints=("see: git status",))
             )
-    code, out, _ = git(ctx, "symbolic-ref", "--quiet", "HEAD")
-    if code:
+    head = symbolic_ref(ctx.repo.env)
+    if head.code:
         raise Refused(
             Refusal("detached", "no branch is checked out: nothing was changed", hints=("git switch <branch>",))
         )
-    return out.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/")
+    return head.text.removeprefix("refs/heads/")
 
 
 def pull(ctx: Context, found: Staleness, branch: str) -> str:
@@ -70,30 +74,26 @@ def _merge(ctx: Context, found: Staleness, branch: str) -> str:
     _require_untouched(ctx, found.commit, tip)
     theirs = f"the remote's '{printable(found.sync)}'" if branch == found.sync else f"'{printable(found.sync)}'"
     message = f"Merge {theirs} into '{printable(branch)}'"
-    words = ("--ff", "--commit", "--no-squash", "--no-autostash", "--no-edit", "--no-stat", "--quiet")
-    code, out, complaint = git(ctx, "merge", *words, "-m", message, tip, moves=True)
+    code, out, complaint = merge(ctx.repo, ctx.notes, tip, message)
     if code:
         _undo(ctx)
         told = (complaint or out.decode("utf-8", "replace")).strip().split("\n")
         raise Refused(Refusal("merge", f"git would not merge: {printable(' '.join(told[:3]))}: nothing was changed"))
-    return git(ctx, "rev-parse", "HEAD")[1].decode().strip()
+    return rev_parse(ctx.repo.env, "HEAD").text
 
 
 def _undo(ctx: Context) -> None:
     """A hook's no, or a conflict that was not foreseen, leaves a merge under way."""
     if exists(f"{ctx.repo.git_dir}/MERGE_HEAD"):
-        code, _, complaint = git(ctx, "merge", "--abort", moves=True)
-        if code:
-            raise StoreError(f"the merge could not be undone: {complaint}", hints=("git merge --abort",))
+        answer = abort_merge(ctx.repo, ctx.notes)
+        answer.require("the merge could not be undone", StoreError, hints=("git merge --abort",))
 
 
 def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
     """Nothing uncommitted, untracked or ignored may lie where the merge writes."""
     touched = changed_files(ctx, commit, _merged(ctx, commit, tip))
-    code, out, complaint = git(ctx, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
-    if code:
-        raise StoreError(f"git status failed: {complaint}")
-    unclean = {entry[3:] for entry in out.decode("utf-8", "surrogateescape").split("\0") if entry}
+    answer = status_original(without_grafts(ctx.repo.env)).require("git status failed", StoreError)
+    unclean = {entry[3:] for entry in answer.entries}
     in_the_way = first(touched & unclean | _ignored(ctx, touched))
     if in_the_way:
         raise Refused(
@@ -107,10 +107,7 @@ def _require_untouched(ctx: Context, commit: str, tip: str) -> None:
 
 def _merged(ctx: Context, commit: str, tip: str) -> str:
     """The tree that a clean merge leaves."""
-    code, out, complaint = git(ctx, "merge-tree", "--write-tree", "--no-messages", commit, tip)
-    if code:
-        raise StoreError(f"git cannot merge: {complaint}")
-    return out.decode().strip()
+    return merge_tree(without_grafts(ctx.repo.env), commit, tip).require("git cannot merge", StoreError).text
 
 
 def _ignored(ctx: Context, paths: set[str]) -> set[str]:
@@ -118,8 +115,7 @@ def _ignored(ctx: Context, paths: set[str]) -> set[str]:
     there = [path for path in paths if exists(f"{ctx.repo.worktree}/{path}")]
     if not there:
         return set()
-    data = "".join(path + "\0" for path in there).encode("utf-8", "surrogateescape")
-    code, out, complaint = git(ctx, "-C", ctx.repo.worktree, "check-ignore", "-z", "--stdin", data=data)
-    if code not in (0, 1):
-        raise StoreError(f"git cannot tell what is ignored: {complaint}")
-    return {name for name in out.decode("utf-8", "surrogateescape").split("\0") if name}
+    answer = check_ignore(ctx.repo.env, there, ctx.repo.worktree)
+    if answer.code not in (0, 1):
+        raise StoreError(f"git cannot tell what is ignored: {answer.complaint}")
+    return set(answer.entries)

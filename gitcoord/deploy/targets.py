@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitcoord.base.codec import Record
+    from gitcoord.deploy.model import Deployed
 
 FILE = ".gitcoord/config"
 VERIFY_SECONDS = 10 * 60
@@ -43,7 +43,7 @@ class Staleness(NamedTuple):
     rollback_total: int = 0
     conflict: bool = False  # would a merge conflict?
     conflicting: tuple[str, ...] = ()  # where, as far as git tells; not all of them
-    last: Record | None = None  # the last successful deploy of the target
+    last: Deployed | None = None  # the last successful deploy of the target
     contains_last: bool = True
 
     @property
@@ -142,8 +142,8 @@ def refusal(found: Staleness) -> Refusal | None:
         hints.append("bring this branch up to date: git coord sync --pull")
     if found.last is not None and not found.contains_last:
         last = found.last
-        reasons.append(f"it lacks {last['commit'][:12]}, which {last['agent']} deployed last")
-        hints.append(f"bring that in: git merge {shell_word(last['commit'][:12])}")
+        reasons.append(f"it lacks {last.commit[:12]}, which {last.agent} deployed last")
+        hints.append(f"bring that in: git merge {shell_word(last.commit[:12])}")
     return Refusal("stale", f"{commit} may not be deployed{to}: {'; '.join(reasons)}", hints=tuple(hints))
 
 

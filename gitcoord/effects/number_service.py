@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, Refused
+from gitcoord.base.errors import Refused
 from gitcoord.claims.facts import project_settings
 from gitcoord.claims.model import format_record
 from gitcoord.claims.work_facts import usual_remote
 from gitcoord.effects.events.number import LAST, check_sequence, exhausted, next_number
 from gitcoord.effects.sequences import Sequence, number_in, sequences
-from gitcoord.gates.history import GIT
-from gitcoord.git.process import run
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.git.commands.objects import diff_names, empty_tree
+from gitcoord.git.commands.worktrees import ls_files
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.git.process import Answer
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
@@ -32,9 +32,10 @@ class Floor(NamedTuple):
 def reserve(ctx: Context, actor: Actor, name: str, count: int) -> dict[str, object]:
     """The next numbers, from now on this agent's."""
     sequence, floor = _look(ctx, read_snapshot(ctx), name)
-    kind = kind_module("number")
+    from gitcoord.effects.events.number import Number, decide
+
     try:
-        result = transact(ctx, kind.decide, kind.Number(actor, sequence.name, count, floor.number))
+        result = transact(ctx, decide, Number(actor, sequence.name, count, floor.number))
     except Refused as refused:
         raise _with_file(refused, floor) from None
     return {**result, **_shown(sequence, floor, int(str(result["first"])), count)}
@@ -75,10 +76,9 @@ def floor_of(ctx: Context, snapshot: Snapshot, sequence: Sequence) -> Floor:
     specs = [f":(top,glob){pattern}" for pattern in sequence.patterns]
     files: set[str] = set()
     if ctx.repo.worktree:
-        files |= _listed(ctx, ["git", "ls-files", "-z", "--full-name", "--cached", "--others", "--", *specs])
+        files |= _listed(ls_files(ctx.repo.env, *specs, untracked=True))
     for commit in _commits(ctx, snapshot):
-        argv = [*GIT, "diff-tree", "-r", "-z", "--name-only", "--no-renames", _empty_tree(ctx), commit, "--", *specs]
-        files |= _listed(ctx, argv)
+        files |= _listed(diff_names(ctx.repo.env, empty_tree(ctx.repo.env), commit, *specs))
     for file in sorted(files):
         if number_in(file) > floor.number:
             floor = Floor(number_in(file), file)
@@ -86,18 +86,11 @@ def floor_of(ctx: Context, snapshot: Snapshot, sequence: Sequence) -> Floor:
 
 
 def _commits(ctx: Context, snapshot: Snapshot) -> list[str]:
-    sync = format_record(snapshot.state)["sync"]
+    sync = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     refs = ["HEAD", f"refs/heads/{sync}", *([f"refs/remotes/{remote}/{sync}"] if remote else [])]
     return list(dict.fromkeys(oid for ref in refs if (oid := ctx.store.target(ref))))
 
 
-def _empty_tree(ctx: Context) -> str:
-    return run(["git", "hash-object", "-t", "tree", "/dev/null"], ctx.repo.env)[1].decode().strip()
-
-
-def _listed(ctx: Context, argv: list[str]) -> set[str]:
-    code, out, complaint = run(argv, ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"which numbers are in use cannot be told: {complaint}", hints=("git fsck tells more",))
-    return {name for name in out.decode("utf-8", "surrogateescape").split("\0") if name}
+def _listed(answer: Answer) -> set[str]:
+    return set(answer.require("which numbers are in use cannot be told", hints=("git fsck tells more",)).entries)

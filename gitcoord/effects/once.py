@@ -6,11 +6,12 @@ end, runs nothing: whether the effect happened is not known, and only a person m
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, check
+from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import encode, quote, shell_word
 from gitcoord.ledger.sessions import OPEN, SESSION_TTL, agent_record, silence
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,59 +43,77 @@ def once_file(key: str) -> str:
     return "once/" + encode(key).replace("/", "%2F")
 
 
-def once_record(state: State, key: str) -> Record | None:
+class Effect(NamedTuple):
+    """An effect on record: who began it when, and how it ended."""
+
+    key: str
+    state: str
+    agent: str
+    session: int
+    token: int  # the Seq of its beginning
+    nonce: str
+    at: int
+    code: int
+    ended: int
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Effect:
+        effect = cls._make(values_of(record, _RECORD, file))
+        if effect.state not in (RUNNING, DONE) or once_file(effect.key) != file:
+            raise Malformed(f"{file} holds an effect that does not belong there")
+        return effect
+
+    def to_record(self) -> Record:
+        return record_of(_RECORD, self)
+
+    def to_json(self) -> dict[str, object]:
+        """As `--json` shows it."""
+        return {key: value for key, value in self._asdict().items() if key != "nonce"}
+
+
+def once_record(state: State, key: str) -> Effect | None:
     file = once_file(key)
     record = state.get(file)
-    return None if record is None else checked(record, file)
+    return None if record is None else Effect.from_record(record, file)
 
 
-def all_effects(state: State) -> list[Record]:
-    return [checked(record, file) for file, record in sorted(state.below("once").items())]
+def all_effects(state: State) -> list[Effect]:
+    return [Effect.from_record(record, file) for file, record in sorted(state.below("once").items())]
 
 
-def checked(record: Record, file: str) -> Record:
-    check(record, _RECORD, file)
-    if record["state"] not in (RUNNING, DONE) or once_file(record["key"]) != file:
-        raise Malformed(f"{file} holds an effect that does not belong there")
-    return record
-
-
-def begun(event: Event) -> Record:
+def begun(event: Event) -> Effect:
     body = event.body
-    return {
-        "v": VERSION, "key": body["key"], "state": RUNNING, "agent": event.agent, "session": body["session"],
-        "token": event.seq, "nonce": event.nonce, "at": event.at, "code": 0, "ended": 0,
-    }  # fmt: skip
+    return Effect(body["key"], RUNNING, event.agent, body["session"], event.seq, event.nonce, event.at, 0, 0)
 
 
-def runs(state: State, world: World, record: Record) -> bool:
+def runs(state: State, world: World, record: Effect) -> bool:
     """Is whoever runs it still at it, as far as can be seen? This machine knows its own processes; else heartbeats tell."""
-    known = world.runner(record["nonce"])
+    known = world.runner(record.nonce)
     if known:
         return known == "alive"
-    runner = agent_record(state, record["agent"])
-    if runner is None or runner["state"] != OPEN or runner["session"] != record["session"]:
+    runner = agent_record(state, record.agent)
+    if runner is None or runner.state != OPEN or runner.session != record.session:
         return False
-    return not silence(state, world, record["agent"], record["session"], SESSION_TTL).silent
+    return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
 
 
-def standing(state: State, world: World, record: Record) -> Refusal | None:
+def standing(state: State, world: World, record: Effect) -> Refusal | None:
     """Why it is not run now; None where it was done, and the outcome is known."""
-    if record["state"] == DONE:
+    if record.state == DONE:
         return None
-    since = format_duration(max(0, world.wall - record["at"]))
+    since = format_duration(max(0, world.wall - record.at))
     if runs(state, world, record):
         return Refusal(
             UNDER_WAY,
-            f"{record['agent']} is running '{record['key']}' (event {record['token']}, for {since})",
-            hints=(f"wait for the outcome: git coord once --wait 10m {shell_word(record['key'])} -- ...",),
+            f"{record.agent} is running '{record.key}' (event {record.token}, for {since})",
+            hints=(f"wait for the outcome: git coord once --wait 10m {shell_word(record.key)} -- ...",),
         )
     return Refusal(
         UNKNOWN,
-        f"{record['agent']} began '{record['key']}' {since} ago (event {record['token']}) and left no outcome: whether it"
+        f"{record.agent} began '{record.key}' {since} ago (event {record.token}) and left no outcome: whether it"
         " happened is not known",
         hints=(
             "find out whether it happened",
-            f"then a person may allow it again: git coord once --forget {shell_word(record['key'])} --reason '...'",
+            f"then a person may allow it again: git coord once --forget {shell_word(record.key)} --reason '...'",
         ),
     )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, OutcomeUnknown, Refused, TimedOut
-from gitcoord.effects.events.once import told
 from gitcoord.effects.once import UNDER_WAY, UNKNOWN, all_effects, check_key, once_record, runs
 from gitcoord.git.files import remove_file
-from gitcoord.git.locks.flock import hold, is_held, let_go
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.git.locks import flock
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
+    from gitcoord.effects.once import Effect
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State
@@ -37,12 +35,13 @@ class Runner:
 
         TimedOut where another runs it (as if the time to wait were over), OutcomeUnknown where its runner died.
         """
-        kind = kind_module("once")
+        from gitcoord.effects.events.once import Once, decide
+
         if self._held < 0:
-            self._held = hold(self._ctx.scratch(f"once/{self._nonce}"))
+            self._held = flock.acquire(self._ctx.scratch(f"once/{self._nonce}"))
         self._open = True
         try:
-            result = transact(self._ctx, kind.decide, kind.Once(self._actor, self._key, self._nonce))
+            result = transact(self._ctx, decide, Once(self._actor, self._key, self._nonce))
         except Refused as refused:
             self._open = False
             if refused.code == UNDER_WAY:
@@ -55,30 +54,32 @@ class Runner:
         return result
 
     def end(self, code: int) -> dict[str, object]:
-        kind = kind_module("done")
-        result = transact(self._ctx, kind.decide, kind.Done(self._actor, self._key, self.token, code))
+        from gitcoord.effects.events.done import Done, decide
+
+        result = transact(self._ctx, decide, Done(self._actor, self._key, self.token, code))
         self._open = False
         return result
 
     def let_go(self) -> None:
         """The file stays where no end is on record: found and held by nobody, it says that the runner is gone."""
         if self._held >= 0:
-            let_go(self._held, "" if self._open else self._ctx.scratch(f"once/{self._nonce}"))
+            flock.release(self._held, "" if self._open else self._ctx.scratch(f"once/{self._nonce}"))
             self._held = -1
 
 
 def runner_of(ctx: Context, nonce: str) -> str:
     """What this machine knows of a runner: 'alive', 'gone' or '' for nothing."""
-    held = is_held(f"{ctx.repo.scratch}/once/{nonce}")
+    held = flock.is_locked(f"{ctx.repo.scratch}/once/{nonce}")
     return "" if held is None else "alive" if held else "gone"
 
 
 def forget(ctx: Context, actor: Actor, key: str, reason: str) -> dict[str, object]:
-    kind = kind_module("forget")
+    from gitcoord.effects.events.forget import Forget, decide
+
     record = once_record(read_snapshot(ctx).state, check_key(key))
-    result = transact(ctx, kind.decide, kind.Forget(actor, key, reason))
-    if record is not None and record["token"] == result["token"]:
-        remove_file(f"{ctx.repo.scratch}/once/{record['nonce']}")
+    result = transact(ctx, decide, Forget(actor, key, reason))
+    if record is not None and record.token == result["token"]:
+        remove_file(f"{ctx.repo.scratch}/once/{record.nonce}")
     return result
 
 
@@ -89,12 +90,12 @@ def listing(ctx: Context) -> dict[str, object]:
     except NotInitialised:
         return {"initialised": False, "effects": []}
     state, world = snapshot.state, ctx.world(snapshot)
-    rows = [_shown(state, world, record) for record in all_effects(state)]
-    return {"initialised": True, "effects": sorted(rows, key=lambda row: row["token"])}
+    found = sorted(all_effects(state), key=lambda record: record.token)
+    return {"initialised": True, "effects": [_shown(state, world, record) for record in found]}
 
 
-def _shown(state: State, world: World, record: Record) -> Record:
-    row = told(record)
-    if record["state"] == "running" and not runs(state, world, record):
+def _shown(state: State, world: World, record: Effect) -> dict[str, object]:
+    row = record.to_json()
+    if record.state == "running" and not runs(state, world, record):
         row["state"] = "unknown"
     return row

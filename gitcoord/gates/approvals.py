@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, Refused
-from gitcoord.gates.events.request import approvals
-from gitcoord.git.process import run
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.gates.model import approvals
+from gitcoord.git.commands.objects import diff_blobs, ls_tree_entry, write_blob
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
@@ -13,8 +12,8 @@ from gitcoord.policy.roles import not_an_overseer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.gates.judge import Verdict
+    from gitcoord.gates.model import Approval
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
 
@@ -30,50 +29,41 @@ def leave_records(ctx: Context, actor: Actor, gate: str, refused: list[Verdict],
         if asked:
             ids = ask(ctx, actor, asked)
         if noted:
-            kind = kind_module("notice")
+            from gitcoord.gates.events.notice import Notice, decide
+
             rows = tuple(
                 {key: str(getattr(v, key)) for key in ("rule", "stage", "path", "agent", "commit")} for v in noted
             )
-            transact(ctx, kind.decide, kind.Notice(actor, gate, rows))
+            transact(ctx, decide, Notice(actor, gate, rows))
     except (GitcoordError, OSError):
         pass
     return ids
 
 
 def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
-    kind = kind_module("request")
+    from gitcoord.gates.events.request import Request, decide
+
     words = ("path", "mode", "blob", "rule", "commit")
     rows = tuple({**{key: str(getattr(v, key)) for key in words}, "bases": list(v.bases)} for v in verdicts)
-    result = transact(ctx, kind.decide, kind.Request(actor, rows[:_ASKED]))
+    result = transact(ctx, decide, Request(actor, rows[:_ASKED]))
     ids: list[str] = result["ids"]  # type: ignore[assignment]
     return ids
 
 
-def listing(ctx: Context, *, all: bool = False) -> list[Record]:
+def listing(ctx: Context, *, all: bool = False) -> list[Approval]:
     """The requests that wait for an answer, or all."""
     snapshot = read_snapshot(ctx)
-    return [record for record in approvals(snapshot.state) if all or record["state"] == "open"]
+    return [record for record in approvals(snapshot.state) if all or record.state == "open"]
 
 
-def difference(ctx: Context, record: Record) -> str:
+def difference(ctx: Context, record: Approval) -> str:
     """The change that is asked for, against the sync branch: its mode, and a diff that no setting of anybody's can turn."""
     commit = sync_policy_commit(ctx, read_snapshot(ctx))
-    argv = [
-        "git",
-        "--no-replace-objects",
-        "--literal-pathspecs",
-        "ls-tree",
-        "--full-tree",
-        commit,
-        "--",
-        record["path"],
-    ]
-    entry = run(argv, ctx.repo.env)[1].split() if commit else []
-    empty = run(["git", "hash-object", "-w", "--stdin"], ctx.repo.env)[1].decode().strip()
-    before = entry[2].decode() if entry else empty
-    argv = ["git", "--no-replace-objects", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text"]
-    code, out, complaint = run([*argv, before, record["blob"] or empty], ctx.repo.env)
-    modes = f"mode {entry[0].decode() if entry else 'none'} -> {record['mode'] if record['blob'] else 'none'}"
+    entry = ls_tree_entry(ctx.repo.env, commit, record.path).text.split() if commit else []
+    empty = write_blob(ctx.repo.env, b"").text
+    before = entry[2] if entry else empty
+    code, out, complaint = diff_blobs(ctx.repo.env, before, record.blob or empty)
+    modes = f"mode {entry[0] if entry else 'none'} -> {record.mode if record.blob else 'none'}"
     # What comes before the first hunk only names the two blobs.
     _, hunk, told = out.decode("utf-8", "replace").partition("\n@@ ")
     told = f"@@ {told}" if hunk else "no line changes" if not code else ""
@@ -81,8 +71,9 @@ def difference(ctx: Context, record: Record) -> str:
 
 
 def answer(ctx: Context, actor: Actor, id: str, blob: str, *, approved: bool, reason: str = "") -> dict[str, object]:
-    kind = kind_module("answer")
-    return transact(ctx, kind.decide, kind.Answer(actor, id, approved, blob, reason))
+    from gitcoord.gates.events.answer import Answer, decide
+
+    return transact(ctx, decide, Answer(actor, id, approved, blob, reason))
 
 
 def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
@@ -99,5 +90,6 @@ def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
 
 
 def set_role(ctx: Context, actor: Actor, target: str, role: str) -> dict[str, object]:
-    kind = kind_module("role")
-    return transact(ctx, kind.decide, kind.SetRole(actor, target, role))
+    from gitcoord.gates.events.role import SetRole, decide
+
+    return transact(ctx, decide, SetRole(actor, target, role))

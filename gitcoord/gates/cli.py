@@ -43,13 +43,12 @@ def gate(call: Call, values: Values, words: list[str]) -> int:
 
 
 def commit_named(call: Call, name: str) -> str:
-    from gitcoord.git.process import run
+    from gitcoord.git.commands.refs import rev_parse_commit
 
-    argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-    code, out, _ = run(argv, call.ctx.repo.env)
-    if code:
+    found = rev_parse_commit(call.ctx.repo.env, name)
+    if found.code:
         raise UsageError(f"'{printable(name)}' is no commit here", hints=("git fetch, if it is somewhere else",))
-    return out.decode().strip()
+    return found.text
 
 
 def show(call: Call, values: Values, words: list[str]) -> int:

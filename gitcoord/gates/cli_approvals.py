@@ -19,15 +19,14 @@ def approvals(call: Call, values: Values, words: list[str]) -> int:
         call.is_not_set_up({"initialised": False})
         return 0
     rows = listing(call.ctx, all=bool(values.get("all")))
-    shown = [{k: v for k, v in row.items() if k != "v"} for row in rows]
-    call.screen.answer({"initialised": True, "approvals": shown})
+    call.screen.answer({"initialised": True, "approvals": [row._asdict() for row in rows]})
     if call.screen.json:
         return 0
     for row in rows:
-        state = "" if row["state"] == "open" else f"  {row['state']} by {row['by']}"
-        content = row["blob"][:12] or "deleted"
-        asked = f"asked by {row['agent']} {ago(row['at'])}"
-        call.screen.say(f"{row['id']}  {printable(row['path'])} ({content})  {asked}  [{row['rule']}]{state}")
+        state = "" if row.state == "open" else f"  {row.state} by {row.by}"
+        content = row.blob[:12] or "deleted"
+        asked = f"asked by {row.agent} {ago(row.at)}"
+        call.screen.say(f"{row.id}  {printable(row.path)} ({content})  {asked}  [{row.rule}]{state}")
         if values.get("diff"):  # against trunk
             call.screen.say(*("  " + printable(line) for line in difference(call.ctx, row).split("\n")))
     if rows:
@@ -47,9 +46,9 @@ def deny(call: Call, values: Values, words: list[str]) -> int:
 
 def _answer(call: Call, values: Values, id: str, *, approved: bool) -> int:
     blob = str(values.get("blob", ""))
-    record = next((row for row in listing(call.ctx, all=True) if row["id"] == id), None)
-    if record is not None and str(record["blob"]).startswith(blob):
-        blob = str(record["blob"])
+    record = next((row for row in listing(call.ctx, all=True) if row.id == id), None)
+    if record is not None and str(record.blob).startswith(blob):
+        blob = str(record.blob)
     result = answer(call.ctx, call.actor(), id, blob, approved=approved, reason=str(values.get("reason", "")))
     call.screen.answer(result)
     call.screen.say(f"{result['state']} {printable(str(result['path']))}")

@@ -11,8 +11,8 @@ from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
 from gitcoord.gates.judge import Step, Verdict
+from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.files import read_file
-from gitcoord.git.process import run
 from gitcoord.git.store import RefUpdate
 from gitcoord.policy.model import ENFORCE, parse_policy
 from gitcoord.startup.namedtuple import NamedTuple
@@ -40,7 +40,7 @@ class Gate(GateBase):
     def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
-        diffs = [diff_index(self._ctx, parent, index) for parent in parents or (self._empty_tree(),)]
+        diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
         step = merge_changes(self._ctx, Step("", parents, "", tuple(common_changes(diffs))), index)
         head = parents[0] if parents else ""
         outcome = self._judge(head, [step] if step.changes else [])
@@ -91,10 +91,10 @@ class Gate(GateBase):
         here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
         if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and here == f"ref: {move.ref}"):
             return False
-        from gitcoord.deploy.staleness import ask
+        from gitcoord.deploy.staleness import ask_remote
+        from gitcoord.git.commands.remotes import look_at_ref
 
-        _, out, _ = ask(self._ctx, self.remote, "ls-remote", "--quiet", "--", self.remote, move.ref)
-        return f"{move.new}\t{move.ref}".encode() in out.split(b"\n")
+        return f"{move.new}\t{move.ref}" in ask_remote(self._ctx, self.remote, look_at_ref, move.ref).lines
 
     def push(self, remote: str, moves: list[RefUpdate]) -> Verdicts:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
@@ -158,8 +158,9 @@ class Gate(GateBase):
         """The remote's name; a push to a bare address may go anywhere, so it counts as one to the wanted remote."""
         if not wanted or wanted == remote:
             return remote
-        names = run(["git", "remote"], self._ctx.repo.env)[1].decode("utf-8", "surrogateescape").split("\n")
-        return remote if remote in names else wanted
+        from gitcoord.git.commands.remotes import list_remotes
+
+        return remote if remote in list_remotes(self._ctx.repo.env).lines else wanted
 
     def range(self, base: str, head: str, *, named: bool = True) -> Verdicts:
         """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
@@ -196,9 +197,6 @@ class Gate(GateBase):
             return False
         chain = [move.old, move.new] if move.old else [move.new]
         return all(self._is_ancestor(old, new) for old, new in zip(chain, [*chain[1:], self._snapshot.head]))
-
-    def _empty_tree(self) -> str:
-        return run(["git", "hash-object", "-t", "tree", "/dev/null"], self._ctx.repo.env)[1].decode().strip()
 
 
 def _together(outcomes: list[Verdicts]) -> Verdicts:

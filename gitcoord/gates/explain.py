@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitcoord.base.names import CONFIG, RULES
 from gitcoord.claims.model import folds_case
 from gitcoord.effects.sequences import sequences
+from gitcoord.git.commands.objects import check_attr, ls_tree_names
 from gitcoord.git.files import write_file
-from gitcoord.git.process import run
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gitcoord.policy.model import Policy
 
 OVERLAY = "private overlay"
-_GIT = ["git", "--no-replace-objects"]
 _RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-writers": "role"}
 _NOTHING = ("unset", "false")
 
@@ -128,8 +127,7 @@ def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
         problems.append({"where": CONFIG, "what": f"rules.ack asks for what nobody can read: there is no {RULES}"})
     if source.overlay is not None:
         problems += [{"where": OVERLAY, "what": what} for what in overlay_problems(policy, source.overlay)]
-    code, out, _ = run([*_GIT, "ls-tree", "-r", "-z", "--name-only", "--full-tree", source.commit], ctx.repo.env)
-    tracked = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name and not code]
+    tracked = ls_tree_names(ctx.repo.env, source.commit).entries
     lines = _lines(ctx, source)
     covered = {id(line): _matched(ctx, source, line, tracked) for line in lines}
     for index, line in enumerate(lines):
@@ -187,8 +185,6 @@ def _matched(ctx: Context, source: Source, line: Line, tracked: list[str]) -> se
         b"GIT_DIR": Source(ctx, "").make().encode("utf-8", "surrogateescape"),
         b"GIT_INDEX_FILE": b"/nonexistent/index",
     }
-    argv = [*_GIT, "-c", f"core.attributesFile={place}", "check-attr", "--cached", "--stdin", "-z", "gitcoord-claim"]
-    data = "".join(key + "\0" for key, _ in inside).encode("utf-8", "surrogateescape")
-    code, out, _ = run(argv, env, data)
+    code, out, _ = check_attr(env, ["gitcoord-claim"], [key for key, _ in inside], place)
     words = out.decode("utf-8", "surrogateescape").split("\0")
     return {name for (_, name), value in zip(inside, words[2::3]) if value == "matched"} if not code else set()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from gitcoord.claims.model import folds_case, format_record
 from gitcoord.deploy.targets import details, refusal
-from gitcoord.gates.history import finish_steps, merge_changes, net_changes, start_steps
+from gitcoord.gates.history import finish_steps, merge_changes, net_changes
 from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import FEW, Step, Verdict, judge
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import has_commit, is_ancestor, start_steps
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.model import ENFORCE, parse_policy
 from gitcoord.policy.reader import Source
@@ -60,7 +60,7 @@ class GateBase:
         self._named = True
         self._landed: list[str] = []  # at the usual remote, by its own word
         self._snapshot = snapshot or read_snapshot(ctx)
-        self.sync = str(format_record(self._snapshot.state)["sync"])
+        self.sync = format_record(self._snapshot.state).sync
 
     @property
     def actor(self) -> Actor:
@@ -96,14 +96,13 @@ class GateBase:
         return Source(self._ctx, commit, case=folds_case(self._snapshot.state))
 
     def _is_commit(self, oid: str) -> bool:
-        found = self._ctx.store.at_hand(oid)
+        found = self._ctx.store.read_if_loose(oid)
         if found is not None and found.kind == "commit":
             return True  # what was just committed is a loose object: no process for it
-        return not run(["git", "cat-file", "-e", f"{oid}^{{commit}}"], self._ctx.repo.env)[0]
+        return has_commit(self._ctx.repo.env, oid)
 
     def _is_ancestor(self, old: str, new: str) -> bool:
-        argv = ["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new]
-        return not run(argv, self._ctx.repo.env)[0]
+        return is_ancestor(self._ctx.repo.env, old, new) is True
 
     # --- gathering
 
@@ -114,7 +113,9 @@ class GateBase:
         commits tell all: what none of them changes is what an accepted commit has. A gated ref is always a step, so that
         nobody who may not act moves it.
         """
-        steps = [merge_changes(self._ctx, step) for step in finish_steps(start_steps(self._ctx, move.new, known))]
+        steps = [
+            merge_changes(self._ctx, step) for step in finish_steps(start_steps(self._ctx.repo.env, move.new, known))
+        ]
         steps += [Step(move.new, (), "", ())] if gated and not steps else []
         if not strict or not move.old:
             return steps

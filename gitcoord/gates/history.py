@@ -8,30 +8,16 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import check_agent
 from gitcoord.gates.judge import Change, Step
-from gitcoord.git.process import WHOLE, Child, run
+from gitcoord.git.commands.objects import commit_stand_in, diff_index_raw, diff_raw, ls_tree_entry, merge_tree_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gitcoord.git.process import Child
     from gitcoord.ledger.context import Context
 
-GIT = ["git", "--no-replace-objects"]
-_RAW = ["--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none"]
-_FORMAT = "--format=%x01%H %P%x02%(trailers:key=Agent,valueonly,separator=%x0A)"
-# -c: of a merge, what differs from every parent; also where git made that alone, or makes nothing of the parents.
-LOG = [*GIT, "log", "--no-show-signature", "--encoding=UTF-8", "--root", "-c", *_RAW, _FORMAT]
-_NOBODY = ["-c", "user.name=gitcoord", "-c", "user.email=gitcoord@gitcoord.invalid", "-c", "commit.gpgSign=false"]
-_NEVER = {b"GIT_AUTHOR_DATE": b"@0 +0000", b"GIT_COMMITTER_DATE": b"@0 +0000"}  # the same stand-in each time
 NOTHING = "000000"
-
-
-def start_steps(ctx: Context, new: str, known: Iterable[str]) -> Child:
-    """Ask for the commits of `new` that none of the known commits contains."""
-    child = Child([*LOG, "--topo-order", "--stdin"], {**ctx.repo.env, **WHOLE})
-    child.send("".join(f"{line}\n" for line in [new, *(f"^{oid}" for oid in known)]).encode())
-    child.close_input()
-    return child
 
 
 def finish_steps(child: Child) -> list[Step]:
@@ -112,8 +98,7 @@ def merge_changes(ctx: Context, step: Step, index: bytes = b"") -> Step:
     found = {change.path: change for change in step.changes}
     ours, conflicts, tree = step.parents[0], set[str](), ""
     for theirs in step.parents[1:]:
-        argv = [*GIT, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
-        code, out, complaint = run(argv, ctx.repo.env)
+        code, out, complaint = merge_tree_names(ctx.repo.env, ours, theirs)
         if code not in (0, 1):
             if "unrelated histories" in complaint:
                 return step
@@ -121,7 +106,7 @@ def merge_changes(ctx: Context, step: Step, index: bytes = b"") -> Step:
         tree, *names = out.decode("utf-8", "surrogateescape").split("\0")
         conflicts.update(name for name in names if name and code)
         if theirs != step.parents[-1]:
-            ours = stand_in(ctx, tree, ours, theirs)
+            ours = commit_stand_in(ctx.repo.env, tree, ours, theirs).text
     for change in net_changes(ctx, tree, step.oid) if step.oid else index_changes(ctx, [tree], index):
         found.setdefault(change.path, change)
     for name in conflicts:
@@ -130,27 +115,10 @@ def merge_changes(ctx: Context, step: Step, index: bytes = b"") -> Step:
     return step._replace(changes=tuple(found.values()))
 
 
-def stand_in(ctx: Context, tree: str, *parents: str) -> str:
-    """A commit that nobody sees, with this tree and these parents; '' where git cannot make it."""
-    argv = [
-        *GIT,
-        *_NOBODY,
-        "commit-tree",
-        tree,
-        *(word for parent in parents for word in ("-p", parent)),
-        "-m",
-        "stand-in",
-    ]
-    code, out, _ = run(argv, {**ctx.repo.env, **_NEVER})
-    return out.decode().strip() if not code else ""
-
-
 def net_changes(ctx: Context, old: str, new: str) -> list[Change]:
     """What differs between two commits."""
-    code, out, complaint = run([*GIT, "diff-tree", "-r", *_RAW, old, new], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot compare {old[:12]} with {new[:12]}: {complaint}", hints=("git fetch",))
-    words = out.decode("utf-8", "surrogateescape").split("\0")
+    answer = diff_raw(ctx.repo.env, old, new)
+    words = answer.require(f"git cannot compare {old[:12]} with {new[:12]}", hints=("git fetch",)).entries
     return [_change(meta, path) for meta, path in zip(words[::2], words[1::2])]
 
 
@@ -164,10 +132,7 @@ def diff_index(ctx: Context, parent: str, index: bytes) -> bytes:
     env = dict(ctx.repo.env)
     if index:
         env[b"GIT_INDEX_FILE"] = index
-    code, out, complaint = run([*GIT, "diff-index", "--cached", *_RAW, parent, "--"], env)
-    if code:
-        raise CouldNotJudge(f"git cannot read the index: {complaint}")
-    return out
+    return diff_index_raw(env, parent).require("git cannot read the index").out
 
 
 def common_changes(diffs: list[bytes]) -> list[Change]:
@@ -182,12 +147,8 @@ def common_changes(diffs: list[bytes]) -> list[Change]:
 
 def lying_at(ctx: Context, tree: str, path: str) -> list[str]:
     """[mode, blob] of what lies at a path of a commit or tree."""
-    code, out, complaint = run(
-        [*GIT, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--", path], ctx.repo.env
-    )
-    if code:
-        raise CouldNotJudge(f"git cannot read {tree[:12]}: {complaint}")
-    meta, _, name = out.decode("utf-8", "surrogateescape").rstrip("\0").partition("\t")
+    answer = ls_tree_entry(ctx.repo.env, tree, path).require(f"git cannot read {tree[:12]}")
+    meta, _, name = answer.text.rstrip("\0").partition("\t")
     if not meta or name != path or meta.split(" ")[1] == "tree":
         return [NOTHING, ""]
     mode, _, blob = meta.split(" ")

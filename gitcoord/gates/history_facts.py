@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import is_oid, shell_word
-from gitcoord.gates.history import GIT, LOG, NOTHING, lying_at, parse_log, stand_in
+from gitcoord.gates.history import NOTHING, lying_at, parse_log
+from gitcoord.git.commands.objects import (
+    commit_stand_in,
+    compare_ancestry,
+    list_outside,
+    log_steps,
+    ls_tree,
+    merge_base,
+    merge_tree,
+)
 from gitcoord.git.files import read_file
-from gitcoord.git.process import run
 from gitcoord.ledger.world import remembered
 from gitcoord.policy.model import same_answers
 
@@ -49,11 +57,11 @@ class GitHistory:
 
     @remembered
     def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
-        return _listed(self._ctx, commits, f"^{at}", [], listed=False)
+        return _listed(self._ctx, commits, at, listed=False)
 
     @remembered
     def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
-        return _listed(self._ctx, commits, f"^{old}", ["--ancestry-path"], listed=True)
+        return _listed(self._ctx, commits, old, listed=True)
 
     # --- what lay where
 
@@ -99,7 +107,7 @@ class GitHistory:
 
     @remembered
     def _merge_base(self, one: str, other: str) -> str:
-        return run([*GIT, "merge-base", one, other], self._ctx.repo.env)[1].decode().strip()
+        return merge_base(self._ctx.repo.env, one, other).text
 
     @remembered
     def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
@@ -128,7 +136,7 @@ class GitHistory:
     def _stand_in(self, onto: str, commit: str) -> str:
         """A cherry-pick is a merge whose base is the picked commit's parent. Before 2.40 git takes no base, so the commit onto
         which it is picked gets a stand-in with that parent."""
-        return stand_in(self._ctx, f"{onto}^{{tree}}", f"{commit}^")
+        return commit_stand_in(self._ctx.repo.env, f"{onto}^{{tree}}", f"{commit}^").text
 
     @remembered
     def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
@@ -157,7 +165,7 @@ def _shallow(ctx: Context) -> CouldNotJudge:
 
 
 def _is_ancestor(ctx: Context, old: str, new: str) -> bool:
-    code, _, complaint = run([*GIT, "merge-base", "--is-ancestor", old, new], ctx.repo.env)
+    code, _, complaint = compare_ancestry(ctx.repo.env, old, new)
     if code not in (0, 1):
         _require(ctx, old, new)
         raise CouldNotJudge(f"git cannot compare {old[:12]} with {new[:12]}: {complaint}")
@@ -166,14 +174,13 @@ def _is_ancestor(ctx: Context, old: str, new: str) -> bool:
     return not code
 
 
-def _listed(ctx: Context, commits: list[str], beyond: str, how: list[str], *, listed: bool) -> dict[str, bool]:
+def _listed(ctx: Context, commits: list[str], beyond: str, *, listed: bool) -> dict[str, bool]:
     there = [c for c, oid in zip(commits, ctx.store.resolve(commits)) if oid is not None]
     if _is_shallow(ctx):
         return {}
-    argv = [*GIT, "rev-list", *how, "--stdin"]
-    code, out, _ = run(argv, ctx.repo.env, "".join(f"{line}\n" for line in [*there, beyond]).encode())
-    found = set(out.decode().split())
-    return {commit: (commit in found) == listed for commit in there} if not code else {}
+    answer = list_outside(ctx.repo.env, there, beyond, ancestry_path=listed)
+    found = set(answer.lines)
+    return {commit: (commit in found) == listed for commit in there} if not answer.code else {}
 
 
 def _is_shallow(ctx: Context) -> bool:
@@ -181,11 +188,8 @@ def _is_shallow(ctx: Context) -> bool:
 
 
 def _tree(ctx: Context, tree: str, paths: set[str]) -> dict[str, list[str]]:
-    code, out, complaint = run([*GIT, "ls-tree", "-r", "-z", "--full-tree", tree], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot read {tree[:12]}: {complaint}")
     found = {}
-    for line in out.decode("utf-8", "surrogateescape").split("\0"):
+    for line in ls_tree(ctx.repo.env, tree).require(f"git cannot read {tree[:12]}").entries:
         meta, _, path = line.partition("\t")
         if path in paths:
             mode, _, blob = meta.split(" ")
@@ -194,8 +198,7 @@ def _tree(ctx: Context, tree: str, paths: set[str]) -> dict[str, list[str]]:
 
 
 def _log(ctx: Context, commits: list[str], paths: list[str]) -> list[Step]:
-    argv = [*LOG, "--full-history", *commits, "--", *(f":(top,literal){path}" for path in paths)]
-    code, out, complaint = run(argv, ctx.repo.env)
+    code, out, complaint = log_steps(ctx.repo.env, commits, [f":(top,literal){path}" for path in paths])
     if code:
         _require(ctx, *(commit.lstrip("^") for commit in commits))
         raise CouldNotJudge(f"git cannot tell the history of {commits[0][:12]}: {complaint}")
@@ -213,8 +216,7 @@ def _rows(steps: list[Step]) -> Rows:
 def _merge(ctx: Context, ours: str, theirs: str) -> str:
     """The tree of a clean merge; '' where it is not clean. The exit code counts: git keeps our side of binary files, symbolic
     links and deletions, and says so there only."""
-    argv = [*GIT, "merge-tree", "--write-tree", "--no-messages", ours, theirs]
-    code, out, complaint = run(argv, ctx.repo.env)
+    code, out, complaint = merge_tree(ctx.repo.env, ours, theirs)
     # git prints a tree wherever it merged, clean or not; for what is no commit its exit code may be that of a conflict.
     if not out and "unrelated histories" not in complaint:
         _require(ctx, ours, theirs)

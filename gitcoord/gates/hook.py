@@ -9,11 +9,12 @@ post-commit                    a heartbeat                          never fails
 
 from __future__ import annotations
 
-import posix
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
 from gitcoord.base.names import printable
+from gitcoord.git.files import close, fstat, open_to_change, pread, pwrite, read, write_all
+from gitcoord.git.host import isatty
 from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ def main(words: list[str]) -> int:
     if hook in ("prepare-commit-msg", "post-commit"):
         return _courtesy(hook, rest, env)
     if hook not in _WHAT:
-        posix.write(2, b"error: git-claim --gate: unknown hook\n")
+        write_all(2, b"error: git-claim --gate: unknown hook\n")
         return 2
     opening = Opening(env, "gate")
     from gitcoord.terminal.screen import Screen
@@ -93,7 +94,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
         from gitcoord.ledger.remote.fetch import look
 
         look(ctx)  # what was claimed elsewhere since this clone last looked counts too
-    gate = Gate(ctx, lambda: _beating(ctx, resolve(ctx, env, terminal=posix.isatty(2))))
+    gate = Gate(ctx, lambda: _beating(ctx, resolve(ctx, env, terminal=isatty(2))))
     if moves is None:
         outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))
         process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
@@ -131,7 +132,7 @@ def _moves(ctx: Context, hook: str) -> list[RefUpdate] | None:
     from gitcoord.git.store import RefUpdate
 
     data = b""
-    while part := posix.read(0, 65536):
+    while part := read(0, 65536):
         data += part
     moves = []
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
@@ -216,7 +217,7 @@ def _courtesy(hook: str, words: list[str], env: Environ) -> int:
         ctx = Opening(env, "gate").context()
         from gitcoord.sessions.identity import resolve_or_none
 
-        actor = resolve_or_none(ctx, env, terminal=posix.isatty(2))
+        actor = resolve_or_none(ctx, env, terminal=isatty(2))
         if actor is not None and hook == "post-commit":
             _beating(ctx, actor)
         elif actor is not None and not actor.person and words:
@@ -228,21 +229,18 @@ def _courtesy(hook: str, words: list[str], env: Environ) -> int:
 
 def _sign(ctx: Context, agent: str, message: str) -> None:
     """Add the trailer that says whose commit it is, unless one is there."""
-    from gitcoord.git.process import run
+    from gitcoord.git.commands.worktrees import add_trailer_to_file
 
     _end_line(message)
-    # A line '---' in a message is not the start of a patch here, as little as for `git log`.
-    rules = ["--no-divider", "--where", "end", "--if-exists", "doNothing", "--if-missing", "add"]
-    argv = ["git", "interpret-trailers", "--in-place", *rules, "--trailer", f"Agent: {agent}", message]
-    run(argv, ctx.repo.env)
+    add_trailer_to_file(ctx.repo.env, message, f"Agent: {agent}")
 
 
 def _end_line(message: str) -> None:
     """git merge leaves its message without a line's end, and git 2.39 then puts a trailer into the subject's paragraph."""
-    fd = posix.open(message, posix.O_RDWR | posix.O_CLOEXEC)
+    fd = open_to_change(message, makes=False)
     try:
-        size = posix.fstat(fd).st_size
-        if size and posix.pread(fd, 1, size - 1) != b"\n":
-            posix.pwrite(fd, b"\n", size)
+        size = fstat(fd).st_size
+        if size and pread(fd, 1, size - 1) != b"\n":
+            pwrite(fd, b"\n", size)
     finally:
-        posix.close(fd)
+        close(fd)

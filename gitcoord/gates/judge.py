@@ -8,7 +8,7 @@ against it; what cannot be judged raises CouldNotJudge, which every gate treats 
 from __future__ import annotations
 
 from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
-from gitcoord.claims.model import WRITE, Item, check_claim, compatible, describe, folds_case, key_of
+from gitcoord.claims.model import WRITE, Claim, Item, compatible, folds_case, key_of
 from gitcoord.gates.lineage import Lineages
 from gitcoord.ledger.sessions import dead, silence
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record
     from gitcoord.gates.lineage import History
+    from gitcoord.gates.model import Approval
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
@@ -104,8 +105,8 @@ class _Judge:
             self._read(self._policy.rules, readers)
         halt = halt_record(self._state)
         if halt is not None:
-            reason = f": {printable(halt['reason'])}" if halt["reason"] else ""
-            self._add("halted", "", self._actor.agent, f"everything was halted by {halt['by']}{reason}", hints=())
+            reason = f": {printable(halt.reason)}" if halt.reason else ""
+            self._add("halted", "", self._actor.agent, f"everything was halted by {halt.by}{reason}", hints=())
         for step in self._steps:
             agent = step.agent or self._actor.agent
             if step.changes:
@@ -135,7 +136,7 @@ class _Judge:
             self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
 
     def _read(self, rules: str, readers: Iterable[str]) -> None:
-        from gitcoord.gates.events.ack import has_read  # only where the policy asks for it
+        from gitcoord.gates.model import has_read  # only where the policy asks for it
 
         for agent in readers:
             if not has_read(self._state, agent, rules):
@@ -167,10 +168,10 @@ class _Judge:
         if lack is not None:
             self._add(
                 "lineage", change.path, agent,
-                f"it does not contain what {lack['agent']} released there ({lack['commit'][:12]}, event {lack['seq']})",
+                f"it does not contain what {lack.agent} released there ({lack.commit[:12]}, event {lack.seq})",
                 step=step, change=change,
                 hints=(
-                    f"bring it in: git merge {'' if step.oid else '--autostash '}{lack['commit'][:12]}",
+                    f"bring it in: git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
                     f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
                 ),
             )  # fmt: skip
@@ -182,13 +183,13 @@ class _Judge:
         """
         holds, others = False, []
         for claim in self._claims.over(path):
-            if is_family(claim["agent"], agent) or is_family(claim["agent"], self._actor.agent):
+            if is_family(claim.agent, agent) or is_family(claim.agent, self._actor.agent):
                 # Its own claim, as long as no event says otherwise: the gate is a sign of life.
-                holds = holds or claim["mode"] == WRITE
-            elif not compatible(claim["mode"], WRITE):
-                verdict = silence(self._state, self._world, claim["agent"], claim["session"], claim["ttl"])
+                holds = holds or claim.mode == WRITE
+            elif not compatible(claim.mode, WRITE):
+                verdict = silence(self._state, self._world, claim.agent, claim.session, claim.ttl)
                 if not verdict.silent:
-                    others.append(describe(claim, verdict.expires_in))
+                    others.append(claim.to_json(verdict.expires_in))
         return holds, others
 
     def _unheld(self, agent: str, step: Step, change: Change, others: list[dict[str, object]]) -> None:
@@ -246,23 +247,25 @@ class _Judge:
         """Approved for exactly this content and not used up, or made by a person who may approve."""
         if self._is_approver() and agent == self._actor.agent:
             return
+        from gitcoord.gates.model import approvals  # few changes need one
+
         asks = True
-        for record in self._state.below("approvals").values():
-            if (record["path"], record["mode"], record["blob"]) == tuple(change):
-                if record["state"] == "approved" and not self._is_used_up(step, change, record):
+        for record in approvals(self._state):
+            if record.content == tuple(change):
+                if record.state == "approved" and not self._is_used_up(step, change, record):
                     return
-                if record["state"] == "denied":
+                if record.state == "denied":
                     asks = False
-                    message = f"{record['by']} denied this change" + (
-                        f": {printable(record['reason'])}" if record["reason"] else ""
+                    message = f"{record.by} denied this change" + (
+                        f": {printable(record.reason)}" if record.reason else ""
                     )
         self._add(
             rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
         )
 
-    def _is_used_up(self, step: Step, change: Change, record: Record) -> bool:
+    def _is_used_up(self, step: Step, change: Change, record: Approval) -> bool:
         """Since it was asked for, the history that the change builds on has had the content, and left it again."""
-        return any(self._history.left_again(at, *change, record["bases"]) for at in step.parents)
+        return any(self._history.left_again(at, *change, record.bases) for at in step.parents)
 
 
 class _Claims:
@@ -271,21 +274,21 @@ class _Claims:
     def __init__(self, state: State, keys: dict[str, str]) -> None:
         self._state = state
         self._keys = keys
-        self._at: dict[str, list[Record]] | None = None
-        self._above: dict[str, list[Record]] = {}  # by directory, of which there are far fewer than paths
+        self._at: dict[str, list[Claim]] | None = None
+        self._above: dict[str, list[Claim]] = {}  # by directory, of which there are far fewer than paths
         if len(keys) > FEW:
             self._at = {}
             for file, record in state.below("claims/path").items():
-                claim = check_claim(record, file)
-                self._at.setdefault(key_of(state, Item("path", claim["path"])), []).append(claim)
+                claim = Claim.from_record(record, file)
+                self._at.setdefault(key_of(state, Item("path", claim.path)), []).append(claim)
         else:
             state.prefetch(("leaves", claim_dir("path", at)) for key in keys.values() for at in (*ancestors(key), key))
 
-    def over(self, path: str) -> list[Record]:
+    def over(self, path: str) -> list[Claim]:
         key = self._keys[path]
         if self._at is None:
             found = (self._state.leaves(claim_dir("path", above)) for above in (*ancestors(key), key))
-            return [check_claim(record, file) for leaves in found for file, record in leaves.items()]
+            return [Claim.from_record(record, file) for leaves in found for file, record in leaves.items()]
         directory = key.rpartition("/")[0]
         if directory not in self._above:
             self._above[directory] = [claim for above in ancestors(key) for claim in self._at.get(above, ())]

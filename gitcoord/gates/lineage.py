@@ -9,14 +9,15 @@ them) brings its record along. And a merge among the steps that are judged, abov
 
 from __future__ import annotations
 
+from gitcoord.base.names import ROOT
 from gitcoord.claims.model import Item, key_of
-from gitcoord.claims.released import lineage_dir
+from gitcoord.claims.released import lineage_dir, released_at, released_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from gitcoord.base.codec import Record
+    from gitcoord.claims.released import Released
     from gitcoord.gates.judge import Change, Step
     from gitcoord.ledger.state import State
 
@@ -64,26 +65,26 @@ class Lineages:
         self._state = state
         self._history = history
         self._steps = steps
-        self._records: dict[str, list[Record]] = {}
-        self._sources: dict[tuple[str, str], Record | None] = {}
+        self._records: dict[str, list[Released]] = {}
+        self._sources: dict[tuple[str, str], Released | None] = {}
         if len(keys) > _FEW:
             paths: dict[str, list[str]] = {}
             for path, key in keys.items():
                 paths.setdefault(key, []).append(path)
-            for record in state.below("lineage").values():
-                for path in paths.get(key_of(state, Item("path", record["path"])), ()):
+            for record in released_below(state, ROOT):
+                for path in paths.get(key_of(state, Item("path", record.path)), ()):
                     self._records.setdefault(path, []).append(record)
         else:
             state.prefetch(("leaves", lineage_dir(state, path)) for path in keys)
             for path in keys:
-                self._records[path] = list(state.leaves(lineage_dir(state, path)).values())
+                self._records[path] = released_at(state, path)
         for records in self._records.values():
-            records.sort(key=lambda record: -record["seq"])
-        self._commits = {record["commit"] for records in self._records.values() for record in records}
+            records.sort(key=lambda record: -record.seq)
+        self._commits = {record.commit for records in self._records.values() for record in records}
         self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): is old part of new?
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
-    def source(self, step: Step, change: Change) -> Record | None:
+    def source(self, step: Step, change: Change) -> Released | None:
         """The release that this change lands, if it lands one: the newest whose content it leaves."""
         key = step.oid, change.path
         if key not in self._sources:
@@ -91,7 +92,7 @@ class Lineages:
             self._sources[key] = next((record for record in records if self._lands(step, change, record)), None)
         return self._sources[key]
 
-    def _lands(self, step: Step, change: Change, record: Record) -> bool:
+    def _lands(self, step: Step, change: Change, record: Released) -> bool:
         left = [change.mode, change.blob]
         work = self._work(record, change.path)
         if self._is_part(step, record):
@@ -111,25 +112,25 @@ class Lineages:
             for parent in step.parents
         )
 
-    def _outside(self, step: Step, record: Record, commits: list[str]) -> list[str]:
+    def _outside(self, step: Step, record: Released, commits: list[str]) -> list[str]:
         """Those of a record's commits that no parent of the step contains; the record's own is known to be among these.
 
         What is there already is not landed by the step: it would be a way back. After a rebase or a merge the work of others
         that landed since the base is among what was released.
         """
-        inner = sorted({commit for commit in commits if commit != record["commit"]})
+        inner = sorted({commit for commit in commits if commit != record.commit})
         inside: set[str] = set()
         for parent in step.parents if inner else ():
             found = self._history.contained(parent, inner)
             inside.update(commit for commit, is_in in found.items() if is_in)
         return [commit for commit in commits if commit not in inside]
 
-    def _work(self, record: Record, path: str) -> list[list[str]]:
+    def _work(self, record: Released, path: str) -> list[list[str]]:
         """What was released: [commit, mode, blob] of each commit between base and release that touches the path."""
-        found = self._history.work(record["base"], record["commit"], path)
-        return [[record["commit"], record["mode"], record["blob"]], *found]
+        found = self._history.work(record.base, record.commit, path)
+        return [[record.commit, record.mode, record.blob], *found]
 
-    def lacking(self, step: Step, change: Change, source: Record | None) -> Record | None:
+    def lacking(self, step: Step, change: Change, source: Released | None) -> Released | None:
         """The released work on this path that is not contained where the change starts.
 
         Released work needs to contain only what was released before it: the later work is asked when it lands.
@@ -139,16 +140,16 @@ class Lineages:
         records = self._records[change.path]
         source = next((record for record in records if self._is_part(step, record)), source)
         for record in records:
-            if source is not None and record["seq"] >= source["seq"]:
+            if source is not None and record.seq >= source.seq:
                 continue
-            places = [*step.parents, *([source["commit"]] if source is not None else ())]
+            places = [*step.parents, *([source.commit] if source is not None else ())]
             if not any(self._contained(place, record) for place in places) and not self._joined(
                 step, change.path, record
             ):
                 return record
         return None
 
-    def _joined(self, step: Step, path: str, record: Record) -> bool:
+    def _joined(self, step: Step, path: str, record: Released) -> bool:
         """Does a later step merge this one with something that contains the record's work?
 
         It counts if git made the merge alone at that path, or if what it leaves there is work of its own, for which a claim
@@ -167,9 +168,9 @@ class Lineages:
                 return True
         return False
 
-    def _is_part(self, step: Step, record: Record) -> bool:
+    def _is_part(self, step: Step, record: Released) -> bool:
         """One of the commits that were released."""
-        return bool(step.oid) and self._contains(record["commit"], step.oid)
+        return bool(step.oid) and self._contains(record.commit, step.oid)
 
     def _contains(self, new: str, old: str) -> bool:
         """Is `old` an ancestor of `new`? One of them is a release; where there are many, all are asked for at once."""
@@ -188,21 +189,21 @@ class Lineages:
             found = self._history.containing(old, sorted(self._commits))
             self._ancestry.update({(commit, old): is_in for commit, is_in in found.items()})
 
-    def _landed(self, at: str, record: Record) -> bool:
-        path, commit = record["path"], record["commit"]
+    def _landed(self, at: str, record: Released) -> bool:
+        path, commit = record.path, record.commit
         if self._contains(at, commit):
             return True
-        return self._history.had(commit, at, path, record["mode"], record["blob"])
+        return self._history.had(commit, at, path, record.mode, record.blob)
 
-    def _contained(self, at: str, record: Record) -> bool:
+    def _contained(self, at: str, record: Released) -> bool:
         if self._landed(at, record):
             return True
-        there = self._history.at(at, record["path"])
-        if self._history.merged(at, record["commit"], record["path"]) == there:
+        there = self._history.at(at, record.path)
+        if self._history.merged(at, record.commit, record.path) == there:
             return True
         # Later work was built upon it, and landed: squashed, so that nothing of this one can be seen any more.
-        records = self._records.get(record["path"], ())
-        upon = [r for r in records if r["seq"] > record["seq"] and self._contains(r["commit"], record["commit"])]
+        records = self._records.get(record.path, ())
+        upon = [r for r in records if r.seq > record.seq and self._contains(r.commit, record.commit)]
         return any(self._landed(at, later) for later in upon)
 
     def _first_touching(self, steps: list[Step], path: str) -> set[str]:

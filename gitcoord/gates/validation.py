@@ -240,9 +240,9 @@ def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
     state = snapshot.state
     claims = all_claims(state, actor.agent)
     waiting = handed_over(state, actor.agent) if claims else set()
-    held = [c["path"] for c in claims if c["space"] == "path" and ("path", c["path"]) not in waiting]
+    held = [c.path for c in claims if c.space == "path" and ("path", c.path) not in waiting]
     dirty = dirty_paths(ctx.world(snapshot), held, actor.agent) if held else []
-    tasks = [t["id"] for t in tasks_of(state, actor.agent) if t["state"] == ACTIVE and not t["handoff"]]
+    tasks = [t.id for t in tasks_of(state, actor.agent) if t.state == ACTIVE and not t.handoff]
     return held, dirty, tasks
 
 

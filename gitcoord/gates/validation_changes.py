@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, TimedOut
 from gitcoord.base.names import printable
-from gitcoord.deploy.staleness import git, last_good
+from gitcoord.deploy.staleness import last_good
 from gitcoord.gates.history import net_changes
 from gitcoord.gates.validation_commands import as_verdicts, ask_command
+from gitcoord.git.commands.objects import empty_tree, merge_base
+from gitcoord.git.process import without_grafts
 from gitcoord.policy.patterns import matching
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.validators import DEPLOY, PUSH, SHIPPED, UNKNOWN
@@ -47,7 +49,7 @@ class Asked(NamedTuple):
 
 
 def span_between(ctx: Context, moment: str, base: str, head: str) -> Span:
-    old = base or git(ctx, "hash-object", "-t", "tree", "/dev/null")[1].decode().strip()
+    old = base or empty_tree(ctx.repo.env)
     return Span(moment, base, head, tuple(net_changes(ctx, old, head)))
 
 
@@ -56,10 +58,10 @@ def on_push(ctx: Context, asked: Asked, landed: list[str], new: str, *, direct: 
     pushes has the whole of it; `direct`: it goes to where work lands, from the one commit that is there ('': none yet)."""
     if direct:
         return on_changes(ctx, asked, span_between(ctx, PUSH, landed[0], new))
-    code, out, _ = git(ctx, "merge-base", new, *landed) if landed else (1, b"", "")
-    if code:
+    bases = merge_base(without_grafts(ctx.repo.env), new, *landed).lines if landed else []
+    if not bases:
         return []  # nothing has landed yet that it could be compared with
-    return on_changes(ctx, asked, span_between(ctx, PUSH, out.decode().split("\n")[0], new))
+    return on_changes(ctx, asked, span_between(ctx, PUSH, bases[0], new))
 
 
 def on_changes(ctx: Context, asked: Asked, span: Span) -> list[Verdict]:
@@ -146,7 +148,7 @@ def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list
     found: list[Verdict] = []
     for target in targets:
         last = last_good(ctx, snapshot, target)
-        results = on_deploy(ctx, asked, target, commit, str(last["commit"]) if last is not None else "")
+        results = on_deploy(ctx, asked, target, commit, str(last.commit) if last is not None else "")
         found += as_verdicts(results, asked.actor.agent, commit)
     return found
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, NotInitialised, UsageError
 from gitcoord.base.names import RULES, quote
 from gitcoord.claims.model import folds_case
-from gitcoord.gates.events.ack import all_acks
-from gitcoord.git.process import run
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.gates import model
+from gitcoord.git.commands.refs import rev_parse
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.policy.cache import sync_policy_commit
@@ -47,8 +46,9 @@ def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, obje
     found = _version(ctx, version) if version else _source(ctx, read_snapshot(ctx)).rules
     if not found:
         raise UsageError("this project has no written rules", hints=_HINT)
-    kind = kind_module("ack")
-    return transact(ctx, kind.decide, kind.Ack(actor, found))
+    from gitcoord.gates.events.ack import Ack, decide
+
+    return transact(ctx, decide, Ack(actor, found))
 
 
 def readers(ctx: Context) -> dict[str, object]:
@@ -59,10 +59,9 @@ def readers(ctx: Context) -> dict[str, object]:
         return {"initialised": False, "version": "", "readers": []}
     current = _source(ctx, snapshot).rules
     rows = []
-    for record in all_acks(snapshot.state):
-        last = record["read"][-1]
-        known = any(row["version"] == current for row in record["read"])
-        rows.append({"agent": record["agent"], **last, "current": known})
+    for reader in model.readers(snapshot.state):
+        known = any(row.version == current for row in reader.read)
+        rows.append({"agent": reader.agent, **reader.read[-1]._asdict(), "current": known})
     return {"initialised": True, "version": current, "readers": rows}
 
 
@@ -74,10 +73,8 @@ def _version(ctx: Context, word: str) -> str:
     """A version's id: the rules' blob by its id or the beginning of it, or a commit that has them."""
     named = word if word and not word.strip("0123456789abcdef") else ""
     for name in [f"{named}^{{blob}}"] * bool(named) + [f"{word}:{RULES}"]:
-        argv = ["git", "--no-replace-objects", "rev-parse", "--verify", "--quiet", "--end-of-options", name]
-        code, out, _ = run(argv, ctx.repo.env)
-        if not code:
-            return out.decode().strip()
+        if found := rev_parse(ctx.repo.env, name).text:
+            return found
     raise UsageError(
         f"{quote(word[:80])} is no version of the rules here", hints=("git fetch, if it is new", "git coord rules")
     )

@@ -7,11 +7,9 @@ single settings from the environment, or files that include others, git is asked
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import StoreError
-from gitcoord.git.files import owner, read_file, write_file
-from gitcoord.git.process import Child
+from gitcoord.git.files import geteuid, owner, read_file, stat, write_file
+from gitcoord.git.process import GIT, Child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,11 +76,11 @@ class SettingsReader:
         self._child: Child | None = None
         if self._listed is None:
             self._marks = [_mark(place) for place in self._places]
-            self._child = Child(["git", "config", "--list", "--show-origin", "-z"], repo.env)
+            self._child = Child([*GIT, "config", "--list", "--show-origin", "-z"], repo.env)
 
     def _is_current(self, marked: dict[str, str]) -> bool:
         written = _mark(self._file).partition(":")[0]
-        if not marked or not written.isdecimal() or owner(self._file) != posix.geteuid():
+        if not marked or not written.isdecimal() or owner(self._file) != geteuid():
             return False
         for place in self._places:
             mark = marked.get(place)
@@ -146,7 +144,7 @@ def _places(repo: Repo, environ: Environ) -> list[str]:
 
 def _mark(path: str) -> str:
     try:
-        stat = posix.stat(path)
+        found = stat(path)
     except OSError:
         return "-"
-    return f"{stat.st_mtime_ns}:{stat.st_size}:{stat.st_ino}"
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"

@@ -1,11 +1,93 @@
-"""Small local files: read whole, replaced at once. Notes only; nothing that matters if deleted."""
+"""Files. Nearly all use of the system's own interface is here: the other modules take from here what they need of it.
+
+Small files are read whole and replaced at once. Where more care is needed, a file is opened here and its descriptor given.
+"""
 
 from __future__ import annotations
 
 import posix
+from posix import chmod as chmod
+from posix import close as close
+from posix import fstat as fstat
+from posix import fsync as fsync
+from posix import ftruncate as ftruncate
+from posix import getcwd as getcwd
+from posix import geteuid as geteuid
+from posix import link as link
+from posix import listdir as listdir
+from posix import lstat as lstat
+from posix import mkdir as mkdir
+from posix import pread as pread
+from posix import pwrite as pwrite
+from posix import read as read
+from posix import readlink as readlink
+from posix import rename as rename
+from posix import rmdir as rmdir
+from posix import scandir as scandir
+from posix import stat as stat
+from posix import umask as umask
+from posix import unlink as unlink
+from posix import utime as utime
 
 _FIRST = 16384
 _NO_SPACE = 28
+
+
+# --- open files ----------------------------------------------------------------------------------------------------
+
+
+def open_to_read(path: str, *, waits: bool = True, follows: bool = True) -> int:
+    """`waits`: False for what may be a pipe, which would keep its reader waiting. `follows`: False refuses a symbolic link."""
+    flags = (0 if waits else posix.O_NONBLOCK) | (0 if follows else posix.O_NOFOLLOW)
+    return posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | flags)
+
+
+def open_to_change(path: str, *, makes: bool = True, follows: bool = True) -> int:
+    """`makes`: an empty file where there is none. `follows`: False refuses a symbolic link."""
+    flags = (posix.O_CREAT if makes else 0) | (0 if follows else posix.O_NOFOLLOW)
+    return posix.open(path, posix.O_RDWR | posix.O_CLOEXEC | flags, 0o666)
+
+
+def open_to_append(path: str) -> int:
+    """Each write goes to the end, wherever that is by then."""
+    return posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+
+
+def open_new(path: str, mode: int = 0o666) -> int:
+    """FileExistsError where something has that name, also a link that leads nowhere."""
+    return posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, mode)
+
+
+def open_emptied(path: str) -> int:
+    """To write it anew."""
+    return posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    """On a full disk first a part is written, and then the error comes."""
+    view = memoryview(data)
+    while view:
+        view = view[posix.write(fd, view) :]
+
+
+def is_regular(found: posix.stat_result) -> bool:
+    return found.st_mode & 0o170000 == 0o100000
+
+
+def is_folder(found: posix.stat_result) -> bool:
+    return found.st_mode & 0o170000 == 0o040000
+
+
+def is_symlink(found: posix.stat_result) -> bool:
+    return found.st_mode & 0o170000 == 0o120000
+
+
+def random_hex(size: int) -> str:
+    """For names that no other writer takes: numbers of processes are the same in several containers."""
+    return posix.urandom(size).hex()
+
+
+# --- files by their names ------------------------------------------------------------------------------------------
 
 
 def read_up_to(fd: int, limit: int) -> bytes:
@@ -17,7 +99,7 @@ def read_up_to(fd: int, limit: int) -> bytes:
 def read_file(path: str, limit: int = 65536) -> bytes:
     """A small file's bytes; empty where it cannot be read."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = open_to_read(path)
     except OSError:
         return b""
     try:
@@ -31,11 +113,11 @@ def read_file(path: str, limit: int = 65536) -> bytes:
 def read_regular(path: str, limit: int) -> bytes:
     """The beginning of a file; empty for what is none, or cannot be read. A pipe would keep its reader waiting."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+        fd = open_to_read(path, waits=False)
     except (OSError, ValueError):
         return b""
     try:
-        return read_up_to(fd, limit) if posix.fstat(fd).st_mode & 0o170000 == 0o100000 else b""
+        return read_up_to(fd, limit) if is_regular(posix.fstat(fd)) else b""
     except OSError:
         return b""
     finally:
@@ -45,12 +127,12 @@ def read_regular(path: str, limit: int) -> bytes:
 def read_all(path: str) -> bytes | None:
     """A file of any size; None for what is none, or cannot be read. A pipe would keep its reader waiting."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+        fd = open_to_read(path, waits=False)
     except OSError:
         return None
     try:
         found = posix.fstat(fd)
-        return posix.read(fd, found.st_size) if found.st_mode & 0o170000 == 0o100000 else None
+        return posix.read(fd, found.st_size) if is_regular(found) else None
     except OSError:
         return None
     finally:
@@ -65,13 +147,11 @@ def write_at_once(fd: int, data: bytes) -> None:
 
 def write_file(path: str, data: bytes) -> None:
     """Replace a small file at once, so that a reader never sees half of it. OSError, and the file stays as it was, where there is no room."""
-    temporary = f"{path}.{posix.urandom(6).hex()}.tmp"  # numbers of processes are the same in several containers
+    temporary = f"{path}.{random_hex(6)}.tmp"
     try:
-        fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
+        fd = open_emptied(temporary)
         try:
-            world = memoryview(data)
-            while world:
-                world = world[posix.write(fd, world) :]  # on a full disk first a part, and then the error
+            write_all(fd, data)
         finally:
             posix.close(fd)
         posix.rename(temporary, path)
@@ -100,7 +180,7 @@ def list_files(directory: str) -> list[str]:
 
 def append_file(path: str, data: bytes) -> None:
     """Append in one write, so that lines of several writers do not mix. OSError, and no part of it stays, where there is no room."""
-    fd = posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+    fd = open_to_append(path)
     try:
         written = posix.write(fd, data)
         if written != len(data):
@@ -118,6 +198,14 @@ def remove_file(path: str) -> None:
         posix.unlink(path)
     except OSError:
         pass
+
+
+def is_readable(path: str) -> bool:
+    return posix.access(path, posix.R_OK)
+
+
+def is_executable(path: str) -> bool:
+    return posix.access(path, posix.X_OK)
 
 
 def inode(path: str) -> int:
@@ -149,20 +237,16 @@ def same_file(one: str, other: str) -> bool:
 
 def is_directory(path: str) -> bool:
     try:
-        return posix.lstat(path).st_mode & 0o170000 == 0o040000
+        return is_folder(posix.lstat(path))
     except (OSError, ValueError):
         return False
 
 
 def is_link(path: str) -> bool:
     try:
-        return posix.lstat(path).st_mode & 0o170000 == 0o120000
+        return is_symlink(posix.lstat(path))
     except OSError:
         return False
-
-
-def rename(old: str, new: str) -> None:
-    posix.rename(old, new)
 
 
 def free_name(path: str) -> str:
@@ -180,7 +264,7 @@ def free_name(path: str) -> str:
 def flush_file(path: str) -> None:
     """Make sure that a file's content and name survive a power cut. A file that is not there needs none of that."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = open_to_read(path)
     except FileNotFoundError:
         return
     try:
@@ -220,20 +304,18 @@ def remove_directory(path: str) -> None:
 def same_content(one: str, other: str) -> bool:
     """Are these two files, or two links, that say the same?"""
     try:
-        stats = posix.lstat(one), posix.lstat(other)
-        kinds = {stat.st_mode & 0o170000 for stat in stats}
-        if kinds == {0o120000}:
+        found = [posix.lstat(one), posix.lstat(other)]
+        if all(map(is_symlink, found)):
             return posix.readlink(one) == posix.readlink(other)
-        return kinds == {0o100000} and stats[0].st_size == stats[1].st_size and _same_bytes(one, other)
+        return all(map(is_regular, found)) and found[0].st_size == found[1].st_size and _same_bytes(one, other)
     except OSError:
         return False
 
 
 def _same_bytes(one: str, other: str) -> bool:
-    flags = posix.O_RDONLY | posix.O_CLOEXEC
-    fds = [posix.open(one, flags)]
+    fds = [open_to_read(one)]
     try:
-        fds.append(posix.open(other, flags))
+        fds.append(open_to_read(other))
         while True:
             parts = [posix.read(fd, 1 << 16) for fd in fds]
             if parts[0] != parts[1] or not parts[0]:

@@ -1,12 +1,17 @@
-"""This machine: clocks, boot, chance, Ctrl-C. The one place where the everyday verbs read a clock."""
+"""This machine and this process: clocks, boot, chance, Ctrl-C, the environment, the terminal. Everyday verbs read a clock only here."""
 
 from __future__ import annotations
 
 import posix
 import time
 from _signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, pthread_sigmask
+from posix import _exit as _exit
+from posix import chdir as chdir
+from posix import getpid as getpid
+from posix import getppid as getppid
+from posix import isatty as isatty
 
-from gitcoord.git.files import read_file
+from gitcoord.git.files import read_file, readlink
 
 # Linux's CLOCK_MONOTONIC does not count sleep; on macOS that is CLOCK_UPTIME_RAW.
 _CLOCK = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
@@ -47,20 +52,65 @@ def _boot() -> str:
     if not boot:
         return _boot_elsewhere()
     try:
-        return f"{boot}/{posix.readlink('/proc/self/ns/time').strip('time:[]')}"
+        return f"{boot}/{readlink('/proc/self/ns/time').strip('time:[]')}"
     except OSError:
         return boot
 
 
 def _boot_elsewhere() -> str:
     from gitcoord.base.errors import StoreError
-    from gitcoord.git.process import run
+    from gitcoord.git.process import environ, run
 
     for name in ("kern.bootsessionuuid", "kern.boottime"):
         try:
-            code, out, _ = run(["sysctl", "-n", name], dict(posix.environ))
+            code, out, _ = run(["sysctl", "-n", name], dict(environ))
         except StoreError:
             continue
         if not code and out.strip():
             return "".join(c for c in out.decode("ascii", "replace").strip() if c.isalnum() or c == "-")
     return "unknown"
+
+
+# --- processes ----------------------------------------------------------------------------------------------------------
+
+_DIGITS = 18  # more than any number of a process has
+
+
+def own_namespace() -> str:
+    """In which numbers of processes mean the same; '' where that is not known."""
+    try:
+        return readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def start_time(pid: int) -> str:
+    """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
+    stat = read_file(f"/proc/{pid}/stat")
+    return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
+
+
+def runs_still(pid: str, start: str) -> bool:
+    """Is this very process, of this number and start time, still there and no zombie?"""
+    if not pid.isdecimal() or len(pid) > _DIGITS:
+        return False
+    since = start_time(int(pid))
+    if not since:
+        return is_running(int(pid))  # some systems hide the processes of others: whoever cannot be looked at may live
+    return since == start and process_state(int(pid)) not in ("Z", "X")
+
+
+def process_state(pid: int) -> str:
+    stat = read_file(f"/proc/{pid}/stat")
+    return stat.rpartition(b") ")[2][:1].decode() if stat else ""
+
+
+def is_running(pid: int) -> bool:
+    """Is there a process of this number, whoever it is?"""
+    try:
+        posix.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

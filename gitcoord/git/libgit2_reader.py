@@ -34,7 +34,7 @@ class Pygit2Reader:
             ) from None
         self.oid_length = 40
 
-    def at_hand(self, oid: Oid) -> Object | None:
+    def read_if_loose(self, oid: Oid) -> Object | None:
         return self.read([oid])[0]
 
     def target(self, ref: RefName) -> Oid | None:

@@ -5,11 +5,10 @@ A tool names a file as it likes: relative, through links, in another work tree. 
 
 from __future__ import annotations
 
-import posix
 from errno import EINVAL, ELOOP, ENOENT, ENOTDIR
 
 from gitcoord.base.names import LEDGER, ROOT
-from gitcoord.git.files import exists, read_file
+from gitcoord.git.files import exists, read_file, readlink
 from gitcoord.git.repo import common_of, follow
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -59,7 +58,7 @@ def resolve(path: str, *, last: bool) -> str:
 def _link(path: str) -> str:
     """What a link says; '' for anything else, also for nothing. Where it cannot be told, OSError."""
     try:
-        return posix.readlink(path)
+        return readlink(path)
     except OSError as error:
         if error.errno in _NO_LINK:
             return ""

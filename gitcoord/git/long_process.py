@@ -6,7 +6,8 @@ import posix
 from _signal import SIGCONT, SIGKILL, SIGTERM
 
 from gitcoord.git.files import read_file
-from gitcoord.git.process import Child, run, runs_still, start_time
+from gitcoord.git.host import runs_still, start_time
+from gitcoord.git.process import Answer, Child, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,19 +27,19 @@ def run_bounded(
     *,
     shares_terminal: bool = True,
     notes: LockNotes | None = None,
-) -> tuple[int, bytes, str]:
+) -> Answer:
     """Run something that talks to another machine, and may ask at the terminal; ended when the time is over.
 
     `notes`: it moves refs here.
     """
     if patience.is_over:
-        return -SIGTERM, b"", patience.words
+        return Answer(-SIGTERM, b"", patience.words)
     start = Child if notes is None else notes.start
     return watched(start(argv, env, shares_terminal=shares_terminal), patience)
 
 
-def watched(child: Child, patience: Patience, *, sends: bool = False) -> tuple[int, bytes, str]:
-    """A child that gets nothing more to read, to its end: exit code, stdout, stderr. Ended when the time is over.
+def watched(child: Child, patience: Patience, *, sends: bool = False) -> Answer:
+    """A child that gets nothing more to read, to its end. Ended when the time is over.
 
     `sends`: see `Patience.left`.
     """
@@ -64,7 +65,7 @@ def watched(child: Child, patience: Patience, *, sends: bool = False) -> tuple[i
             end_all(child)
     code, complaint = child.wait(), child.complaint()
     child.close()
-    return code, b"".join(parts), patience.words if late else complaint
+    return Answer(code, b"".join(parts), patience.words if late else complaint)
 
 
 def _is_ready(watch: poll, patience: Patience, pid: int, *, sends: bool) -> bool:

@@ -6,11 +6,10 @@ Most of what an everyday command reads was written a moment ago and lies loose. 
 
 from __future__ import annotations
 
-import posix
 from zlib import decompress, error
 
 from gitcoord.base.names import is_oid
-from gitcoord.git.files import fingerprint, read_up_to
+from gitcoord.git.files import close, fingerprint, fstat, open_to_read, pread, read, read_up_to
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.reader import UNSURE
 from gitcoord.git.store import Object
@@ -75,19 +74,19 @@ class Loose:
         """What the ref's file says; None where there is no such file."""
         place = self._repo.common_dir if name.startswith("refs/") else self._repo.git_dir
         try:
-            fd = posix.open(f"{place}/{name}", posix.O_RDONLY | posix.O_CLOEXEC)
+            fd = open_to_read(f"{place}/{name}")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError):
             return ""
         try:
-            return posix.read(fd, 4096).decode("ascii", "replace").rstrip("\n")
+            return read(fd, 4096).decode("ascii", "replace").rstrip("\n")
         except IsADirectoryError:
             return None
         except OSError:
             return ""
         finally:
-            posix.close(fd)
+            close(fd)
 
     def _in_packed(self, name: RefName) -> str | None:
         path = self._repo.common_dir + "/packed-refs"
@@ -110,7 +109,7 @@ class Loose:
 
     def _read(self, oid: Oid) -> Object | None:
         try:
-            fd = posix.open(f"{self._repo.objects}/{oid[:2]}/{oid[2:]}", posix.O_RDONLY | posix.O_CLOEXEC)
+            fd = open_to_read(f"{self._repo.objects}/{oid[:2]}/{oid[2:]}")
         except OSError:
             return None
         try:
@@ -119,7 +118,7 @@ class Loose:
         except (OSError, error):
             return None
         finally:
-            posix.close(fd)
+            close(fd)
         head, _, data = raw.partition(b"\0")
         kind = head.partition(b" ")[0].decode("ascii", "replace")
         return Object(oid, kind, data) if framed(kind, data) == raw else None
@@ -128,18 +127,18 @@ class Loose:
 def _part(path: str, name: bytes) -> bytes:
     """The lines of packed-refs among which this ref must be: all of a small file, few of a large one that is sorted."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = open_to_read(path)
     except FileNotFoundError:
         return b""  # `git pack-refs` or a deletion is at work; what was there is loose or gone
     try:
-        begin = posix.read(fd, _PART)
+        begin = read(fd, _PART)
         if len(begin) < _PART or not name:
             return begin
-        size = posix.fstat(fd).st_size
+        size = fstat(fd).st_size
         low, high = _between(fd, name, size) if b" sorted" in begin.partition(b"\n")[0] else (0, size)
-        return posix.pread(fd, high - low, low)
+        return pread(fd, high - low, low)
     finally:
-        posix.close(fd)
+        close(fd)
 
 
 def _between(fd: int, name: bytes, size: int) -> tuple[int, int]:
@@ -147,7 +146,7 @@ def _between(fd: int, name: bytes, size: int) -> tuple[int, int]:
     low, high = 0, size
     while high - low > _LINES:
         middle = (low + high) // 2
-        data = posix.pread(fd, _LINES, middle)
+        data = pread(fd, _LINES, middle)
         start = data.find(b"\n") + 1
         while start and data[start : start + 1] == b"^":  # what the tag before it leads to
             start = data.find(b"\n", start) + 1

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import posix
 from zlib import adler32, compress, decompress
 from zlib import error as ZlibError
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid
-from gitcoord.git.files import read_up_to
+from gitcoord.git.files import (
+    chmod,
+    close,
+    mkdir,
+    open_new,
+    open_to_read,
+    random_hex,
+    read_up_to,
+    remove_file,
+    rename,
+    utime,
+    write_all,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +51,8 @@ def framed(kind: str, data: bytes) -> bytes:
     return f"{kind} {len(data)}\0".encode() + data
 
 
-class Scales:
-    """A store that only weighs: it tells the id that an object would have."""
+class ObjectHasher:
+    """A store without objects: it tells the id that an object would have."""
 
     def __init__(self, oid_length: int) -> None:
         self.oid_length = oid_length
@@ -89,7 +100,7 @@ class LooseObjects:
         try:
             if not self.is_whole(oid, full):
                 return False
-            posix.utime(path)
+            utime(path)
             return True
         except (FileNotFoundError, PermissionError):  # pruned just now, or another user's
             return False
@@ -99,13 +110,13 @@ class LooseObjects:
     def is_whole(self, oid: Oid, full: bytes) -> bool:
         """A power cut leaves damaged files, so it is read. OSError."""
         try:
-            fd = posix.open(self.place(oid), posix.O_RDONLY | posix.O_CLOEXEC)
+            fd = open_to_read(self.place(oid))
         except FileNotFoundError:
             return False
         try:
             return _holds(fd, full)
         finally:
-            posix.close(fd)
+            close(fd)
 
     def publish(self, first: Collection[Oid] | None = None) -> None:
         """Put what is pending in its place, each after what it refers to; of it only `first` where that is given."""
@@ -132,27 +143,25 @@ class LooseObjects:
 
     def _try_file(self, oid: Oid, packed: bytes, folder: str) -> None:
         # A name that only this writer has: numbers of processes are the same in several containers, and for several threads.
-        self._mark = self._mark or posix.urandom(6).hex()
+        self._mark = self._mark or random_hex(6)
         self._count += 1
         temporary = f"{folder}/{_TEMPORARY}{self._mark}_{self._count}"
-        fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o444)
+        fd = open_new(temporary, 0o444)
         try:
             try:
-                world = memoryview(packed)
-                while world:
-                    world = world[posix.write(fd, world) :]
+                write_all(fd, packed)
             finally:
-                posix.close(fd)
-            posix.rename(temporary, self.place(oid))
+                close(fd)
+            rename(temporary, self.place(oid))
         except OSError:
-            _remove(temporary)
+            remove_file(temporary)
             raise
 
     def _make(self, folder: str) -> None:
         try:
-            posix.mkdir(folder)
+            mkdir(folder)
             if self._shared:
-                posix.chmod(folder, 0o2775)
+                chmod(folder, 0o2775)
         except FileExistsError:
             pass
 
@@ -161,14 +170,7 @@ class LooseObjects:
         self.written, self._pending = {}, {}
 
     def discard(self, oid: Oid) -> None:
-        _remove(self.place(oid))  # or it is packed, or gone already
-
-
-def _remove(path: str) -> None:
-    try:
-        posix.unlink(path)
-    except OSError:
-        pass
+        remove_file(self.place(oid))  # or it is packed, or gone already
 
 
 def _packed(full: bytes) -> bytes:

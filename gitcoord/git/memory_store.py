@@ -42,7 +42,7 @@ class MemoryStore:
 
     # --- reading
 
-    def at_hand(self, oid: Oid) -> Object | None:
+    def read_if_loose(self, oid: Oid) -> Object | None:
         return self.read([oid])[0]
 
     def target(self, ref: RefName) -> Oid | None:
@@ -137,11 +137,11 @@ class MemoryStore:
             if ref.startswith("refs/heads/") and found.kind != "commit":
                 raise SwapFailed(f"'{ref}' is a branch, and '{operation.new}' is no commit")
 
-    def recover(self, operations: Sequence[Operation]) -> bool:
+    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
         """A thread that dies leaves no lock behind."""
         return False
 
-    def mend(self) -> bool:
+    def replay_redo_log(self) -> bool:
         return False  # nothing in memory outlives a power cut
 
     def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-import posix
 from fcntl import LOCK_EX, flock
 
-from gitcoord.git.files import list_files, make_directory, remove_file
+from gitcoord.git.files import (
+    close,
+    ftruncate,
+    is_regular,
+    list_files,
+    make_directory,
+    open_to_change,
+    open_to_read,
+    pread,
+    pwrite,
+    read,
+    remove_file,
+    stat,
+)
 from gitcoord.git.loose_writer import hasher
 
 TYPE_CHECKING = False
@@ -23,21 +35,20 @@ def update(directory: str, key: str, change: Callable[[bytes], bytes]) -> None:
     OSError where nothing may be written.
     """
     path = path_of(directory, key)
-    flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC
     try:
-        fd = posix.open(path, flags, 0o666)
+        fd = open_to_change(path)
     except FileNotFoundError:
         make_directory(directory)
-        fd = posix.open(path, flags, 0o666)
+        fd = open_to_change(path)
     try:
         flock(fd, LOCK_EX)
-        before = posix.pread(fd, _LARGEST, 0)
+        before = pread(fd, _LARGEST, 0)
         after = change(before)
         if after != before:
-            posix.pwrite(fd, after, 0)
-            posix.ftruncate(fd, len(after))
+            pwrite(fd, after, 0)
+            ftruncate(fd, len(after))
     finally:
-        posix.close(fd)
+        close(fd)
     if not before:
         _prune(directory)
 
@@ -54,7 +65,7 @@ def _prune(directory: str) -> None:
     ages = []
     for name in names:
         try:
-            ages.append((posix.stat(f"{directory}/{name}").st_mtime_ns, name))
+            ages.append((stat(f"{directory}/{name}").st_mtime_ns, name))
         except OSError:
             continue
     for _, name in sorted(ages)[: _MOST // 4]:
@@ -64,20 +75,20 @@ def _prune(directory: str) -> None:
 def look_at(path: str) -> tuple[str, str]:
     """(what the file system tells of a file, the hash of its content where that is cheap); ('', '') where there is none."""
     try:
-        stat = posix.stat(path)
+        found = stat(path)
     except OSError:
         return "", ""
-    mark = f"{stat.st_mtime_ns}:{stat.st_size}:{stat.st_ino}"
-    if stat.st_mode & 0o170000 != 0o100000 or stat.st_size > _CHEAP:
+    mark = f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
+    if not is_regular(found) or found.st_size > _CHEAP:
         return mark, ""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+        fd = open_to_read(path, waits=False)
     except OSError:
         return mark, ""
     try:
-        data = posix.read(fd, _CHEAP + 1)
+        data = read(fd, _CHEAP + 1)
         return mark, hasher(40)(data).hexdigest() if len(data) <= _CHEAP else ""
     except OSError:
         return mark, ""
     finally:
-        posix.close(fd)
+        close(fd)

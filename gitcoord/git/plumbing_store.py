@@ -6,19 +6,10 @@ bring deleted refs back.
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, shell_word
-from gitcoord.git.files import (
-    exists,
-    flush_file,
-    free_name,
-    is_directory,
-    list_files,
-    make_directory,
-)
-from gitcoord.git.process import Child
+from gitcoord.git.files import exists, flush_file, free_name, is_directory, list_files, listdir, make_directory, rename
+from gitcoord.git.process import GIT, UNHOOKED, Child
 from gitcoord.git.reader import PlumbingReader
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify
 
@@ -32,13 +23,8 @@ if TYPE_CHECKING:
     from gitcoord.git.repo import Repo
     from gitcoord.git.store import Operation
 
-# gitcoord's own swaps run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
-# git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach.
-# Nor does git look whether there is a branch called like an id, for a warning that nobody would see.
-_QUIET = [
-    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
-    "-c", "core.warnAmbiguousRefs=false", "-c", "gitcoord.noted=true",
-]  # fmt: skip
+# git does not look whether there is a branch called like an id, for a warning that nobody would see.
+_OWN = (*UNHOOKED, "-c", "core.warnAmbiguousRefs=false")
 # All refs are written out; only the first, which decides, is flushed to the disk (by `swap`): the others follow from it.
 # Copies of what a remote has are kept as git keeps what it fetches.
 _WRITTEN_OUT = ["-c", "core.fsync=reference", "-c", "core.fsyncMethod=writeout-only"]
@@ -87,17 +73,17 @@ class PlumbingStore(PlumbingReader):
             self._spent.pop().close()
         if self._update is None:
             durable = _WRITTEN_OUT if self._durable else []
-            self._update = Child([*_QUIET, *durable, *_UPDATE], self._repo.env)
+            self._update = Child([*_OWN, *durable, *_UPDATE], self._repo.env)
         return self._update
 
-    def mend(self) -> bool:
-        return self._mend(lambda objects: objects.mend())
+    def replay_redo_log(self) -> bool:
+        return self._replay(lambda objects: objects.replay_redo_log())
 
-    def mend_all(self) -> bool:
-        """As `mend`, by what was written in this boot too."""
-        return self._mend(lambda objects: objects.mend_all())
+    def replay_every_redo_log(self) -> bool:
+        """As `replay_redo_log`, by what was written in this boot too."""
+        return self._replay(lambda objects: objects.replay_every_redo_log())
 
-    def _mend(self, put_back: Callable[[DurableObjects], bool]) -> bool:
+    def _replay(self, put_back: Callable[[DurableObjects], bool]) -> bool:
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
@@ -185,11 +171,11 @@ class PlumbingStore(PlumbingReader):
             name = todo.pop()
             path = f"{self._repo.common_dir}/{name}"
             if is_directory(path):
-                todo += [f"{name}/{entry}" for entry in posix.listdir(path)]
+                todo += [f"{name}/{entry}" for entry in listdir(path)]
             elif self._is_loose(name) and not name.endswith(".lock") and self.resolve([name])[0] is None:
                 aside = f"{self._repo.scratch}/broken"
                 make_directory(aside)
-                posix.rename(path, free_name(f"{aside}/{name.replace('/', '%')}"))
+                rename(path, free_name(f"{aside}/{name.replace('/', '%')}"))
                 moved.append(name)
         return moved
 
@@ -197,14 +183,14 @@ class PlumbingStore(PlumbingReader):
         # Nothing in update-ref ever packs, and a claim leaves about ten loose objects. git decides, in the background,
         # and asks the hook by which users put it off. It packs refs: our hook would be asked about each of them.
         asks = exists(f"{self._repo.common_dir}/hooks/pre-auto-gc")
-        argv = ["git"] if asks else _QUIET
+        argv = GIT if asks else _OWN
         # It packs refs before it goes into the background, so the process that is noted is the one that locks them.
         child = self.notes.start([*argv, "-c", "gc.autoDetach=true", "gc", "--auto", "--quiet"], self._repo.env)
         child.close_input()
         self._spent.append(child)
 
-    def recover(self, operations: Sequence[Operation]) -> bool:
-        return self.notes.recover([operation.ref for operation in operations])
+    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
+        return self.notes.remove_stale_locks([operation.ref for operation in operations])
 
     @property
     def notes(self) -> LockNotes:

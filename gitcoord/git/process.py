@@ -1,24 +1,40 @@
-"""Child processes without `subprocess`, whose import costs more than a whole claim may.
+"""Child processes, git's above all, without `subprocess`, whose import costs more than a whole claim may.
 
-Children get a clean environment (no `GIT_*` that points elsewhere, messages in English), their own process group (Ctrl-C
-in the terminal must not tear a transaction) and a stderr that can never block them.
+The policy for every git that is started is here: its environment and the beginning of its command line. Children get a clean
+environment (no `GIT_*` that points elsewhere, messages in English), their own process group (Ctrl-C in the terminal must not tear
+a transaction) and a stderr that can never block them.
 """
 
 from __future__ import annotations
 
 import posix
-from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGTERM, getsignal, signal
+from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, getsignal, signal
+from posix import environ as environ
 
-from gitcoord.base.errors import StoreError
-from gitcoord.git.files import read_file
+from gitcoord.base.errors import CouldNotJudge, StoreError
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gitcoord.base.errors import GitcoordError
     from gitcoord.git.locks.owners import Note
 
     Environ = Mapping[bytes, bytes]
+    Env = dict[bytes, bytes]
+
+# The beginnings of git's command lines. There are no others.
+GIT = ("git",)  # as the user's own git: what acts on work trees, the index, refs and settings
+# History and objects as they were written, whatever refs/replace says; no advice about a file of grafts.
+ORIGINAL = ("git", "--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
+LITERAL = (*ORIGINAL, "--literal-pathspecs")
+# gitcoord's own moves of refs run no hooks: they are judged before, and a hook of ours that starts would only slow them. From
+# git 2.54 on a hook may be named in the settings, where core.hooksPath does not reach. The last setting marks these processes as
+# ours: see `git/locks/running.py`.
+UNHOOKED = (
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false", "-c", "gitcoord.noted=true",
+)  # fmt: skip
 
 # What would make a child look at another repository, index, namespace or object than the one that was asked for.
 _STRIPPED = (
@@ -44,7 +60,12 @@ def clean_environ(environ: Environ) -> dict[bytes, bytes]:
     return env
 
 
-def heed_children() -> None:
+def without_grafts(env: Env) -> Env:
+    """For the history as it is: commits have the parents that they name."""
+    return {**env, b"GIT_GRAFT_FILE": b"/dev/null"}
+
+
+def reset_sigchld() -> None:
     """A command's first act: with SIGCHLD ignored, as it may be inherited, nobody could tell how git ended."""
     if getsignal(SIGCHLD) == SIG_IGN:
         signal(SIGCHLD, SIG_DFL)
@@ -215,15 +236,53 @@ def _write(fd: int, data: bytes) -> None:
         pass  # the child is gone; whoever reads its answer finds out why
 
 
-def run(
-    argv: list[str], env: dict[bytes, bytes], data: bytes = b"", *, shares_terminal: bool = False
-) -> tuple[int, bytes, str]:
-    """Run to the end: exit code, stdout, stderr."""
+class Answer(NamedTuple):
+    """The end of a child: its exit code, its output, and what it wrote to stderr."""
+
+    code: int
+    out: bytes
+    complaint: str
+
+    @property
+    def text(self) -> str:
+        """The output without the last line's end; '' where it failed."""
+        return self.out.decode("utf-8", "surrogateescape").removesuffix("\n") if not self.code else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """None of them empty; none where it failed."""
+        return [line for line in self.text.split("\n") if line]
+
+    @property
+    def entries(self) -> list[str]:
+        """What NUL separates in the output, none of it empty; nothing where it failed."""
+        return [entry for entry in self.text.split("\0") if entry]
+
+    def require(self, failure: str, error: type[GitcoordError] = CouldNotJudge, hints: tuple[str, ...] = ()) -> Answer:
+        """This answer. Where git failed, the error with these words and git's own."""
+        if self.code:
+            raise error(f"{failure}: {self.complaint}", hints=hints)
+        return self
+
+
+def run(argv: list[str], env: Env, data: bytes = b"", *, shares_terminal: bool = False) -> Answer:
+    """Run to the end."""
     return finish(Child(argv, env, shares_terminal=shares_terminal), data)
 
 
-def finish(child: Child, data: bytes = b"") -> tuple[int, bytes, str]:
-    """Give a child all its input, and wait for its end: exit code, stdout, stderr."""
+def run_at_terminal(argv: list[str], environ: Environ) -> int:
+    """Let it have the terminal, with Ctrl-C and Ctrl-\\: its exit code."""
+    old = {number: signal(number, SIG_IGN) for number in (SIGINT, SIGQUIT)}
+    try:
+        pid = posix.posix_spawnp(argv[0], argv, dict(environ), setsigdef=list(old))
+        return posix.waitstatus_to_exitcode(posix.waitpid(pid, 0)[1])
+    finally:
+        for number, handler in old.items():
+            signal(number, handler)
+
+
+def finish(child: Child, data: bytes = b"") -> Answer:
+    """Give a child all its input, and wait for its end."""
     if len(data) > _PIPE:
         child.feed(data)  # more than a pipe holds: the child may wait for us to read before it takes the rest
     else:
@@ -232,7 +291,7 @@ def finish(child: Child, data: bytes = b"") -> tuple[int, bytes, str]:
     out = child.rest()
     code, complaint = child.wait(), child.complaint()
     child.close()
-    return code, out, complaint
+    return Answer(code, out, complaint)
 
 
 def has_terminal() -> bool:
@@ -241,47 +300,4 @@ def has_terminal() -> bool:
         posix.close(posix.open("/dev/tty", posix.O_RDWR | posix.O_CLOEXEC))
     except OSError:
         return False
-    return True
-
-
-_DIGITS = 18  # more than any number of a process has
-
-
-def own_namespace() -> str:
-    """In which numbers of processes mean the same; '' where that is not known."""
-    try:
-        return posix.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
-
-
-def start_time(pid: int) -> str:
-    """When this process began, in the kernel's ticks; '' where there is no such process or no /proc."""
-    stat = read_file(f"/proc/{pid}/stat")
-    return stat.rpartition(b") ")[2].split()[19].decode() if stat else ""
-
-
-def runs_still(pid: str, start: str) -> bool:
-    """Is this very process, of this number and start time, still there and no zombie?"""
-    if not pid.isdecimal() or len(pid) > _DIGITS:
-        return False
-    since = start_time(int(pid))
-    if not since:
-        return is_running(int(pid))  # some systems hide the processes of others: whoever cannot be looked at may live
-    return since == start and process_state(int(pid)) not in ("Z", "X")
-
-
-def process_state(pid: int) -> str:
-    stat = read_file(f"/proc/{pid}/stat")
-    return stat.rpartition(b") ")[2][:1].decode() if stat else ""
-
-
-def is_running(pid: int) -> bool:
-    """Is there a process of this number, whoever it is?"""
-    try:
-        posix.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
     return True

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import Oid, RefName, is_oid
-from gitcoord.git.files import fingerprint
-from gitcoord.git.process import Child, run
+from gitcoord.git.files import fingerprint, lstat
+from gitcoord.git.process import ORIGINAL, Child
 from gitcoord.git.store import Object
 
 UNSURE = "?"
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_CAT = ["git", "--no-replace-objects", "cat-file", "--batch-command", "--buffer"]
 _FEW = 64
 
 
@@ -36,7 +33,7 @@ class PlumbingReader:
         self._packed: tuple[int, ...] = ()
         self._loose: Loose | None = None
 
-    def mend(self) -> bool:
+    def replay_redo_log(self) -> bool:
         """Whoever only reads has nothing to put back."""
         return False
 
@@ -48,7 +45,7 @@ class PlumbingReader:
             self._cat = None
         if self._cat is None:
             self._packed = packed
-            self._cat = Child(_CAT, self._repo.env)
+            self._cat = Child([*ORIGINAL, "cat-file", "--batch-command", "--buffer"], self._repo.env)
         return self._cat
 
     def refresh(self) -> None:
@@ -68,7 +65,7 @@ class PlumbingReader:
             found = ask()
         except StoreError as error:
             trouble = error
-        if (trouble is not None or self._misses(names, found)) and self.mend():
+        if (trouble is not None or self._misses(names, found)) and self.replay_redo_log():
             return ask()
         if trouble is not None:
             raise trouble
@@ -99,7 +96,7 @@ class PlumbingReader:
         impostors = self._impostors([name for name, obj in zip(names, found) if obj is not None])
         return [None if name in impostors else obj for name, obj in zip(names, found)] if impostors else found
 
-    def at_hand(self, oid: Oid) -> Object | None:
+    def read_if_loose(self, oid: Oid) -> Object | None:
         return self._loose.object(oid) if self._loose is not None else None
 
     def target(self, ref: RefName) -> Oid | None:
@@ -132,7 +129,7 @@ class PlumbingReader:
 
     def _is_loose(self, name: str) -> bool:
         try:
-            posix.lstat(f"{self._repo.common_dir}/{name}")
+            lstat(f"{self._repo.common_dir}/{name}")
             return True
         except (OSError, ValueError):
             return False
@@ -174,9 +171,7 @@ class PlumbingReader:
         return self._refs([prefix])
 
     def _refs(self, patterns: list[str]) -> dict[RefName, Oid]:
-        argv = ["git", "for-each-ref", "--format=%(objectname) %(refname)", *patterns]
-        code, out, complaint = run(argv, self._repo.env)
-        if code:
-            raise StoreError(f"git cannot list refs: {complaint}")
-        lines = out.decode("utf-8", "surrogateescape").split("\n")
-        return {name: oid for oid, _, name in (line.partition(" ") for line in lines if line)}
+        from gitcoord.git.commands.refs import for_each_ref
+
+        answer = for_each_ref(self._repo.env, *patterns).require("git cannot list refs", StoreError)
+        return {name: oid for oid, _, name in (line.partition(" ") for line in answer.lines)}

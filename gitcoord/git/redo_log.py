@@ -11,12 +11,28 @@ A record is an object's id, its size in the log and its file's bytes.
 
 from __future__ import annotations
 
-import posix
 from zlib import decompress
 from zlib import error as ZlibError
 
 from gitcoord.base.errors import StoreError
-from gitcoord.git.files import flush_file, list_files, make_directory, read_all, remove_file, write_at_once
+from gitcoord.git.files import (
+    close,
+    flush_file,
+    fstat,
+    fsync,
+    is_readable,
+    is_regular,
+    list_files,
+    lstat,
+    make_directory,
+    open_to_append,
+    random_hex,
+    read_all,
+    remove_file,
+    rename,
+    stat,
+    write_at_once,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +86,7 @@ class DurableObjects:
             return False
         try:
             if self._of_other_boots():
-                self.mend()
+                self.replay_redo_log()
             self._logged = self._append(self._loose.written)
         except OSError as error:
             self._loose.forget()
@@ -94,7 +110,7 @@ class DurableObjects:
 
     def close(self) -> None:
         if self._fd >= 0:
-            posix.close(self._fd)
+            close(self._fd)
             self._fd = -1
 
     # --- this boot's log
@@ -115,40 +131,39 @@ class DurableObjects:
 
     def _open(self) -> None:
         self.close()
-        flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
         try:
             try:
-                self._fd = posix.open(self._path, flags, 0o666)
+                self._fd = open_to_append(self._path)
             except FileNotFoundError:
                 make_directory(self._directory)
-                self._fd = posix.open(self._path, flags, 0o666)
+                self._fd = open_to_append(self._path)
         except PermissionError:
             pass  # another user's
 
     def _is_on_disk(self) -> bool:
         """Wait for it. False where it was moved away meanwhile: who flushes its objects may be done already."""
-        posix.fsync(self._fd)
+        fsync(self._fd)
         return self._is_in_place()
 
     def _is_in_place(self) -> bool:
         try:
-            return self._fd >= 0 and posix.stat(self._path).st_ino == posix.fstat(self._fd).st_ino
+            return self._fd >= 0 and stat(self._path).st_ino == fstat(self._fd).st_ino
         except FileNotFoundError:
             return False
 
     def outgrown(self) -> list[str]:
         """End a log that is full. Gives the files to remove once all that was written so far is on the disk."""
-        if not self._durable or not self._is_in_place() or posix.fstat(self._fd).st_size < _FULL:
+        if not self._durable or not self._is_in_place() or fstat(self._fd).st_size < _FULL:
             return []
         try:
-            posix.rename(self._path, _aside(self._path))
+            rename(self._path, _aside(self._path))
         except FileNotFoundError:
             return []  # another was quicker
         return [path for path in self._every() if path.startswith(f"{self._path}.")]
 
     # --- putting back
 
-    def mend(self) -> bool:
+    def replay_redo_log(self) -> bool:
         """Put back what logs of other boots have, and remove those. True if there was one.
 
         Another boot may be another machine's or container's, which writes just now: its log is moved away before it is read, so
@@ -160,7 +175,7 @@ class DurableObjects:
                 remove_file(path)
         return bool(taken)
 
-    def mend_all(self) -> bool:
+    def replay_every_redo_log(self) -> bool:
         """Put back what any log has, those of this boot too. True if there was one."""
         return bool(self._put_back(self._every()))
 
@@ -196,8 +211,8 @@ class DurableObjects:
         for path in self._of_other_boots():
             if _is_current(path):
                 try:
-                    if posix.lstat(path).st_mode & 0o170000 == 0o100000 and posix.access(path, posix.R_OK):
-                        posix.rename(path, _aside(path))
+                    if is_regular(lstat(path)) and is_readable(path):
+                        rename(path, _aside(path))
                 except FileNotFoundError:
                     pass  # another took it: it is there under another name, or all of it is back
                 except OSError:
@@ -211,8 +226,8 @@ def _is_current(path: str) -> bool:
 
 
 def _aside(path: str) -> str:
-    """A name that nobody has: numbers of processes are the same in several containers."""
-    return f"{path}.{posix.urandom(8).hex()}"
+    """A name that nobody has."""
+    return f"{path}.{random_hex(8)}"
 
 
 def records(data: bytes, oid_of: Callable[[bytes], Oid]) -> Iterator[tuple[Oid, bytes, bytes]]:

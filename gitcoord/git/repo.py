@@ -6,11 +6,9 @@ children: they find the same repository by themselves and make git's own safe.di
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import UsageError
-from gitcoord.git.files import owner, same_file
-from gitcoord.git.process import clean_environ, run
+from gitcoord.git.files import close, getcwd, geteuid, is_folder, lstat, open_to_read, owner, read, same_file, stat
+from gitcoord.git.process import GIT, clean_environ, run
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -37,7 +35,7 @@ class Repo(NamedTuple):
     @property
     def is_ours(self) -> bool:
         """Is it this user's own? Of any other one only git may say whether to trust what lies there."""
-        me = posix.geteuid()
+        me = geteuid()
         return all(owner(path) == me for path in (self.git_dir, self.common_dir, self.worktree or self.git_dir))
 
     @property
@@ -61,14 +59,14 @@ def discover(environ: Environ) -> Repo:
 
 def _look(env: dict[bytes, bytes]) -> Repo | None:
     try:
-        here = posix.getcwd()
+        here = getcwd()
     except FileNotFoundError:
         raise UsageError("the current directory no longer exists") from None
     top = here
     while True:
         dot_git = top + "/.git" if top != "/" else "/.git"
         try:
-            mode = posix.stat(dot_git).st_mode
+            found = stat(dot_git)
         except OSError:
             if is_git_dir(top):
                 return None  # bare, or inside a git directory: git knows the finer rules
@@ -76,7 +74,7 @@ def _look(env: dict[bytes, bytes]) -> Repo | None:
                 return None
             top = top.rpartition("/")[0] or "/"
             continue
-        linked = mode & 0o170000 != 0o040000
+        linked = not is_folder(found)
         git_dir = follow(dot_git, top) if linked else dot_git
         if git_dir is None or not is_git_dir(git_dir):
             return None
@@ -89,10 +87,10 @@ def _look(env: dict[bytes, bytes]) -> Repo | None:
 
 def is_git_dir(path: str) -> bool:
     try:
-        posix.lstat(path + "/HEAD")
+        lstat(path + "/HEAD")
         if _read(path + "/commondir") is None:
-            posix.stat(path + "/objects")
-            posix.stat(path + "/refs")
+            stat(path + "/objects")
+            stat(path + "/refs")
         return True
     except OSError:
         return False
@@ -100,15 +98,15 @@ def is_git_dir(path: str) -> bool:
 
 def _read(path: str) -> str | None:
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = open_to_read(path)
     except OSError:
         return None
     try:
-        return posix.read(fd, 8192).decode("utf-8", "surrogateescape").rstrip("\n")
+        return read(fd, 8192).decode("utf-8", "surrogateescape").rstrip("\n")
     except OSError:
         return None
     finally:
-        posix.close(fd)
+        close(fd)
 
 
 def follow(dot_git: str, top: str) -> str | None:
@@ -127,14 +125,14 @@ def common_of(git_dir: str) -> str:
 
 
 def _ask(env: dict[bytes, bytes]) -> Repo:
-    argv = ["git", "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository"]
+    argv = [*GIT, "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository"]
     code, out, complaint = run(argv, env)
     if code:
         raise UsageError(complaint or "not a git repository", hints=("run this inside a repository",))
     git_dir, common, bare = _values(out, argv[:3], argv[3:], env)
     if bare == "true":
         return Repo(git_dir, common, "", "", env)
-    argv = ["git", "rev-parse", "--show-toplevel", "--show-prefix"]
+    argv = [*GIT, "rev-parse", "--show-toplevel", "--show-prefix"]
     code, out, _ = run(argv, env)
     if code:
         return Repo(git_dir, common, "", "", env)  # inside a git directory: no work tree here

@@ -91,7 +91,7 @@ if TYPE_CHECKING:
             StoreError if git fails.
             """
 
-        def at_hand(self, oid: Oid) -> Object | None:
+        def read_if_loose(self, oid: Oid) -> Object | None:
             """An object that can be read without starting anything; None says nothing."""
 
         def target(self, ref: RefName) -> Oid | None:
@@ -124,10 +124,10 @@ if TYPE_CHECKING:
         def discard(self, oid: Oid) -> None:
             """Forget an object that nothing refers to any more, where that is cheap. Harmless to repeat."""
 
-        def recover(self, operations: Sequence[Operation]) -> bool:
+        def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
             """After a failed swap: remove what dead writers left in its way. LockHeld where that may not be done."""
 
-        def mend(self) -> bool:
+        def replay_redo_log(self) -> bool:
             """Put back what a power cut took and the storage has written down before this boot.
 
             True if there was something to look through. Reading does it by itself where an object is missing.

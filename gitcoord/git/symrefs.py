@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable
+from gitcoord.git.files import close, is_symlink, lstat, open_to_read, read, readlink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,15 +36,15 @@ def _target(repo: Repo, ref: RefName) -> str:
     """The target of a symbolic ref; '' for any other ref. git writes it as text; very old ones are links of the file system."""
     path = f"{repo.common_dir if ref.startswith('refs/') else repo.git_dir}/{ref}"
     try:
-        if posix.lstat(path).st_mode & 0o170000 == 0o120000:
-            link = posix.readlink(path)
+        if is_symlink(lstat(path)):
+            link = readlink(path)
             if link.startswith("refs/"):
                 return link
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+        fd = open_to_read(path, waits=False)
         try:
-            data = posix.read(fd, 4096)
+            data = read(fd, 4096)
         finally:
-            posix.close(fd)
+            close(fd)
     except OSError as error:
         if error.errno in _NONE:
             return ""
@@ -55,9 +54,9 @@ def _target(repo: Repo, ref: RefName) -> str:
 
 
 def _asked(repo: Repo, ref: RefName) -> str:
-    from gitcoord.git.process import run
+    from gitcoord.git.commands.refs import symbolic_ref
 
-    code, out, complaint = run(["git", "symbolic-ref", "-q", ref], repo.env)
-    if code > 1:
-        raise CouldNotJudge(f"{printable(ref[:200])} cannot be read: {complaint}")
-    return out.decode("utf-8", "surrogateescape").rstrip("\n") if not code else ""
+    answer = symbolic_ref(repo.env, ref)
+    if answer.code > 1:
+        raise CouldNotJudge(f"{printable(ref[:200])} cannot be read: {answer.complaint}")
+    return answer.text

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import ROOT, check_path, printable
-from gitcoord.git.files import is_directory
+from gitcoord.git.files import getcwd, is_directory
 from gitcoord.git.locate import is_set_up, locate, places, resolve
 from gitcoord.guard.conversations import actor_of
 from gitcoord.startup.namedtuple import NamedTuple
@@ -35,7 +33,7 @@ class Deeds(NamedTuple):
 
 def deeds_of(stage: Stage, event: ToolEvent, home: Place | None) -> Deeds:
     """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
-    cwd = posix.getcwd()
+    cwd = getcwd()
     if event.command and home is not None:
         stage.open(home.top)  # first, since its settings say how long all this may take
     writes, reads = _named(stage, event, event.writes, cwd), _named(stage, event, event.reads, cwd)

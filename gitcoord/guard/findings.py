@@ -57,8 +57,9 @@ def decided(findings: Iterable[Finding]) -> str:
 
 def approved(state: State, path: str) -> bool:
     """Has a person approved a change of this path? With which content, the commit will tell."""
-    records = state.below("approvals").values()
-    return any(record["path"] == path and record["state"] == "approved" for record in records)
+    from gitcoord.gates.model import APPROVED, approvals
+
+    return any(one.path == path and one.state == APPROVED for one in approvals(state))
 
 
 def answer_to(verdict: Verdict) -> str:

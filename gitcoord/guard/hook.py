@@ -6,11 +6,12 @@ be judged is denied, unless `[guard] onError = warn`; its deadline is below thos
 
 from __future__ import annotations
 
-import posix
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 
 from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
 from gitcoord.base.names import printable
+from gitcoord.git.files import getcwd, read, write_all
+from gitcoord.git.host import chdir
 from gitcoord.git.locate import is_set_up, locate, resolve
 from gitcoord.guard.tools import detect, fail, parse
 from gitcoord.validators.tool_event import (
@@ -44,16 +45,14 @@ _ENDS = (STOP, SUBAGENT_STOP)
 def main(words: list[str]) -> int:
     reply = reply_to(Stage(environ()), _stdin)
     for fd, data in ((1, reply.out), (2, reply.err)):
-        rest = memoryview(data)
-        while rest:
-            rest = rest[posix.write(fd, rest) :]
+        write_all(fd, data)
     return reply.code
 
 
 def _stdin() -> bytes:
     parts: list[bytes] = []
     size = 0
-    while part := posix.read(0, 1 << 16):
+    while part := read(0, 1 << 16):
         parts.append(part)
         size += len(part)
         if size > _LARGEST:
@@ -71,7 +70,7 @@ class Stage:
 
     def open(self, top: str) -> Context:
         """The repository of a work tree, in which this process is from now on."""
-        posix.chdir(top)
+        chdir(top)
         if top not in self.opened:
             self.opened[top] = ctx = Opening(self.env, "guard").context()
             wish = ctx.settings.get("gitcoord.guardseconds")
@@ -168,10 +167,10 @@ def _here(cwd: str) -> Place:
     """Where the tool works; where it does not tell, or tells what is not there, where this process is."""
     try:
         if cwd:
-            posix.chdir(cwd)
+            chdir(cwd)
     except (OSError, ValueError):
         pass
-    return locate(resolve(posix.getcwd(), last=True))
+    return locate(resolve(getcwd(), last=True))
 
 
 def _answer(stage: Stage, event: ToolEvent) -> Answer:

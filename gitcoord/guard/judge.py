@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
-from gitcoord.claims.model import WRITE, Item, compatible, covers_item, describe, folds_case, overlapping
+from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
 from gitcoord.claims.query import inside, sign_of_life
 from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
@@ -161,10 +161,10 @@ class GuardSession:
         found = []
         for path in paths:
             for claim in overlapping(state, Item("path", path)):
-                if not compatible(claim["mode"], WRITE) and not is_family(claim["agent"], self.actor.agent):
-                    verdict = silence(state, self.world, claim["agent"], claim["session"], claim["ttl"])
-                    narrow = path if covers_item(state, claim, Item("path", path)) else str(claim["path"])
-                    found += [] if verdict.silent else [(narrow, describe(claim, verdict.expires_in))]
+                if not compatible(claim.mode, WRITE) and not is_family(claim.agent, self.actor.agent):
+                    verdict = silence(state, self.world, claim.agent, claim.session, claim.ttl)
+                    narrow = path if covers_item(state, claim, Item("path", path)) else str(claim.path)
+                    found += [] if verdict.silent else [(narrow, claim.to_json(verdict.expires_in))]
         return found
 
     def _claim(self, paths: list[str], action: str) -> list[Finding]:
@@ -187,7 +187,7 @@ class GuardSession:
 
         for id in ready(self.snapshot.state)[:1]:
             task = task_record(self.snapshot.state, id)
-            return f"{id} {printable(task['title'])}" if task is not None else ""
+            return f"{id} {printable(task.title)}" if task is not None else ""
         return ""
 
 

@@ -6,7 +6,6 @@ from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.gates.judge import is_family
 from gitcoord.git.files import exists
 from gitcoord.git.notes import look_at, update
-from gitcoord.git.process import run
 from gitcoord.guard.seen import Look, Trouble, begin_write, checked, end_write, same
 from gitcoord.guard.seen import note_read as noted_read
 
@@ -64,7 +63,8 @@ def _committed_by(ctx: Context, agent: str, path: str, mine: Record, look: Look)
     """Whose commit brought what lies there now, if another agent's did since this one looked; '' otherwise."""
     if same(mine, look) or not exists(path):
         return ""
-    words = ["--literal-pathspecs", "log", "-1", f"--since={mine['at']}", "--format=%(trailers:key=Agent,valueonly)"]
-    code, out, _ = run(["git", "--no-replace-objects", *words, "--", path], ctx.repo.env)
-    named = out.decode("utf-8", "replace").split()
-    return named[0] if not code and named and not is_family(named[0], agent) else ""
+    from gitcoord.git.commands.objects import last_agent
+
+    answer = last_agent(ctx.repo.env, path, mine["at"])
+    named = answer.out.decode("utf-8", "replace").split()
+    return named[0] if not answer.code and named and not is_family(named[0], agent) else ""

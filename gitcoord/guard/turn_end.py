@@ -36,13 +36,13 @@ def give_back(ctx: Context, actor: Actor) -> Left:
     """Release what the guard had claimed and what is committed by now; tell what is left."""
     snapshot = read_snapshot(ctx)
     state = snapshot.state
-    claims = [claim for claim in all_claims(state, actor.agent) if claim["space"] == "path"]
+    claims = [claim for claim in all_claims(state, actor.agent) if claim.space == "path"]
     waiting = handed_over(state, actor.agent) if claims else set()
-    claims = [claim for claim in claims if ("path", claim["path"]) not in waiting]
-    paths = [claim["path"] for claim in claims]
-    tasks = [task for task in tasks_of(state, actor.agent) if task["state"] == ACTIVE and not task["handoff"]]
+    claims = [claim for claim in claims if ("path", claim.path) not in waiting]
+    paths = [claim.path for claim in claims]
+    tasks = [task for task in tasks_of(state, actor.agent) if task.state == ACTIVE and not task.handoff]
     dirty = dirty_paths(ctx.world(snapshot), paths, actor.agent) if paths else []
-    clean = [c["path"] for c in claims if c["path"] not in dirty and c["reason"].startswith(AUTO)]
+    clean = [c.path for c in claims if c.path not in dirty and c.reason.startswith(AUTO)]
     if clean:
         from gitcoord.claims.service import release
 
@@ -50,10 +50,10 @@ def give_back(ctx: Context, actor: Actor) -> Left:
             release(ctx, actor, tuple(Item("path", path) for path in clean))
         except GitcoordError:
             pass  # somebody was quicker, or a remote does not have the work yet: the claims stay until their ttl
-    left = [claim for claim in claims if claim["path"] in dirty]
-    keys = [f"claim {claim['token']} {claim['path']}" for claim in left] + [f"task {task['token']}" for task in tasks]
+    left = [claim for claim in claims if claim.path in dirty]
+    keys = [f"claim {claim.token} {claim.path}" for claim in left] + [f"task {task.token}" for task in tasks]
     return Left(
-        tuple(str(claim["path"]) for claim in left), tuple(str(task["id"]) for task in tasks), tuple(keys)
+        tuple(str(claim.path) for claim in left), tuple(str(task.id) for task in tasks), tuple(keys)
     )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def _edited(call: Call, command: New, said: dict[str, str]) -> dict[str, str]:
 
 
 def _say_offered(call: Call, result: Record) -> None:
-    call.screen.say(f"{call.screen.paint(result['id'], 'bold')} waits for {addressee(result)}")
+    call.screen.say(f"{call.screen.paint(result['id'], 'bold')} waits for {addressee(result['to'], result['role'])}")
     call.screen.say(*(f"  goes along: {printable(path)}" for path in result["claims"]))
     _warn(call, result, "commit them, or say in the document where they are")
     if result["unpushed"]:
@@ -120,7 +120,7 @@ def lines(call: Call, rows: list[Row]) -> list[str]:
     """One line a handoff."""
     table = []
     for row in rows:
-        whom = addressee(row)
+        whom = addressee(str(row["to"]), str(row["role"]))
         state = "for you" if row["for_you"] else str(row["state"])
         said = str(row["next"])[:60]
         table.append([str(row["id"]), f"{row['from']} -> {whom}", state, ago(row["at"]), str(row["task"]), said])
@@ -140,7 +140,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
 def _document(call: Call, result: Record) -> list[str]:
     rows = [
         ("from", f"{result['from']}, {ago(result['at'])}"),
-        ("for", addressee(result)),
+        ("for", addressee(result["to"], result["role"])),
         ("state", f"{result['state']} by {result['by']}" if result["by"] else result["state"]),
         ("reason", result["reason"]),
         ("task", result["task"]),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, check
+from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_word, printable
 from gitcoord.base.texts import prose
+from gitcoord.claims.model import Item
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, BLOCKED
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
+    from gitcoord.tasks.model import Task
 
 OPEN, ACCEPTED, DECLINED, WITHDRAWN = "open", "accepted", "declined", "withdrawn"
 
@@ -47,16 +49,16 @@ _EMPTY_WORDS = {
 }  # fmt: skip
 _NOTHING = {"none", "nothing", "no", "nil", "null"}
 
-_CLAIM: Shape = {
+_OFFERED: dict[str, Shape] = {
     "space": str, "path": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
     "base": str, "units": int,
 }  # fmt: skip
 FACTS: dict[str, Shape] = {
     "branch": str, "head": str, "commits": [(str, str)], "diffstat": [(str, int, int)], "dirty": [str], "unpushed": int,
 }  # fmt: skip
-_RECORD: dict[str, Shape] = {
+_HANDOFF: dict[str, Shape] = {
     "id": str, "from": str, "session": int, "to": str, "role": str, "task": str, **FACTS, "state": str, "by": str,
-    "reason": str, "claims": [_CLAIM], "at": int, "closed": int, "text": str,
+    "reason": str, "claims": [_OFFERED], "at": int, "closed": int, "text": str,
 }  # fmt: skip
 _WAITING: dict[str, Shape] = {
     "id": str, "from": str, "to": str, "role": str, "task": str, "at": int, "next": str, "claims": [(str, str)],
@@ -138,6 +140,82 @@ def template(said: Mapping[str, str], notes: list[str]) -> str:
 # --- records -------------------------------------------------------------------------------------------------------
 
 
+class Offered(NamedTuple):
+    """A claim as it was when it was handed over."""
+
+    space: str
+    path: str
+    token: int
+    mode: str
+    ttl: int
+    expected: int
+    reason: str
+    task: str
+    base: str
+    units: int
+
+    @property
+    def item(self) -> Item:
+        return Item(self.space, self.path)
+
+
+class Handoff(NamedTuple):
+    """A handoff: who passes what to whom, the facts of the work, the document, and what became of it."""
+
+    id: str
+    giver: str  # in the record: `from`
+    session: int
+    to: str
+    role: str
+    task: str
+    branch: str
+    head: str
+    commits: list[list[str]]  # [id, subject] of each
+    diffstat: list[list[object]]  # [path, lines added, lines removed] of each
+    dirty: list[str]
+    unpushed: int
+    state: str
+    by: str
+    reason: str
+    claims: tuple[Offered, ...]
+    at: int
+    closed: int
+    text: str
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Handoff:
+        handoff = cls._make(values_of(record, _HANDOFF, file))
+        if handoff_file(handoff.id) != file:
+            raise Malformed(f"{file} holds another handoff")
+        claims = tuple(Offered(*(row[key] for key in _OFFERED)) for row in record["claims"])
+        return handoff._replace(claims=claims)
+
+    def to_record(self) -> Record:
+        return {**record_of(_HANDOFF, self), "claims": [claim._asdict() for claim in self.claims]}
+
+    def to_json(self) -> dict[str, object]:
+        """As `--json` shows it, but for its claims and its document."""
+        row: dict[str, object] = dict(zip(_HANDOFF, self))
+        del row["claims"], row["text"]
+        return row
+
+
+class Waiting(NamedTuple):
+    """An open handoff as the index knows it. `next` is the first line of that section."""
+
+    id: str
+    giver: str  # in the record: `from`
+    to: str
+    role: str
+    task: str
+    at: int
+    next: str
+    claims: list[list[str]]  # [space, name] of each
+
+    def to_record(self) -> Record:
+        return record_of(_WAITING, self)
+
+
 def handoff_file(id: str) -> str:
     return f"handoffs/{id}.md"
 
@@ -153,54 +231,47 @@ def check_id(id: str) -> str:
     return id
 
 
-def handoff_record(state: State, id: str) -> Record | None:
+def handoff_record(state: State, id: str) -> Handoff | None:
     file = handoff_file(check_id(id))
     record = state.get(file)
-    if record is None:
-        return None
-    if check(record, _RECORD, file)["id"] != id:
-        raise Malformed(f"{file} holds another handoff")
-    return record
+    return None if record is None else Handoff.from_record(record, file)
 
 
-def all_handoffs(state: State) -> list[Record]:
+def all_handoffs(state: State) -> list[Handoff]:
     """Every handoff there ever was, oldest first."""
-    records = [check(record, _RECORD, file) for file, record in state.below("handoffs").items()]
-    return sorted(records, key=lambda record: int(record["id"][1:]))
+    found = [Handoff.from_record(record, file) for file, record in state.below("handoffs").items()]
+    return sorted(found, key=lambda handoff: int(handoff.id[1:]))
 
 
-def open_handoffs(state: State) -> list[Record]:
+def open_handoffs(state: State) -> list[Waiting]:
     """The index rows of those that wait, oldest first."""
-    rows = [check(record, _WAITING, file) for file, record in state.leaves("waiting").items()]
-    return sorted(rows, key=lambda row: int(row["id"][1:]))
+    rows = [Waiting._make(values_of(record, _WAITING, file)) for file, record in state.leaves("waiting").items()]
+    return sorted(rows, key=lambda row: int(row.id[1:]))
 
 
 def handed_over(state: State, agent: str) -> set[tuple[str, str]]:
     """The claims (space, path) of an agent that wait to be accepted."""
-    return {(pair[0], pair[1]) for row in open_handoffs(state) if row["from"] == agent for pair in row["claims"]}
+    return {(pair[0], pair[1]) for row in open_handoffs(state) if row.giver == agent for pair in row.claims}
 
 
 def new_record(event_seq: int, agent: str, at: int, body: Record) -> Changes:
     """The files of a handoff that was just made."""
     id = f"h{event_seq}"
-    told = {key: body[key] for key in ("session", "to", "role", "task", *FACTS)}
-    record = {
-        "v": VERSION, "id": id, "from": agent, **told, "state": OPEN, "by": "", "reason": "", "at": at, "closed": 0,
-        "claims": [{key: value for key, value in claim.items() if key != "agent"} for claim in body["claims"]],
-        "text": document(body["sections"]),
-    }  # fmt: skip
-    row = {
-        "v": VERSION, "id": id, "from": agent, **{key: body[key] for key in ("to", "role", "task")}, "at": at,
-        "next": body["sections"]["next"].split("\n")[0][:200],
-        "claims": [[claim["space"], claim["path"]] for claim in body["claims"]],
-    }  # fmt: skip
-    return {handoff_file(id): record, waiting_file(id): row}
+    claims = tuple(Offered(*(row[key] for key in _OFFERED)) for row in body["claims"])
+    handoff = Handoff(
+        id=id, giver=agent, **{key: body[key] for key in ("session", "to", "role", "task", *FACTS)}, state=OPEN, by="",
+        reason="", claims=claims, at=at, closed=0, text=document(body["sections"]),
+    )  # fmt: skip
+    first = body["sections"]["next"].split("\n")[0][:200]
+    names = [[claim.space, claim.path] for claim in claims]
+    row = Waiting(id, agent, handoff.to, handoff.role, handoff.task, at, first, names)
+    return {handoff_file(id): handoff.to_record(), waiting_file(id): row.to_record()}
 
 
-def closed_record(record: Record, state: str, by: str, reason: str, at: int) -> Changes:
+def closed_record(record: Handoff, state: str, by: str, reason: str, at: int) -> Changes:
     """The files of a handoff that waits no longer."""
-    new = {**record, "state": state, "by": by, "reason": reason, "closed": at}
-    return {handoff_file(record["id"]): new, waiting_file(record["id"]): None}
+    new = record._replace(state=state, by=by, reason=reason, closed=at)
+    return {handoff_file(record.id): new.to_record(), waiting_file(record.id): None}
 
 
 # --- who may -------------------------------------------------------------------------------------------------------
@@ -213,49 +284,43 @@ def check_addressee(word: str) -> tuple[str, str]:
     return ("", check_word(word[1:], "role")) if word[0] == "@" else (check_agent(word), "")
 
 
-def addressee(row: Record) -> str:
+def addressee(to: str, role: str) -> str:
     """For whom it is, in words."""
-    if row["to"]:
-        return str(row["to"])
-    return f"anyone with the role '{printable(row['role'])}'" if row["role"] else "anyone"
+    return to or (f"anyone with the role '{printable(role)}'" if role else "anyone")
 
 
-def is_for(state: State, world: World, row: Record, agent: str, *, person: bool = False) -> bool:
+def is_for(state: State, world: World, row: Handoff | Waiting, agent: str, *, person: bool = False) -> bool:
     """May this agent accept it? Never the one who handed over."""
-    if row["from"] == agent:
+    if row.giver == agent:
         return False
-    if row["to"]:
-        return bool(row["to"] == agent)
-    if not row["role"]:
+    if row.to:
+        return bool(row.to == agent)
+    if not row.role:
         return True
     from gitcoord.policy.roles import role_of
 
-    return bool(role_of(state, world.policy(), agent, person=person) == row["role"])
+    return bool(role_of(state, world.policy(), agent, person=person) == row.role)
 
 
-def not_addressed(state: State, world: World, row: Record, actor: Actor) -> Refusal | None:
+def not_addressed(state: State, world: World, row: Handoff | Waiting, actor: Actor) -> Refusal | None:
     if is_for(state, world, row, actor.agent, person=actor.person):
         return None
-    if row["from"] == actor.agent:
-        return Refusal(
-            "own", f"{row['id']} is your own handoff", hints=(f"take it back: git handoff withdraw {row['id']}",)
-        )
-    return Refusal("not-addressed", f"{row['id']} is for {addressee(row)}, not for '{actor.agent}'")
+    if row.giver == actor.agent:
+        return Refusal("own", f"{row.id} is your own handoff", hints=(f"take it back: git handoff withdraw {row.id}",))
+    return Refusal("not-addressed", f"{row.id} is for {addressee(row.to, row.role)}, not for '{actor.agent}'")
 
 
-def may_pass(task: Record, holder: str) -> bool:
+def may_pass(task: Task, holder: str) -> bool:
     """Can this task of the holder's go on with another? What waits for a person or a review, or is over, cannot; nor what
     is only kept for the holder, who never took it with what it needs."""
-    return task["owner"] == holder and bool(task["session"]) and task["state"] in (ACTIVE, BLOCKED)
+    return task.owner == holder and bool(task.session) and task.state in (ACTIVE, BLOCKED)
 
 
-def not_open(record: Record) -> Refusal | None:
-    if record["state"] == OPEN:
+def not_open(record: Handoff) -> Refusal | None:
+    if record.state == OPEN:
         return None
-    why = f": {printable(record['reason'])}" if record["reason"] else ""
-    return Refusal(
-        "closed", f"{record['id']} was {record['state']} by {record['by']}{why}", hints=("git handoff list",)
-    )
+    why = f": {printable(record.reason)}" if record.reason else ""
+    return Refusal("closed", f"{record.id} was {record.state} by {record.by}{why}", hints=("git handoff list",))
 
 
 def unknown(id: str) -> Refusal:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import NotInitialised, Refused
+from gitcoord.base.errors import NotInitialised, Refusal, Refused
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, overlapping, prefetch_around
+from gitcoord.claims.model import overlapping, prefetch_around
 from gitcoord.handoff.model import (
     DECLINED,
+    OPEN,
     SECTIONS,
     WITHDRAWN,
     all_handoffs,
@@ -17,7 +18,6 @@ from gitcoord.handoff.model import (
     parse_document,
     unknown,
 )
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
@@ -26,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.handoff.events.handoff import New
+    from gitcoord.handoff.model import Handoff, Waiting
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State
@@ -39,12 +40,13 @@ def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
 
     Refused where it could not be made, whatever the document says.
     """
+    from gitcoord.handoff.events.handoff import decide
     from gitcoord.handoff.survey import survey
 
     snapshot = read_snapshot(ctx)
     fit = command._replace(sections={section.key: "to be written" for section in SECTIONS}, nonce="trial")
-    answer = kind_module("handoff").decide(snapshot.state, fit, ctx.world(snapshot))
-    if not hasattr(answer, "events"):
+    answer = decide(snapshot.state, fit, ctx.world(snapshot))
+    if isinstance(answer, Refusal):
         raise Refused(answer)
     claims = answer.events[-1].body["claims"]
     return claims, survey(ctx, snapshot, claims)
@@ -59,28 +61,32 @@ def offer(ctx: Context, command: New) -> Row:
 
     warnings = heed(ctx, command.actor, "handoff", command.sections)
     _, facts = would_offer(ctx, command)
-    kind = kind_module("handoff")
-    result = transact(ctx, kind.decide, command._replace(facts=facts))
+    from gitcoord.handoff.events.handoff import decide
+
+    result = transact(ctx, decide, command._replace(facts=facts))
     return {**result, "warnings": warnings} if warnings else result
 
 
 def accept(ctx: Context, actor: Actor, id: str) -> Row:
     """All that was handed over becomes the actor's, in one event; or Refused, and nothing has changed."""
-    kind = kind_module("accept")
-    result = transact(ctx, kind.decide, kind.Accept(actor, check_id(id)))
+    from gitcoord.handoff.events.accept import Accept, decide
+
+    result = transact(ctx, decide, Accept(actor, check_id(id)))
     note_tree(ctx, actor.agent)
     note_claims(ctx, result["claims"])  # type: ignore[arg-type]
     return result
 
 
 def decline(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
-    kind = kind_module("close")
-    return transact(ctx, kind.decide, kind.Close(actor, check_id(id), DECLINED, reason))
+    from gitcoord.handoff.events.close import Close, decide
+
+    return transact(ctx, decide, Close(actor, check_id(id), DECLINED, reason))
 
 
 def withdraw(ctx: Context, actor: Actor, id: str, reason: str) -> Row:
-    kind = kind_module("close")
-    return transact(ctx, kind.decide, kind.Close(actor, check_id(id), WITHDRAWN, reason))
+    from gitcoord.handoff.events.close import Close, decide
+
+    return transact(ctx, decide, Close(actor, check_id(id), WITHDRAWN, reason))
 
 
 # --- looking -------------------------------------------------------------------------------------------------------
@@ -96,22 +102,25 @@ def listing(ctx: Context, actor: Actor | None, *, everything: bool = False) -> R
 
 
 def rows(state: State, world: World, actor: Actor | None, *, everything: bool = False) -> list[Row]:
-    found = [_from_record(r) for r in all_handoffs(state)] if everything else [_open(r) for r in open_handoffs(state)]
-    for row in found:
-        mine = actor is not None and row["state"] == "open"
-        row["for_you"] = mine and is_for(state, world, row, actor.agent, person=actor.person)  # type: ignore[union-attr]
-    return found
+    def for_you(one: Handoff | Waiting) -> bool:
+        return actor is not None and is_for(state, world, one, actor.agent, person=actor.person)
+
+    if not everything:
+        return [{**_waiting(one), "for_you": for_you(one)} for one in open_handoffs(state)]
+    return [{**_any(one), "for_you": one.state == OPEN and for_you(one)} for one in all_handoffs(state)]
 
 
-def _open(row: Record) -> Row:
-    told = {key: row[key] for key in ("id", "from", "to", "role", "task", "at", "next")}
-    return {**told, "state": "open", "claims": [shown(pair[1], pair[0]) for pair in row["claims"]]}
+def _row(one: Handoff | Waiting) -> Row:
+    return {"id": one.id, "from": one.giver, "to": one.to, "role": one.role, "task": one.task, "at": one.at}
 
 
-def _from_record(record: Record) -> Row:
-    told = {key: record[key] for key in ("id", "from", "to", "role", "task", "at", "state")}
-    first = parse_document(record["text"])["next"].split("\n")[0]
-    return {**told, "next": first, "claims": [shown(c["path"], c["space"]) for c in record["claims"]]}
+def _waiting(one: Waiting) -> Row:
+    return {**_row(one), "state": OPEN, "next": one.next, "claims": [shown(name, space) for space, name in one.claims]}
+
+
+def _any(one: Handoff) -> Row:
+    first = parse_document(one.text)["next"].split("\n")[0]
+    return {**_row(one), "state": one.state, "next": first, "claims": [shown(c.path, c.space) for c in one.claims]}
 
 
 def show(ctx: Context, actor: Actor | None, id: str) -> Row:
@@ -122,16 +131,14 @@ def show(ctx: Context, actor: Actor | None, id: str) -> Row:
     if record is None:
         raise Refused(unknown(id))
     claims = []
-    items = [Item(claim["space"], claim["path"]) for claim in record["claims"]]
-    prefetch_around(state, items)
-    for item, claim in zip(items, record["claims"]):
-        names = {c["agent"] for c in overlapping(state, item)}
-        row = {key: claim[key] for key in ("mode", "token", "base")}
-        claims.append({"path": shown(claim["path"], claim["space"]), **row, "held_by": sorted(names)})
-    is_open = record["state"] == "open" and actor is not None
-    told = {key: record[key] for key in record if key not in ("v", "text", "claims")}
-    sections = parse_document(record["text"])
+    prefetch_around(state, [claim.item for claim in record.claims])
+    for claim in record.claims:
+        names = {c.agent for c in overlapping(state, claim.item)}
+        row = {"mode": claim.mode, "token": claim.token, "base": claim.base}
+        claims.append({"path": shown(claim.path, claim.space), **row, "held_by": sorted(names)})
+    mine = actor is not None and is_for(state, ctx.world(snapshot), record, actor.agent, person=actor.person)
+    told = record.to_json()
+    sections = parse_document(record.text)
     return {
-        **told, "claims": claims, "sections": sections,
-        "for_you": is_open and is_for(state, ctx.world(snapshot), record, actor.agent, person=actor.person),  # type: ignore[union-attr]
+        **told, "claims": claims, "sections": sections, "for_you": record.state == OPEN and mine,
     }  # fmt: skip

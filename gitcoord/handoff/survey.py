@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import format_record
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import count_commits, diff_counts, log_subjects, merge_base_of_all
+from gitcoord.git.commands.refs import for_each_ref
+from gitcoord.git.commands.worktrees import status_with_branch
 from gitcoord.handoff.model import MOST
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
 
-_GIT = ["git", "--no-replace-objects"]
 _SUBJECT = 200  # bytes
 _PATH = 500
 
@@ -35,19 +35,11 @@ def survey(ctx: Context, snapshot: Snapshot, claims: list[Record]) -> Record:
     return {**facts, "unpushed": _unpushed(ctx, head)}
 
 
-def _ask(ctx: Context, *words: str) -> bytes:
-    code, out, complaint = run([*_GIT, *words], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git {words[0]} failed: {complaint}")
-    return out
-
-
 def _status(ctx: Context, paths: list[str]) -> tuple[str, str, list[str]]:
     """(branch or '', head or '', files that are not committed below these paths; without paths, anywhere)."""
     specs = [f":(top,literal){'' if path == ROOT else path}" for path in paths]
-    words = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all", "--", *specs)
     branch, head, dirty = "", "", []
-    for entry in _ask(ctx, *words).decode("utf-8", "surrogateescape").split("\0"):
+    for entry in status_with_branch(ctx.repo.env, specs).require("git status failed").entries:
         if entry.startswith("# branch.head "):
             branch = entry.partition("head ")[2]
         elif entry.startswith("# branch.oid "):
@@ -62,21 +54,18 @@ def _status(ctx: Context, paths: list[str]) -> tuple[str, str, list[str]]:
 def _base(ctx: Context, snapshot: Snapshot, bases: list[str], head: str) -> str:
     """The commit since which the work was done: what all claims began from, else where it left the sync branch."""
     if not bases:
-        tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state)['sync']}")
+        tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state).sync}")
         bases = [tip] if tip else []
     there = [base for base, oid in zip(bases, ctx.store.resolve(bases)) if oid is not None]
     if not there:
         return ""
-    code, out, _ = run([*_GIT, "merge-base", "--octopus", *dict.fromkeys(there), head], ctx.repo.env)
-    return out.decode().strip() if not code else ""
+    return merge_base_of_all(ctx.repo.env, *dict.fromkeys(there), head).text
 
 
 def _commits(ctx: Context, base: str, head: str) -> list[list[str]]:
     """Newest first: [commit, subject]."""
-    out = _ask(
-        ctx, "log", "-z", f"--max-count={MOST}", "--no-show-signature", "--format=%H %s", f"{base}..{head}", "--"
-    )
-    lines = [line for line in out.decode("utf-8", "replace").split("\0") if line]
+    answer = log_subjects(ctx.repo.env, f"{base}..{head}", MOST).require("git log failed")
+    lines = [line for line in answer.out.decode("utf-8", "replace").split("\0") if line]
     return [[line.partition(" ")[0], _cut(line.partition(" ")[2])] for line in lines]
 
 
@@ -87,9 +76,8 @@ def _cut(text: str) -> str:
 
 def _diffstat(ctx: Context, base: str, head: str) -> list[list[object]]:
     """[path, lines added, lines removed] of each changed file; -1 for a binary one."""
-    words = ("diff-tree", "-r", "--numstat", "-z", "--no-renames", "--no-commit-id", base, head)
     rows: list[list[object]] = []
-    for entry in _ask(ctx, *words).decode("utf-8", "surrogateescape").split("\0")[:MOST]:
+    for entry in diff_counts(ctx.repo.env, base, head).require("git diff-tree failed").entries[:MOST]:
         added, _, rest = entry.partition("\t")
         removed, _, path = rest.partition("\t")
         if path and len(path) < _PATH:
@@ -99,6 +87,6 @@ def _diffstat(ctx: Context, base: str, head: str) -> list[list[object]]:
 
 def _unpushed(ctx: Context, head: str) -> int:
     """How many commits are at no remote, as far as this clone knows; 0 where there is no remote."""
-    if not _ask(ctx, "for-each-ref", "--count=1", "refs/remotes").strip():
+    if not for_each_ref(ctx.repo.env, "refs/remotes", most=1).require("git for-each-ref failed").lines:
         return 0
-    return int(_ask(ctx, "rev-list", "--count", head, "--not", "--remotes", "--"))
+    return int(count_commits(ctx.repo.env, head, "--not", "--remotes").require("git rev-list failed").text)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from gitcoord.base.errors import CouldNotJudge, StoreError
+from gitcoord.base.errors import StoreError
+from gitcoord.git.commands.objects import first_parent_messages
 from gitcoord.git.files import read_all, write_file
-from gitcoord.git.process import run
 from gitcoord.journal.story import UNNAMED
 
 TYPE_CHECKING = False
@@ -72,15 +72,13 @@ def _known(kept: bytes) -> Oid:
 
 def _lines(ctx: Context, head: Oid, known: Oid) -> bytes | None:
     """The lines of the events above `known`; None where the ledger does not build on it, since it was rewritten."""
-    argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", "--reverse", "--encoding=UTF-8"]
-    argv += ["--format=%P%n%B%x00", head, *([f"^{known}"] if known else []), "--"]
-    code, out, complaint = run(argv, ctx.repo.env)
-    if code and not known and ctx.store.mend():
-        code, out, complaint = run(argv, ctx.repo.env)
-    if code and not known:
-        raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")
-    entries = [entry.split(b"\n", 2) for entry in out.split(b"\0\n") if entry]
-    if known and (code or not entries or entries[0][1].split(b" ")[0] != known.encode()):
+    answer = first_parent_messages(ctx.repo.env, head, known)
+    if answer.code and not known and ctx.store.replay_redo_log():
+        answer = first_parent_messages(ctx.repo.env, head, known)
+    if not known:
+        answer.require("git cannot walk the ledger")
+    entries = [entry.split(b"\n", 2) for entry in answer.out.split(b"\0\n") if entry]
+    if known and (answer.code or not entries or entries[0][1].split(b" ")[0] != known.encode()):
         return None
     return b"".join(b"%s %s\n" % (top[len(b"commit ") :], named(message)) for top, _, message in entries)
 

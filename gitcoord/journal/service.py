@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import NotInitialised, UsageError
 from gitcoord.base.names import quote
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.log import events
 from gitcoord.ledger.nonces import day
 from gitcoord.ledger.transaction import transact
@@ -27,10 +26,11 @@ def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), ta
     from gitcoord.gates.validation import heed
 
     warnings = heed(ctx, actor, "journal", {"": text})
-    kind = kind_module("journal")
-    command = kind.Write(actor, text, paths, task)
+    from gitcoord.journal.events.journal import Write, decide
+
+    command = Write(actor, text, paths, task)
     ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"))
-    result = transact(ctx, kind.decide, command, prefetch=ahead)
+    result = transact(ctx, decide, command, prefetch=ahead)
     return {**result, "warnings": warnings} if warnings else result
 
 

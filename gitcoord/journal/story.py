@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import dumps
 from gitcoord.base.durations import format_duration
 from gitcoord.base.names import PATH, RESOURCE, ROOT, ancestors, covers, fold, printable, shown
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def words(event: Event, about: About) -> list[str]:
 
 
 def _subject(event: Event) -> str:
-    return printable(str(kind_module(event.kind).subject(event)))
+    return printable(str(kind_of(event.kind).subject(event)))
 
 
 def _because(body: Record) -> str:

@@ -7,8 +7,7 @@ from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import folds_case
 from gitcoord.claims.query import around
-from gitcoord.gates.history import GIT
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
 from gitcoord.ledger.log import commits, read_commits
@@ -94,4 +93,4 @@ class Deploys:
         self._left -= 1
         if self._left < 0:
             return False
-        return not run([*GIT, "merge-base", "--is-ancestor", older, commit], self._ctx.repo.env)[0]
+        return is_ancestor(self._ctx.repo.env, older, commit) is True

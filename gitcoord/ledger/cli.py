@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import NotInitialised, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, fold, printable, shown
+from gitcoord.git.host import isatty
 from gitcoord.ledger.kinds import KINDS
 from gitcoord.terminal.call import number
 from gitcoord.terminal.screen import ago, put
@@ -134,6 +133,6 @@ def _reader(call: Call) -> Reader:
 
 
 def _progress(call: Call) -> Progress | None:
-    if call.screen.quiet or call.screen.json or not posix.isatty(2):
+    if call.screen.quiet or call.screen.json or not isatty(2):
         return None
     return lambda count: put(2, f"\r\x1b[Kreplaying: {count} events")

@@ -13,7 +13,7 @@ from gitcoord.base.names import check_word, covers, fold, printable, shown
 from gitcoord.claims import pathspec as spelling
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.claims.model import folds_case
-from gitcoord.git.locks.flock import hold, let_go
+from gitcoord.git.locks import flock
 from gitcoord.ledger.cli import check_kind
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.log import paths_of
@@ -55,13 +55,13 @@ def watch(call: Call, values: Values, words: list[str]) -> int:
         return Watch(call, wanted, aims).run()
     finally:
         if held >= 0:
-            let_go(held)
+            flock.release(held)
 
 
 def _alone(call: Call, name: str) -> int:
     """Two of one name would each miss what the other was given."""
     check_word(name, "name", 64)
-    held = hold(call.ctx.scratch(f"watch/{name}.lock"))
+    held = flock.acquire(call.ctx.scratch(f"watch/{name}.lock"))
     if held < 0:
         raise Refused(Refusal("watched", f"another process watches as '{name}'", hints=("take a name of your own",)))
     return held

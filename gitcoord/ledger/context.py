@@ -112,16 +112,6 @@ class Context:
             self._notes = LockNotes(self.repo.common_dir, self.repo.scratch, self.host.boot)
         return self._notes
 
-    def run_git(
-        self, argv: list[str], data: bytes = b"", *, env: dict[bytes, bytes] | None = None
-    ) -> tuple[int, bytes, str]:
-        """Run a git that moves refs by itself, so that its locks are removed if it is killed: exit code, stdout, stderr."""
-        from gitcoord.git.locks.owners import ANY
-        from gitcoord.git.process import finish
-
-        own = f"{self.repo.git_dir}/HEAD".removeprefix(f"{self.repo.common_dir}/")  # of a linked work tree
-        return finish(self.notes.start(argv, env or self.repo.env, (*ANY, own)), data)
-
     def queue(self) -> Queue:
         from gitcoord.git.locks.queue import Queue
 

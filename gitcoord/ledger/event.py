@@ -16,21 +16,16 @@ from __future__ import annotations
 from gitcoord.base.codec import MAX_EVENT, VERSION, Malformed, check, dumps, loads
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import Oid, check_agent, printable
-from gitcoord.ledger.kinds import agent_fields, kind_module
+from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.nonces import keep_nonce
-from gitcoord.ledger.sessions import agent_file
+from gitcoord.ledger.sessions import Agent, agent_file
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.sessions import Beat
     from gitcoord.ledger.state import Changes, State
-
-    Recalled = list[tuple[Callable[[State, Any, Any], Any], Any]]
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
 _COMMON_OPTIONAL: dict[str, Shape] = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}
@@ -75,7 +70,7 @@ def encode_event(event: Event) -> bytes:
     line = dumps(record)
     if len(line) > MAX_EVENT:
         raise Malformed("the request is too large for one event", hints=("ask for fewer paths, or a directory",))
-    subject = printable(kind_module(event.kind).subject(event))
+    subject = printable(kind_of(event.kind).subject(event))
     if len(subject) > _SUBJECT:
         subject = subject[: _SUBJECT - 3] + "..."
     return f"{subject}\n\n{line}\n\nSeq: {event.seq}\nKind: {event.kind}\n".encode("utf-8", "backslashreplace")
@@ -96,24 +91,18 @@ def decode_event(message: bytes) -> Event:
     record = loads(parts[1], MAX_EVENT)
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         raise Malformed("the event has no kind")
-    kind = kind_module(record["kind"])
-    check(record, {**_COMMON, **kind.FIELDS}, record["kind"], _COMMON_OPTIONAL)
+    kind = kind_of(record["kind"])
+    check(record, {**_COMMON, **kind.fields}, record["kind"], _COMMON_OPTIONAL)
     if parts[2] != f"Seq: {record['seq']}\nKind: {record['kind']}\n".encode():
         raise Malformed("the trailers do not match the event")
     try:
-        for name in _names_in(record):
+        for name in (record["agent"], *agents_in(kind, record)):
             check_agent(name)
     except UsageError as error:
         raise Malformed(error.message) from None
-    body = {key: value for key, value in record.items() if key in kind.FIELDS}
+    body = {key: value for key, value in record.items() if key in kind.fields}
     common = {key: record[key] for key in _COMMON}
     return Event(**common, body=body, keep=record.get("keep"), refused=tuple(record.get("refused", ())))
-
-
-def _names_in(record: Record) -> list[str]:
-    """Every agent that an event names: they become file and ref names."""
-    named = [record["agent"], *(record[key] for key in agent_fields(record["kind"]) if key in record)]
-    return named + [claim["agent"] for claim in record.get("claims", ())]
 
 
 def effects(state: State, event: Event) -> Changes:
@@ -121,14 +110,14 @@ def effects(state: State, event: Event) -> Changes:
     if event.seq != state.seq + 1 and not (event.kind == "epoch" and event.seq > state.seq):
         raise Illegal(f"event {event.seq} cannot follow event {state.seq}")
     try:
-        changes: Changes = kind_module(event.kind).apply(state, event)
+        changes = kind_of(event.kind).apply(state, event)
     except (ValueError, IndexError):
         raise Illegal(f"event {event.seq} names what no file or ref can be called") from None
     own = agent_file(event.agent)
     record = changes[own] if own in changes else state.get(own)
     if record is not None and record["lost"]:
         # Whoever acts has been told what it lost.
-        changes[own] = {**record, "lost": []}
+        changes[own] = Agent.from_record(record, own)._replace(lost=()).to_record()
     if event.keep is not None:
         keep_nonce(state, event, changes)
     return changes

@@ -9,13 +9,13 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, NotInitialised, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
-from gitcoord.git.loose_writer import Scales
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import is_ancestor
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.log import commits
-from gitcoord.ledger.sessions import KILLED, OPEN, Beat
+from gitcoord.ledger.sessions import KILLED, OPEN, Beat, agent_records
 from gitcoord.ledger.snapshot import Commit, read_beat
 from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
@@ -24,10 +24,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitcoord.base.codec import Record
     from gitcoord.git.store import Reader, Store
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
+    from gitcoord.ledger.sessions import Agent
     from gitcoord.ledger.state import Changes
 
     Progress = Callable[[int], None]
@@ -76,7 +76,7 @@ class Replay:
             self._make_good()
         elif self.skipped:
             self._since.append(commit.oid)
-        for ref, present in kind_module(event.kind).refs(self.state, event).items():
+        for ref, present in kind_of(event.kind).refs(self.state, event).items():
             if present:
                 self.grants[ref] = commit.oid
             else:
@@ -149,7 +149,7 @@ def examine(ctx: Context, reader: Reader, progress: Progress | None = None) -> t
     if tip is None:
         differences.append(f"{TIP} is missing")
     elif tip != head:
-        behind = is_ancestor(ctx, tip, head)
+        behind = is_ancestor(ctx.repo.env, tip, head)
         differences.append(
             f"{TIP} is behind the ledger"
             if behind
@@ -180,16 +180,11 @@ def _lacking(ctx: Context) -> list[str]:
     return differences(ctx)
 
 
-def is_ancestor(ctx: Context, old: Oid, new: Oid) -> bool:
-    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
-    return code == 0
-
-
 def tree_differences(ctx: Context, outcome: Replay) -> list[str]:
     assert outcome.last is not None
-    scales: Store = Scales(ctx.store.oid_length)  # type: ignore[assignment]
-    wanted = blobs_of(scales, outcome.state)
-    shape = TreeEditor(scales, Trees(scales)).edit(None, dict(wanted))
+    hasher: Store = ObjectHasher(ctx.store.oid_length)  # type: ignore[assignment]
+    wanted = blobs_of(hasher, outcome.state)
+    shape = TreeEditor(hasher, Trees(hasher)).edit(None, dict(wanted))
     try:
         files = dict(Trees(ctx.store).files(("", outcome.last.tree)))
     except StoreError as error:
@@ -240,12 +235,8 @@ def _ref_differences(ctx: Context, outcome: Replay) -> list[str]:
     return found
 
 
-def agents_of(state: State) -> dict[str, Record]:
-    return {
-        record["agent"]: record
-        for key, record in state.files.items()
-        if record is not None and key.startswith("agents/")
-    }
+def agents_of(state: State) -> dict[str, Agent]:
+    return {record.agent: record for record in agent_records(state)}
 
 
 def _session_differences(ctx: Context, state: State) -> list[str]:
@@ -265,14 +256,14 @@ def _session_differences(ctx: Context, state: State) -> list[str]:
         record = known.get(agent)
         if record is None:
             found.append(f"{ref} belongs to no agent")
-        elif record["state"] == KILLED and beat is not None and not beat.killed:
+        elif record.state == KILLED and beat is not None and not beat.killed:
             found.append(f"{ref} should be a tombstone: '{agent}' was killed")
-        elif record["state"] == OPEN and beat is not None and beat.killed and beat.session == record["session"]:
+        elif record.state == OPEN and beat is not None and beat.killed and beat.session == record.session:
             found.append(f"{ref} is a tombstone, but the ledger has no kill of '{agent}'")
     found += [
         f"{session_ref(a)} is missing"
         for a, r in sorted(known.items())
-        if r["state"] in (OPEN, KILLED) and session_ref(a) not in there
+        if r.state in (OPEN, KILLED) and session_ref(a) not in there
     ]
     return found
 

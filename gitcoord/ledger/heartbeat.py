@@ -33,9 +33,9 @@ def due_beat(ctx: Context, actor: Actor) -> Due:
     if refusal is not None:
         raise Refused(refusal)
     record = agent_record(state, actor.agent)
-    if record is None or record["state"] != OPEN or admit_or_none(state, actor, world) is not None:
+    if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
         return Due(0)
-    session = int(record["session"])
+    session = int(record.session)
     beat = next_beat(world.heartbeat(actor.agent), actor.agent, session, world)
     if beat is None:
         return Due(session)

@@ -1,24 +1,28 @@
 """The registry of event kinds: one file a kind, loaded when first met.
 
-A kind's module has
-    FIELDS                    the event's own keys and their types
-    subject(event)            the first line of the commit, for people
-    apply(state, event)       the changes to the tree, or Illegal
-    refs(state, event)        claim refs: name -> True (points at this event's commit) or False (gone)
-    AGENTS                    only where it differs: which of its fields name an agent
-and, where a command makes it, `decide...(state, command, world) -> Decision | Refusal` (of claim: in `claims/take.py` and
-`claims/renew.py`), and
-    recall(state, events, actor)    the commands, likeliest first, that could stand behind a chain which this kind tells
-                                    the command of (`server/retrace.py`): pairs of a `decide` and its command
+A kind's module ends with its `KIND`. Where a command makes the event, the module also has that command and
+`decide...(state, command, world) -> Decision | Refusal` (of claim: in `claims/take.py` and `claims/renew.py`).
 """
 
 from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeVar
+
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.base.errors import Refusal
+    from gitcoord.ledger.event import Chain, Decision, Event
+    from gitcoord.ledger.sessions import Actor, Beat
+    from gitcoord.ledger.state import Changes, State
+    from gitcoord.ledger.world import World
+
+    Command = TypeVar("Command")
+    Attempt = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
 
 # kind -> the package whose `events/` has it
 KINDS = {
@@ -59,14 +63,107 @@ KINDS = {
 }
 
 
-def agent_fields(kind: str) -> tuple[str, ...]:
-    """Which fields of this kind name an agent, besides the one who acted."""
-    found: tuple[str, ...] = getattr(kind_module(kind), "AGENTS", ("target", "holder"))
+class Touched(NamedTuple):
+    """Agents and paths whose changes of code may be judged otherwise after an event than before; `all`: anybody's."""
+
+    agents: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    all: bool = False
+
+
+def touches_all(event: Event) -> Touched:
+    return Touched(all=True)
+
+
+def touches_nothing(event: Event) -> Touched:
+    return Touched()
+
+
+def touches_target(event: Event) -> Touched:
+    return Touched((event.body["target"],))
+
+
+def paths_in(items: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Those of some [space, name] that are paths."""
+    return tuple(name for space, name in items if space == "path")
+
+
+def no_refs(state: State, event: Event) -> dict[str, bool]:
+    return {}
+
+
+def no_recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+    """A kind of which no command tells: its events cannot be pushed to a server."""
+    return []
+
+
+class Kind(NamedTuple):
+    """All that others need to know of a kind of event."""
+
+    fields: Mapping[str, Shape]  # the event's own keys and their shapes
+    subject: Callable[[Event], str]  # the first line of the commit, for people
+    apply: Callable[[State, Event], Changes]  # the changes to the tree, or Illegal
+    # The commands, likeliest first, that could stand behind a chain which this kind tells the command of.
+    recall: Callable[[State, list[Event], Actor], list[Attempt]] = no_recall
+    # Claim refs: name -> True (points at this event's commit) or False (gone).
+    refs: Callable[[State, Event], dict[str, bool]] = no_refs
+    touches: Callable[[Event], Touched] = touches_all
+    agents: tuple[str, ...] = ()  # fields that name an agent besides the one who acted, or list rows that do
+    leads: bool = False  # the command is told by its chain's first event, elsewhere by its last
+    personal: bool = False  # only a person's account may push it
+    judged: str = ""  # the field whose rows say by which rule somebody was silent
+
+
+def agents_in(kind: Kind, body: Record) -> list[str]:
+    """Every agent that an event names besides the one who acted: they become file and ref names."""
+    found: list[str] = []
+    for key in kind.agents:
+        found += [body[key]] if isinstance(body[key], str) else [row["agent"] for row in body[key]]
     return found
 
 
-def kind_module(kind: str) -> Any:
-    """The module of a kind; an unknown one is refused, never skipped."""
-    if kind not in KINDS:
-        raise Malformed(f"events of kind {kind[:40]!r} are not known here", hints=("upgrade gitcoord on this side",))
-    return __import__(f"gitcoord.{KINDS[kind]}.events.{kind}", fromlist=("FIELDS",))
+def attempt(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Attempt:
+    return lambda state, world: decide(state, command, world)
+
+
+# The packages that keep something for agents beside their claims: each has a `session_hooks.py` with its HOOKS.
+SESSION_HOOKS = ("tasks", "handoff")
+
+
+def _no_refusal(state: State, agent: str) -> Refusal | None:
+    return None
+
+
+def _no_claims(state: State, agent: str) -> set[tuple[str, str]]:
+    return set()
+
+
+def _no_events(chain: Chain) -> None:
+    pass
+
+
+def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Beat]:
+    return []
+
+
+class SessionHooks(NamedTuple):
+    """What a package adds where a session ends, or where somebody sweeps up after the silent."""
+
+    before_end: Callable[[State, str], Refusal | None] = _no_refusal  # why a session may not just end
+    outlives: Callable[[State, str], set[tuple[str, str]]] = _no_claims  # (space, path) of claims that stay after it
+    on_end: Callable[[Chain], None] = _no_events  # adds the events before the session's end
+    # Adds events for agents other than the chain's that are silent, of those that concern `only` (None: all); gives the
+    # heartbeats that were judged.
+    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Beat]] = _no_beats
+
+
+def session_hooks() -> list[SessionHooks]:
+    return [__import__(f"gitcoord.{name}.session_hooks", fromlist=("HOOKS",)).HOOKS for name in SESSION_HOOKS]
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of this name; an unknown one is refused, never skipped."""
+    if name not in KINDS:
+        raise Malformed(f"events of kind {name[:40]!r} are not known here", hints=("upgrade gitcoord on this side",))
+    found: Kind = __import__(f"gitcoord.{KINDS[name]}.events.{name}", fromlist=("KIND",)).KIND
+    return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, NotInitialised
 from gitcoord.base.names import LEDGER, TIP, covers, shown
-from gitcoord.git.process import run
-from gitcoord.ledger.kinds import agent_fields
+from gitcoord.git.commands.objects import first_parents
+from gitcoord.ledger.kinds import agents_in, kind_of
 from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
@@ -23,23 +23,14 @@ _BATCH = 500
 
 def commits(ctx: Context, reader: Reader, *, oldest_first: bool = False, start: str = LEDGER) -> Iterator[Commit]:
     """Every commit of the ledger, or of the history below `start`, read in batches."""
-    argv = [
-        "git",
-        "--no-replace-objects",
-        "rev-list",
-        "--first-parent",
-        *(["--reverse"] if oldest_first else []),
-        start,
-        "--",
-    ]
-    code, out, complaint = run(argv, ctx.repo.env)
-    if code and ctx.store.mend():
-        code, out, complaint = run(argv, ctx.repo.env)
-    if code and (ctx.settings.get("gitcoord.root") or ctx.store.resolve([TIP])[0]):
-        raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")
-    if code:
+    answer = first_parents(ctx.repo.env, start, oldest_first=oldest_first)
+    if answer.code and ctx.store.replay_redo_log():
+        answer = first_parents(ctx.repo.env, start, oldest_first=oldest_first)
+    if answer.code and (ctx.settings.get("gitcoord.root") or ctx.store.resolve([TIP])[0]):
+        raise CouldNotJudge(f"git cannot walk the ledger: {answer.complaint}")
+    if answer.code:
         raise NotInitialised("gitcoord is not set up in this repository", hints=("set it up: git coord init",))
-    yield from read_commits(reader, out.decode().split())
+    yield from read_commits(reader, answer.lines)
 
 
 def read_commits(reader: Reader, oids: Sequence[Oid]) -> Iterator[Commit]:
@@ -109,7 +100,7 @@ def paths_of(event: Event) -> list[str]:
 def agents_of(event: Event) -> set[str]:
     """Who acted, and to whom it was done."""
     body = event.body
-    found = {event.agent, *(str(body[key]) for key in agent_fields(event.kind) if key in body)}
+    found = {event.agent, *agents_in(kind_of(event.kind), body)}
     if event.kind == "handoff" and body["to"]:
         found.add(body["to"])
-    return found | {entry["agent"] for entry in body.get("claims", ())}
+    return found

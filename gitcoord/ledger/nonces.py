@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from time import gmtime
 
-from gitcoord.base.codec import VERSION, check
+from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import encode
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 
 KEEP_DAYS = 7
 _NONCE = {"seq": int, "agent": str, "kind": str, "command": dict}
+
+
+class Remembered(NamedTuple):
+    """What was done under a nonce."""
+
+    seq: int
+    agent: str
+    kind: str
+    command: Record
 
 
 def day(at: int) -> str:
@@ -34,21 +44,21 @@ def keep_nonce(state: State, event: Event, changes: Changes) -> None:
     for date in state.names("nonces"):
         if date < oldest:
             changes[f"nonces/{date}/"] = None
-    record = {"v": VERSION, "seq": event.seq, "agent": event.agent, "kind": event.kind, "command": event.keep}
-    changes[_file(day(event.at), event.agent, event.nonce)] = record
+    done = (event.seq, event.agent, event.kind, event.keep)
+    changes[_file(day(event.at), event.agent, event.nonce)] = record_of(_NONCE, done)
 
 
-def remembered(state: State, agent: str, nonce: str, command: Record) -> Record | Refusal | None:
+def remembered(state: State, agent: str, nonce: str, command: Record) -> Remembered | Refusal | None:
     """What was done under this nonce: None if nothing, a refusal if it was another command."""
     for date in state.names("nonces"):
         record = state.get(_file(date, agent, nonce))
         if record is not None:
-            check(record, _NONCE, "nonce")
-            if record["command"] != command:
+            done = Remembered._make(values_of(record, _NONCE, "nonce"))
+            if done.command != command:
                 return Refusal(
                     "nonce",
-                    f"the nonce '{nonce}' stands for another command (event {record['seq']})",
+                    f"the nonce '{nonce}' stands for another command (event {done.seq})",
                     hints=("use a new nonce for a new command",),
                 )
-            return record
+            return done
     return None

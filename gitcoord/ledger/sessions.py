@@ -6,13 +6,15 @@ Silence permits an expiry, it does not decide one; and no host trusts another's 
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, check, dumps, loads
+from gitcoord.base.codec import VERSION, Malformed, check, dumps, loads, record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import is_oid, shown
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
@@ -27,10 +29,54 @@ SILENT_BY = ("killed", "session over", "same clock", "older than any skew", "wat
 
 _BEAT = {"agent": str, "boot": str, "session": int, "mono": int, "wall": int, "slot": int}
 _BEAT_OPTIONAL = {"judged": int, "killed": int}
+_LOST: dict[str, Shape] = {"space": str, "path": str, "token": int, "by": str, "seq": int, "cause": str}
 _AGENT: dict[str, Shape] = {
-    "agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int,
-    "lost": [{"space": str, "path": str, "token": int, "by": str, "seq": int, "cause": str}], "kept": [(str, str)],
+    "agent": str, "session": int, "state": str, "instance": str, "parent": str, "since": int, "lost": [_LOST],
+    "kept": [(str, str)],
 }  # fmt: skip
+
+
+class Lost(NamedTuple):
+    """A claim or task that an agent lost without its own doing: to whom, by which event."""
+
+    space: str
+    path: str
+    token: int
+    by: str
+    seq: int
+    cause: str  # the event's kind
+
+    def to_json(self) -> dict[str, object]:
+        row = {"path": shown(self.path, self.space), "kind": self.space, "token": self.token}
+        return {**row, "by": self.by, "seq": self.seq, "cause": self.cause}
+
+
+class Agent(NamedTuple):
+    """What the ledger knows of an agent: its last session, and what it will be told with its next command."""
+
+    agent: str
+    session: int
+    state: str
+    instance: str
+    parent: str
+    since: int
+    lost: tuple[Lost, ...]
+    kept: list[list[str]]  # [space, name] of claims that outlived the session
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Agent:
+        agent, session, state, instance, parent, since, lost, kept = values_of(record, _AGENT, file)
+        if agent_file(agent) != file:
+            raise Malformed(f"{file} holds another agent's record")
+        rows = tuple(Lost(*(row[key] for key in _LOST)) for row in lost)
+        return cls(agent, session, state, instance, parent, since, rows, kept)
+
+    def to_record(self) -> Record:
+        return {**record_of(_AGENT, self), "lost": [row._asdict() for row in self.lost]}
+
+    def losing(self, rows: Iterable[Lost]) -> Agent:
+        """The agent after it lost these too: it will be told of the last of them."""
+        return self._replace(lost=(*self.lost, *rows)[-MAX_LOST:])
 
 
 class Actor(NamedTuple):
@@ -85,34 +131,16 @@ def agent_file(agent: str) -> str:
     return f"agents/{agent}"
 
 
-def agent_record(state: State, agent: str) -> Record | None:
-    record = state.get(agent_file(agent))
-    if record is None:
-        return None
-    if check(record, _AGENT, f"agents/{agent}")["agent"] != agent:
-        raise Malformed(f"agents/{agent} holds another agent's record")
-    return record
+def agent_record(state: State, agent: str) -> Agent | None:
+    file = agent_file(agent)
+    record = state.get(file)
+    return None if record is None else Agent.from_record(record, file)
 
 
-def agent_records(state: State) -> list[Record]:
+def agent_records(state: State) -> list[Agent]:
     """All agents that the ledger knows, by name."""
     names = [key.removeprefix("agents/") for key in sorted(state.below("agents"))]
     return [record for name in names if (record := agent_record(state, name)) is not None]
-
-
-def lost_rows(record: Record) -> list[Record]:
-    """What an agent lost since its last event, as `--json` shows it."""
-    return [
-        {"path": shown(e["path"], e["space"]), "kind": e["space"], **{k: e[k] for k in ("token", "by", "seq", "cause")}}
-        for e in record["lost"]
-    ]
-
-
-def new_agent(agent: str, session: int, instance: str, parent: str, since: int) -> Record:
-    return {
-        "v": VERSION, "agent": agent, "session": session, "state": OPEN, "instance": instance,
-        "parent": parent, "since": since, "lost": [], "kept": [],
-    }  # fmt: skip
 
 
 def encode_beat(beat: Beat) -> bytes:
@@ -172,14 +200,14 @@ def silence(state: State, world: World, agent: str, session: int, ttl: int) -> S
     return Silence(left < 0, "watched", max(0, left // 1000))
 
 
-def alive(state: State, world: World, record: Record) -> bool:
+def alive(state: State, world: World, record: Agent) -> bool:
     """Is this open session still heard of?"""
-    return not silence(state, world, record["agent"], record["session"], SESSION_TTL).silent
+    return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
 
 
-def is_torn_kill(record: Record, beat: Beat | None) -> bool:
+def is_torn_kill(record: Agent, beat: Beat | None) -> bool:
     """A tombstone on a session that the ledger still has as open: the other half of that kill was lost."""
-    return record["state"] == OPEN and beat is not None and bool(beat.killed) and beat.session == record["session"]
+    return record.state == OPEN and beat is not None and bool(beat.killed) and beat.session == record.session
 
 
 def dead(state: State, world: World, agent: str) -> Refusal | None:
@@ -188,7 +216,7 @@ def dead(state: State, world: World, agent: str) -> Refusal | None:
     if record is None:
         return None
     beat = world.heartbeat(agent)
-    if record["state"] == KILLED or is_torn_kill(record, beat):
+    if record.state == KILLED or is_torn_kill(record, beat):
         return Refusal(
             "killed",
             f"'{agent}' was killed: nothing of it gets through",
@@ -227,8 +255,8 @@ def admit(state: State, actor: Actor, world: World) -> Admission | Refusal:
     if refusal is not None:
         return refusal
     record = agent_record(state, actor.agent)
-    current = record["session"] if record is not None else 0
-    is_open = record is not None and record["state"] == OPEN
+    current = record.session if record is not None else 0
+    is_open = record is not None and record.state == OPEN
     if actor.session and not (is_open and actor.session == current):
         return Refusal(
             "session-over",
@@ -237,9 +265,9 @@ def admit(state: State, actor: Actor, world: World) -> Admission | Refusal:
         )
     if record is None or not is_open:
         return Admission(True, current + 1)
-    other = actor.instance and record["instance"] and record["instance"] != actor.instance
+    other = actor.instance and record.instance and record.instance != actor.instance
     if other and not actor.join:
-        if alive(state, world, record) and world.gone_instance(actor.agent) != record["instance"]:
+        if alive(state, world, record) and world.gone_instance(actor.agent) != record.instance:
             return Refusal(
                 "instance",
                 f"another process works as '{actor.agent}' (session {current})",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
+from gitcoord.claims.model import format_record
+from gitcoord.git.commands.objects import roots
+from gitcoord.git.commands.refs import is_branch_name, symbolic_ref
+from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.config import Settings
-from gitcoord.git.config_writer import change_settings
-from gitcoord.git.process import run
 from gitcoord.git.store import Create, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import effects
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import event_commit, swap_over_locks, transact
@@ -40,11 +41,11 @@ def first_ledger(
     ctx: Context, actor: Actor, *, sync: str, fold: bool | None, authority: dict[str, object]
 ) -> dict[str, object]:
     """The first event. Whoever is quicker makes it; the others go on with that one."""
+    from gitcoord.ledger.events.init import first_event
+
     sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
-    event = kind_module("init").first_event(
-        actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority
-    )
+    event = first_event(actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority)
     store = ctx.store
     blobs = {key: store.write("blob", encode_file(key, r)) for key, r in effects(State(), event).items() if r}
     tree = TreeEditor(store, Trees(store)).edit(None, dict(blobs))
@@ -69,22 +70,21 @@ def _again(ctx: Context, actor: Actor, *, adopt: bool) -> dict[str, object]:
     if adopt:
         return _adopt(ctx, actor)
     snapshot = read_snapshot(ctx)
-    record = snapshot.state.get("format")
-    assert record is not None
+    record = format_record(snapshot.state)
     if not ctx.settings.get("gitcoord.root") or not ctx.settings.get("gitcoord.ledger"):
-        note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
-    return {"created": False, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
+        note(ctx, {"root": root_of(ctx), "ledger": record.ledger})
+    return {"created": False, "ledger": record.ledger, "root": root_of(ctx), "sync": record.sync}
 
 
 def _adopt(ctx: Context, actor: Actor) -> dict[str, object]:
     """The one event that a copy may write: that it is its own authority from now on."""
-    kind = kind_module("adopt")
-    result = transact(ctx, kind.decide, kind.Adopt(actor, ctx.authority()), copied=True)
+    from gitcoord.ledger.events.adopt import Adopt, decide
+
+    result = transact(ctx, decide, Adopt(actor, ctx.authority()), copied=True)
     snapshot = read_snapshot(ctx)
-    record = snapshot.state.get("format")
-    assert record is not None
-    note(ctx, {"root": root_of(ctx), "ledger": record["ledger"]})
-    return {"created": False, **result, "ledger": record["ledger"], "root": root_of(ctx), "sync": record["sync"]}
+    record = format_record(snapshot.state)
+    note(ctx, {"root": root_of(ctx), "ledger": record.ledger})
+    return {"created": False, **result, "ledger": record.ledger, "root": root_of(ctx), "sync": record.sync}
 
 
 def require_room(ctx: Context, *, adopt: bool = False) -> None:
@@ -147,32 +147,22 @@ def free_branch(ctx: Context, below: str) -> str:
 
 
 def _sound_branch(ctx: Context, name: str) -> str:
-    code, _, _ = run(["git", "check-ref-format", f"refs/heads/{name}"], ctx.repo.env)
-    if code or name.startswith("-"):
+    if not is_branch_name(ctx.repo.env, name):
         raise UsageError(f"{quote(name[:80])} is not the name of a branch")
     return name
 
 
 def sync_branch(ctx: Context) -> str:
     """The branch that everybody's work lands on: the remote's default, else the current one."""
-    for argv in (
-        ["git", "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"],
-        ["git", "symbolic-ref", "--quiet", "HEAD"],
-    ):
-        code, out, _ = run(argv, ctx.repo.env)
-        if not code:
-            name = out.decode("utf-8", "surrogateescape").strip()
-            return name.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")
+    for ref in ("refs/remotes/origin/HEAD", "HEAD"):
+        answer = symbolic_ref(ctx.repo.env, ref)
+        if not answer.code:
+            return answer.text.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")
     return "main"
 
 
 def root_of(ctx: Context) -> str:
-    code, out, complaint = run(
-        ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", LEDGER], ctx.repo.env
-    )
-    if code:
-        raise StoreError(f"git cannot walk the ledger: {complaint}")
-    return out.decode().split()[-1]
+    return roots(ctx.repo.env, LEDGER).require("git cannot walk the ledger", StoreError).lines[-1]
 
 
 def note(ctx: Context, values: dict[str, str]) -> None:

@@ -195,10 +195,10 @@ def read_snapshot(
 def _renew(ctx: Context) -> bool:
     """Without the carrier's lock: whoever reads may hold the queue, which comes after it."""
     from gitcoord.ledger.remote.fetch import look
-    from gitcoord.ledger.remote.mirror_store import RemoteStore
+    from gitcoord.ledger.remote.mirror_store import MirrorStore
 
     try:
-        if isinstance(ctx.store, RemoteStore):
+        if isinstance(ctx.store, MirrorStore):
             look(ctx)
             return True
     except ServerBehind:
@@ -321,9 +321,9 @@ def _require_growth(ctx: Context, snapshot: Snapshot) -> None:
 def _require_authority(ctx: Context, snapshot: Snapshot, *, copied: bool) -> None:
     record = format_record(snapshot.state)
     known = ctx.settings.get("gitcoord.ledger")
-    if known and known != record["ledger"]:
+    if known and known != record.ledger:
         raise CouldNotJudge("this is not the ledger that was set up here", hints=REPAIR)
-    if not copied and not ctx.is_authority(record["authority"]):
+    if not copied and not ctx.is_authority(record.authority):
         raise CouldNotJudge(
             "this repository is a copy: its ledger belongs to another one",
             hints=(

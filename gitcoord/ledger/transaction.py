@@ -22,9 +22,9 @@ from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.event import Decision, commit_bytes, effects
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.refusal_counts import count_refusal, pending_refusals, settle_refusals
-from gitcoord.ledger.sessions import Beat, agent_record, encode_beat, is_torn_kill, lost_rows
+from gitcoord.ledger.sessions import Beat, agent_record, encode_beat, is_torn_kill
 from gitcoord.ledger.snapshot import Commit, history, read_heartbeat, read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -161,7 +161,7 @@ def decide_once(ctx: Context, request: Request, *, fix: bool = True) -> Attempt:
 
 def require_known_format(snapshot: Snapshot) -> None:
     """A newer minor format may be read, not written."""
-    if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+    if format_record(snapshot.state).minor > FORMAT_MINOR:
         raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on this side to write here",))
 
 
@@ -175,7 +175,7 @@ def fix_torn_refs(ctx: Context, snapshot: Snapshot) -> bool:
     wanted: dict[str, Oid | None] = {}
     for commit in reversed(commits):
         event = commit.event
-        for ref, present in kind_module(event.kind).refs(snapshot.state, event).items():
+        for ref, present in kind_of(event.kind).refs(snapshot.state, event).items():
             wanted[ref] = commit.oid if present else None
     rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, ctx.store.resolve(list(wanted)))]
     rows += [(TIP, snapshot.tip, snapshot.head), *_tombstones(ctx, commits)]
@@ -207,7 +207,9 @@ def _tombstones(ctx: Context, commits: list[Commit]) -> list[tuple[str, Oid | No
     for commit in commits:
         if commit.event.kind != "kill":
             continue
-        agent, session = kind_module("kill").tombstone(commit.event)
+        from gitcoord.sessions.events.kill import tombstone
+
+        agent, session = tombstone(commit.event)
         oid, beat = read_heartbeat(ctx.store, agent)  # not the snapshot's: that one is read after this swap
         if beat is None or (beat.session <= session and not beat.killed):
             host = ctx.host
@@ -221,7 +223,7 @@ def swap_over_locks(ctx: Context, operations: list[Operation]) -> None:
     try:
         ctx.store.swap(operations)
     except SwapFailed as failure:
-        if "File exists" not in failure.message or not ctx.store.recover(operations):
+        if "File exists" not in failure.message or not ctx.store.remove_stale_locks(operations):
             raise
         ctx.store.swap(operations)
 
@@ -232,9 +234,10 @@ def finish_torn_kill(snapshot: Snapshot, world: World, command: Any) -> Decision
         if beat is not None and beat.killed:
             record = agent_record(snapshot.state, agent)
             if record is not None and is_torn_kill(record, beat):
-                kind = kind_module("kill")
-                order = kind.Kill(command.actor, agent, "a tombstone without a record", command.nonce)
-                decision = kind.decide(snapshot.state, order, world)
+                from gitcoord.sessions.events.kill import Kill, decide
+
+                order = Kill(command.actor, agent, "a tombstone without a record", command.nonce)
+                decision = decide(snapshot.state, order, world)
                 return decision if isinstance(decision, Decision) else None
     return None
 
@@ -255,7 +258,7 @@ def prepare(ctx: Context, snapshot: Snapshot, decision: Decision) -> tuple[Oid, 
         }
         tree = editor.edit(tree, blobs) or store.write("tree", b"")
         head = store.write("commit", event_commit(ctx, event, tree, head))
-        for ref, present in kind_module(event.kind).refs(state, event).items():
+        for ref, present in kind_of(event.kind).refs(state, event).items():
             wanted[ref] = head if present else None
         state = state.patched(changes)
         state.seq = event.seq
@@ -347,7 +350,7 @@ class _Here:
                 ctx.host.pause(0.002 * min(self._lost, 16))
             return
         try:
-            ctx.store.recover(operations)
+            ctx.store.remove_stale_locks(operations)
         except StoreError:
             if not self._patience:
                 raise
@@ -394,8 +397,8 @@ def result_for(actor: str, attempt: Attempt) -> dict[str, object]:
     """The result, with what the actor lost since its last event."""
     record = agent_record(attempt.snapshot.state, actor)
     result = dict(attempt.decision.result)
-    if record is not None and record["lost"]:
-        result["lost"] = lost_rows(record)
+    if record is not None and record.lost:
+        result["lost"] = [row.to_json() for row in record.lost]
     return result
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import LEDGER, Oid, is_oid
+from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.files import read_file, write_file
-from gitcoord.git.process import run
 from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
 
 _BATCH = 200
-_WALK = ["git", "--no-replace-objects", "rev-list", "--first-parent"]
 
 
 class Place(NamedTuple):
@@ -52,17 +51,13 @@ class Follower:
         if self.place.oid:
             if Commit(self._ctx.store.read([head])[0], LEDGER).parents == [self.place.oid]:
                 return [head]  # the usual case, without another process
-            argv = [*_WALK, "--reverse", head, f"^{self.place.oid}", "--"]
-        else:
-            argv = [*_WALK, "--reverse", head, "--"]
-        code, out, complaint = run(argv, self._ctx.repo.env)
-        oids = out.decode().split() if not code else []
+        answer = first_parents(self._ctx.repo.env, head, until=self.place.oid, oldest_first=True)
         gone = self.place.oid and self._ctx.store.read([self.place.oid])[0] is None  # pruned after it was cut off
-        if code and not gone:
-            raise CouldNotJudge(f"git cannot walk the ledger: {complaint}", hints=REPAIR)
-        if not oids:
+        if not gone:
+            answer.require("git cannot walk the ledger", hints=REPAIR)
+        if not answer.lines:
             raise rewound(self.place)
-        return oids
+        return answer.lines
 
     def _step(self, commit: Commit) -> tuple[Commit, Event]:
         """Each builds on the one before: a ledger that was replaced by another one does not."""
@@ -96,10 +91,8 @@ def place_before(ctx: Context, seq: int) -> Place:
     now = place_now(ctx)
     if seq > now.seq + 1:
         raise UsageError(f"there is no event {seq} yet: the last one is {now.seq}")
-    code, out, complaint = run([*_WALK, now.oid, "--"], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot walk the ledger: {complaint}", hints=REPAIR)
-    oids = out.decode().split()[::-1]
+    answer = first_parents(ctx.repo.env, now.oid, oldest_first=True).require("git cannot walk the ledger", hints=REPAIR)
+    oids = answer.lines
     low, high = 0, len(oids)  # an epoch may leave gaps in the numbers, but they only grow
     while low < high:
         middle = (low + high) // 2

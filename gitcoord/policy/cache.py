@@ -24,7 +24,7 @@ _MOST_TREES = 64  # above, git is quicker
 
 def sync_policy_commit(ctx: Context, snapshot: Snapshot) -> str:
     """The commit whose policy counts for grants: the sync branch's tip, else HEAD."""
-    sync = f"refs/heads/{format_record(snapshot.state)['sync']}"
+    sync = f"refs/heads/{format_record(snapshot.state).sync}"
     return ctx.store.target(sync) or ctx.store.target("HEAD") or ""
 
 
@@ -77,7 +77,7 @@ def same_policy(store: Reader, old: Oid, new: Oid) -> bool:
 
 
 def _tree(store: Reader, commit: Oid) -> Oid | None:
-    found = store.at_hand(commit)
+    found = store.read_if_loose(commit)
     if found is None or found.kind != "commit" or not found.data.startswith(b"tree "):
         return None
     return found.data[5:].partition(b"\n")[0].decode("ascii", "replace")
@@ -87,7 +87,7 @@ def _entries(store: Reader, tree: Oid | None) -> Entries | None:
     """None where only git can tell; no tree ('') has none."""
     if not tree:
         return {} if tree is not None else None
-    found = store.at_hand(tree)
+    found = store.read_if_loose(tree)
     try:
         return parse_tree(found.data, store.oid_length) if found is not None and found.kind == "tree" else None
     except ValueError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable
+from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
-from gitcoord.git.process import run
 from gitcoord.policy.model import SECRET
 from gitcoord.policy.overlay import parse_overlay, stricter
 from gitcoord.policy.patterns import line_of, words_for
@@ -30,7 +30,7 @@ def overlay_file(ctx: Context) -> str:
 def read_overlay(ctx: Context) -> Overlay:
     """CouldNotJudge where it is named and cannot be read: rules that are not there are not 'no rules'."""
     file = overlay_file(ctx)
-    code, out, complaint = run(["git", "config", "--file", file, "--list", "-z"], ctx.repo.env)
+    code, out, complaint = list_settings(ctx.repo.env, file=file)
     if code:
         raise CouldNotJudge(
             f"the private overlay {printable(file)} cannot be read: {complaint or 'it is not there'}",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge
+from gitcoord.git.commands.objects import check_attr
 from gitcoord.git.files import remove_file, write_file
-from gitcoord.git.process import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from gitcoord.ledger.context import Context
     from gitcoord.policy.reader import Source
-
-_GIT = ["git", "--no-replace-objects"]
 
 
 def words_for(
@@ -32,11 +30,9 @@ def words_for(
         b"GIT_INDEX_FILE": b"/nonexistent/index",
         b"GIT_ATTR_NOSYSTEM": b"1",
     }
-    argv = [*_GIT, "-c", f"core.attributesFile={place}", "check-attr", "--cached", "--stdin", "-z", *attributes]
-    data = "".join(source.key(name) + "\0" for name in names).encode("utf-8", "surrogateescape")
     write_file(place, source.patterns(text))
     try:
-        code, out, complaint = run(argv, env, data)
+        code, out, complaint = check_attr(env, attributes, [source.key(name) for name in names], place)
     finally:
         remove_file(place)
     words = out.decode("utf-8", "surrogateescape").split("\0")

@@ -11,9 +11,10 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CONFIG, RULES, fold
+from gitcoord.git.commands.objects import check_attr, diff_names, ls_tree, write_blob
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import make_directory, read_file, remove_file, rename, write_file
-from gitcoord.git.process import WHOLE, run
+from gitcoord.git.process import WHOLE
 from gitcoord.policy.cache import same_policy
 from gitcoord.policy.model import ATTRIBUTES, Policy, attributes_of, fold_patterns, is_attributes_file, parse_policy
 
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.policy.overlay import Overlay
 
-_GIT = ["git", "--no-replace-objects"]
 _VERSION = 5  # of what is remembered
-_SPECS = [
-    "--", f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes",
-    ":(top,icase)*/.gitattributes",
-]  # fmt: skip
+_SPECS = (
+    f":(top,literal){CONFIG}", f":(top,literal){RULES}", ":(top,icase).gitattributes", ":(top,icase)*/.gitattributes",
+)  # fmt: skip
 
 
 def staged_policy(ctx: Context, *, worktree: bool) -> str:
     """The tree that a commit of what is staged would have; with `worktree`, with the policy files as they lie there."""
+    from gitcoord.git.commands.worktrees import ls_files_from_here, update_index_from_files, write_tree
+
     env = dict(ctx.repo.env)
     if worktree:
         index = read_file(f"{ctx.repo.git_dir}/index", 1 << 30)
@@ -43,15 +44,11 @@ def staged_policy(ctx: Context, *, worktree: bool) -> str:
         if index:
             write_file(copy, index)
         env[b"GIT_INDEX_FILE"] = copy.encode("utf-8", "surrogateescape")
-        listing = [*_GIT, "ls-files", "-z", "--cached", "--others", "--deleted", *_SPECS]
-        names = run(listing, env)[1]
-        run([*_GIT, "update-index", "--add", "--remove", "-z", "--stdin"], env, names)
-    code, out, complaint = run([*_GIT, "write-tree"], env)
+        update_index_from_files(env, ls_files_from_here(env, *_SPECS).out)
+    tree = write_tree(env)
     if worktree:
         remove_file(copy)
-    if code:
-        raise CouldNotJudge(f"git cannot read what is staged: {complaint}")
-    return out.decode().strip()
+    return tree.require("git cannot read what is staged").text
 
 
 class Source:
@@ -137,9 +134,7 @@ class Source:
             return found
         if read_file(f"{self._place}/objects/info/alternates", 8192) != self._alternates:
             self.make()  # the repository was moved
-        data = "".join(self.key(path) + "\0" for path in found).encode("utf-8", "surrogateescape")
-        argv = [*_GIT, "-c", "core.attributesFile=/dev/null", "check-attr", "--cached", "--stdin", "-z", *ATTRIBUTES]
-        code, out, complaint = run(argv, self._env(), data)
+        code, out, complaint = check_attr(self._env(), ATTRIBUTES, [self.key(path) for path in found])
         words = out.decode("utf-8", "surrogateescape").split("\0")
         # Without its index git would answer "no rule" for everything.
         if code or len(words) < 3 * len(ATTRIBUTES) * len(found) or not self._has_index():
@@ -187,8 +182,7 @@ class Source:
         if old["commit"] == self.commit:
             return True
         if not same_policy(self._ctx.store, old["commit"], self.commit):
-            argv = [*_GIT, "diff-tree", "-r", "--no-renames", "--name-only", "-z", old["commit"], self.commit, *_SPECS]
-            code, out, _ = run(argv, self._ctx.repo.env)
+            code, out, _ = diff_names(self._ctx.repo.env, old["commit"], self.commit, *_SPECS)
             if code or out:
                 return False
         old["commit"] = self.commit
@@ -196,12 +190,9 @@ class Source:
         return True
 
     def _read(self) -> Record:
-        listing = [*_GIT, "ls-tree", "-r", "-z", "--full-tree", self.commit]
-        code, out, complaint = run(listing, self._ctx.repo.env)
-        if code:
-            raise CouldNotJudge(f"the policy of {self.commit[:12]} cannot be read: {complaint}")
+        answer = ls_tree(self._ctx.repo.env, self.commit)
         files, config, rules = [], "", ""
-        for line in out.decode("utf-8", "surrogateescape").split("\0"):
+        for line in answer.require(f"the policy of {self.commit[:12]} cannot be read").entries:
             meta, _, path = line.partition("\t")
             if path == CONFIG:
                 config = meta.split(" ")[2]
@@ -226,12 +217,13 @@ class Source:
     def _settings(self, blob: str) -> list[list[str]]:
         if not blob:
             return []
-        code, out, complaint = run([*_GIT, "config", "--blob", blob, "--list", "-z"], self._ctx.repo.env)
-        if code:
-            raise CouldNotJudge(
-                f"{CONFIG} of {self.commit[:12]} cannot be read: {complaint}", hints=("mend the file and commit it",)
-            )
-        return [list(pair) for pair in parse_settings(out)]
+        from gitcoord.git.commands.settings import list_settings_in_blob
+
+        failure = f"{CONFIG} of {self.commit[:12]} cannot be read"
+        answer = list_settings_in_blob(self._ctx.repo.env, blob).require(
+            failure, hints=("mend the file and commit it",)
+        )
+        return [list(pair) for pair in parse_settings(answer.out)]
 
     def _index(self, files: list[list[str]]) -> str:
         """An index with the attributes files alone, below a git directory of our own."""
@@ -246,10 +238,10 @@ class Source:
         name, temporary = f"index-{self.commit}", f"index-{self.commit}.{self._ctx.host.random()[:8]}"
         lines = "".join(f"{mode} {blob}\t{path}\0" for path, mode, blob in files)
         self._record = {"index": temporary}
-        argv = [*_GIT, "update-index", "-z", "--index-info"]
-        code, _, complaint = run(argv, self._env(), lines.encode("utf-8", "surrogateescape"))
-        if code:
-            raise CouldNotJudge(f"the attributes of {self.commit[:12]} cannot be read: {complaint}")
+        from gitcoord.git.commands.worktrees import update_index
+
+        answer = update_index(self._env(), lines.encode("utf-8", "surrogateescape"))
+        answer.require(f"the attributes of {self.commit[:12]} cannot be read")
         rename(f"{self._place}/{temporary}", f"{self._place}/{name}")
         return name
 
@@ -261,10 +253,8 @@ class Source:
         place = {**self._ctx.repo.env, b"GIT_DIR": self._place.encode("utf-8", "surrogateescape")}
         folded = []
         for key, parts in texts.items():
-            code, out, complaint = run([*_GIT, "hash-object", "-w", "--stdin"], place, b"\n".join(parts))
-            if code:
-                raise CouldNotJudge(f"the attributes of {self.commit[:12]} cannot be read: {complaint}")
-            folded.append([key, "100644", out.decode().strip()])
+            made = write_blob(place, b"\n".join(parts)).require(f"the attributes of {self.commit[:12]} cannot be read")
+            folded.append([key, "100644", made.text])
         return folded
 
     @property

@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import covers, printable, shell_word
 from gitcoord.claims.model import Item, key_of
 from gitcoord.policy.model import ENFORCE, Attributes, Policy, Role
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gitcoord.base.codec import Record
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
+
+
+_ROLE = {"agent": str, "role": str, "by": str, "seq": int}
+
+
+class GivenRole(NamedTuple):
+    """The role that a person gave an agent."""
+
+    agent: str
+    role: str
+    by: str
+    seq: int
+
+    def to_record(self) -> Record:
+        return record_of(_ROLE, self)
+
+
+def role_file(agent: str) -> str:
+    return f"roles/{agent}"
+
+
+def given_role(state: State, agent: str) -> GivenRole | None:
+    file = role_file(agent)
+    record = state.get(file)
+    return None if record is None else GivenRole._make(values_of(record, _ROLE, file))
 
 
 def may_approve(actor: Actor, approvers: Iterable[str]) -> bool:
@@ -104,9 +132,9 @@ def role_of(state: State, policy: Policy, agent: str, *, person: bool = False) -
     """By the ledger, for a subagent its parent's; else by the settings; people have none unless they are given one."""
     name = agent
     while name:
-        record = state.get(f"roles/{name}")
-        if record is not None and record["role"]:
-            return str(record["role"])
+        given = given_role(state, name)
+        if given is not None and given.role:
+            return given.role
         if name in policy.agents:
             return policy.agents[name]
         name = name.rpartition(".")[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import agent_from_email
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import staged_blob
 from gitcoord.git.repo import Repo
 
 CONFIG = """# Settings of gitcoord for this project, in git-config syntax.
@@ -191,7 +191,7 @@ def remove_starter(
     for name, content in _starter(root, email, remote).items():
         path = top / name
         before = None if path.is_symlink() else _before(_content(path), content)
-        staged, known, _ = run(["git", "cat-file", "blob", f":{name}"], repo.env)
+        staged, known, _ = staged_blob(repo.env, name)
         tracked = staged == 0
         if before is None or (tracked and content in known):
             left += [name] if _is_policy(path) else []

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import check_agent, printable
+from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.files import exists
-from gitcoord.git.process import run
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -129,10 +129,8 @@ def read_accounts(ctx: Context) -> dict[str, Account] | None:
     path = f"{ctx.repo.scratch}/{FILE}"
     if not exists(path):
         return None
-    code, out, complaint = run(["git", "config", "-f", path, "--list", "-z"], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"the server's accounts cannot be read: {complaint}")
-    return parse_accounts(parse_settings(out))
+    answer = list_settings(ctx.repo.env, file=path).require("the server's accounts cannot be read")
+    return parse_accounts(parse_settings(answer.out))
 
 
 def parse_accounts(pairs: list[tuple[str, str]]) -> dict[str, Account]:

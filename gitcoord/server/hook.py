@@ -7,12 +7,13 @@ removed, so that nothing of it becomes part of the repository.
 
 from __future__ import annotations
 
-import posix
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, Refused, TimedOut
 from gitcoord.base.names import printable
 from gitcoord.git.config import SettingsReader
+from gitcoord.git.files import getcwd, random_hex, read, write_all
+from gitcoord.git.host import getpid
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.process import clean_environ
 from gitcoord.git.repo import Repo
@@ -105,7 +106,7 @@ def _too_long(number: int, frame: object) -> None:
 
 def _stdin() -> bytes:
     data = b""
-    while part := posix.read(0, 65536):
+    while part := read(0, 65536):
         data += part
     return data
 
@@ -116,7 +117,7 @@ def _stdin() -> bytes:
 def _repo(env: Environ) -> Repo:
     """receive-pack runs its hooks inside the repository, and names it."""
     text = env.get(b"GIT_DIR", b".").decode("utf-8", "surrogateescape")
-    git_dir = text if text.startswith("/") else f"{posix.getcwd()}/{text}".removesuffix("/.")
+    git_dir = text if text.startswith("/") else f"{getcwd()}/{text}".removesuffix("/.")
     clean = clean_environ(env)
     for name in (b"GIT_OBJECT_DIRECTORY", b"GIT_ALTERNATE_OBJECT_DIRECTORIES", b"GIT_QUARANTINE_PATH"):
         if name in env:
@@ -140,7 +141,7 @@ def _workplace(repo: Repo, data: bytes) -> str:
         return ""
     from gitcoord.git.files import make_directory
 
-    place = f"{repo.scratch}/judging/{posix.getpid()}-{posix.urandom(4).hex()}"
+    place = f"{repo.scratch}/judging/{getpid()}-{random_hex(4)}"
     make_directory(place)
     return place
 
@@ -258,4 +259,4 @@ def _log(ctx: Context, noted: list[Verdict]) -> None:
 
 
 def _write(line: str) -> None:
-    posix.write(2, line.encode("utf-8", "backslashreplace") + b"\n")
+    write_all(2, line.encode("utf-8", "backslashreplace") + b"\n")

@@ -13,13 +13,21 @@ that hook: receive-pack held the locks of all these refs). By the last two, lock
 
 from __future__ import annotations
 
-import posix
 from fcntl import LOCK_EX, flock
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import ancestors, fold
-from gitcoord.git.files import list_files, make_directory, read_file, remove_file, write_file
-from gitcoord.git.process import own_namespace, runs_still, start_time
+from gitcoord.git.files import (
+    close,
+    list_files,
+    lstat,
+    make_directory,
+    open_to_change,
+    read_file,
+    remove_file,
+    write_file,
+)
+from gitcoord.git.host import getppid, own_namespace, runs_still, start_time
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -103,12 +111,12 @@ class Inflight:
     def _locked(self, action: Callable[[], None]) -> None:
         try:
             make_directory(self._directory)
-            fd = posix.open(f"{self._directory}/lock", posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o666)
+            fd = open_to_change(f"{self._directory}/lock")
             try:
                 flock(fd, LOCK_EX)
                 action()
             finally:
-                posix.close(fd)
+                close(fd)
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
 
@@ -240,7 +248,7 @@ class Inflight:
 def _made(path: str) -> int:
     """When a file was last written; 0 where there is none."""
     try:
-        return posix.lstat(path).st_mtime_ns
+        return lstat(path).st_mtime_ns
     except OSError:
         return 0
 
@@ -271,7 +279,7 @@ def _parse(data: bytes, ticket: int, pid: str) -> Entry:
 
 def receive_pack() -> str:
     """The process that will move the refs: the nearest above this one that is git's receive-pack; '' where none is seen."""
-    pid = posix.getppid()
+    pid = getppid()
     for _ in range(_ANCESTORS):
         if pid <= 1:
             return ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, check_agent, printable
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.files import is_executable, look, put
+from gitcoord.gates.hooks.files import look, put
 from gitcoord.gates.hooks.text import KEPT, Kit, is_ours, render
-from gitcoord.git.files import is_directory, read_file, remove_directory, remove_file, write_file
+from gitcoord.git.files import is_directory, is_executable, read_file, remove_directory, remove_file, write_file
 from gitcoord.git.process import run
 from gitcoord.server.accounts import FILE, SETTING, VARIABLES, read_accounts, variable
 from gitcoord.server.limits import read_limits

@@ -10,6 +10,7 @@ from gitcoord.base.errors import Refusal, Refused, TimedOut
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, PROBE, SESSIONS, printable, shell_word
 from gitcoord.git.files import write_file
 from gitcoord.git.symrefs import follow
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.server.inflight import EVERYTHING, NOTHING, stake
 from gitcoord.server.limits import read_limits
@@ -194,22 +195,11 @@ def touched(events: list[Event]) -> Stake:
     agents: set[str] = set()
     paths: set[str] = set()
     for event in events:
-        body = event.body
-        if event.kind in ("claim", "stop", "accept"):
-            items = body["items"] if event.kind != "stop" else [*body["freed"], *body["kept"]]
-            paths.update(name for space, name in items if space == "path")
-        elif event.kind in ("release", "expire"):
-            rows = body["released"] if event.kind == "release" else body["claims"]
-            paths.update(row["path"] for row in rows if row["space"] == "path")
-            paths.update(name for row in rows for name, *_ in row.get("files", ()))
-        elif event.kind == "takeover":
-            paths.add(body["path"])
-        elif event.kind in ("kill", "revive", "role"):
-            agents.add(body["target"])
-        elif event.kind not in ("start", "notice", "request", "journal", "handoff", "close"):
+        one = kind_of(event.kind).touches(event)
+        if one.all:
             return EVERYTHING
-        if event.kind == "kill":
-            paths.update(name for space, name in body["freed"] if space == "path")
+        agents.update(one.agents)
+        paths.update(one.paths)
     return stake(agents, paths) if agents or paths else NOTHING
 
 

@@ -62,7 +62,7 @@ def replay_below(ctx: Context, base: Oid) -> Replay:
     outcome = Replay()
     for commit in commits(ctx, ctx.store, oldest_first=True, start=base):
         outcome.take(commit)
-    if outcome.last is not None and format_record(outcome.state)["minor"] > FORMAT_MINOR:
+    if outcome.last is not None and format_record(outcome.state).minor > FORMAT_MINOR:
         raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
     return outcome
 

@@ -10,12 +10,11 @@ from gitcoord.base.codec import Malformed, encode_file
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import LEDGER, Oid, check_word, is_oid, printable
 from gitcoord.claims.model import FORMAT_MINOR, format_record
-from gitcoord.gates.history import GIT
-from gitcoord.git.loose_writer import Scales
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import rev_list
+from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, commit_bytes, effects
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit, read_snapshot
 from gitcoord.ledger.state import State
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 _DAY = 86400
 _MOST_COMMITS = 1000
-_PERSONAL = ("adopt", "repair")  # what mends a ledger, or moves it elsewhere, is not an agent's business
 
 
 class Pushed:
@@ -150,7 +148,7 @@ class LedgerPush:
         snapshot = read_snapshot(self._ctx, trusting=True)
         if snapshot.head != self._move.old:
             raise _refused("race", "the ledger moved meanwhile", "fetch and try again")
-        if format_record(snapshot.state)["minor"] > FORMAT_MINOR:
+        if format_record(snapshot.state).minor > FORMAT_MINOR:
             raise CouldNotJudge("this ledger has a newer format", hints=("upgrade gitcoord on the server",))
         self._follow(snapshot)
 
@@ -245,7 +243,7 @@ class LedgerPush:
     def _advance(self, editor: TreeEditor, tree: Oid, pushed: Pushed) -> Oid:
         """The tree after one more event, which must be the one that was pushed."""
         changes = effects(self._state, pushed.event)
-        for ref, present in kind_module(pushed.event.kind).refs(self._state, pushed.event).items():
+        for ref, present in kind_of(pushed.event.kind).refs(self._state, pushed.event).items():
             self.wanted[ref] = pushed.commit.oid if present else None
         self._state = self._state.patched(changes)
         self._state.seq = pushed.event.seq
@@ -254,7 +252,7 @@ class LedgerPush:
     def _retrace(self, world: ServerWorld, group: list[Event]) -> State:
         agent, beats = group[0].agent, world.snapshot.heartbeats
         actor = self._pusher.actor(agent)
-        if group[0].kind in _PERSONAL and not actor.person:
+        if kind_of(group[0].kind).personal and not actor.person:
             raise _refused("person", f"only a person's account may push '{group[0].kind}' events")
         self._require_commits(group)
         answer = retrace(self._state, group, actor, world)
@@ -264,7 +262,7 @@ class LedgerPush:
         for beat in moved:
             if beat.judged or beat.killed:
                 self.demanded[beat.agent] = beat
-                beats[beat.agent] = beat._replace(oid=self._weigh("blob", encode_beat(beat)))
+                beats[beat.agent] = beat._replace(oid=self._oid_of("blob", encode_beat(beat)))
         if any(event.kind == "start" for event in group) and agent in self._beats:
             found = self._ctx.store.read([self._beats[agent]])[0]
             if found is not None and found.kind == "blob" and len(found.data) < 4096:
@@ -286,9 +284,8 @@ class LedgerPush:
             return
         reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *self._landing]
         sound = all(is_oid(oid) for oid in named) and len(named) <= _MOST_COMMITS
-        argv = [*GIT, "rev-list", "--max-count=1", *sorted(named), *reached]
-        code, out, _ = run(argv, self._ctx.repo.env) if sound else (1, b"", "")
-        if code or out:
+        lacking = rev_list(self._ctx.repo.env, *sorted(named), *reached, most=1) if sound else None
+        if lacking is None or lacking.code or lacking.out:
             what = ", ".join(printable(oid[:12]) for oid in sorted(named))
             raise _refused(
                 "push-first", f"the server does not have {what}, on which this relies", "push it first: git push"
@@ -297,18 +294,18 @@ class LedgerPush:
     # --- trees
 
     def _editor(self, trees: Trees) -> TreeEditor:
-        scales: Store = Scales(self._ctx.store.oid_length)  # type: ignore[assignment]
-        return TreeEditor(scales, trees)
+        hasher: Store = ObjectHasher(self._ctx.store.oid_length)  # type: ignore[assignment]
+        return TreeEditor(hasher, trees)
 
-    def _weigh(self, kind: str, data: bytes) -> Oid:
-        return Scales(self._ctx.store.oid_length).write(kind, data)
+    def _oid_of(self, kind: str, data: bytes) -> Oid:
+        return ObjectHasher(self._ctx.store.oid_length).write(kind, data)
 
     def _require_tree(self, editor: TreeEditor, tree: Oid | None, pushed: Pushed, changes: Changes) -> Oid:
         blobs = {
-            key: None if record is None else self._weigh("blob", encode_file(key, record))
+            key: None if record is None else self._oid_of("blob", encode_file(key, record))
             for key, record in changes.items()
         }
-        new = editor.edit(tree, blobs) or self._weigh("tree", b"")
+        new = editor.edit(tree, blobs) or self._oid_of("tree", b"")
         if new != pushed.commit.tree:
             raise _refused(
                 "ledger", f"the tree of event {pushed.event.seq} is not what the event makes of the one before"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
 from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_ref
-from gitcoord.gates.history import GIT
-from gitcoord.git.loose_writer import Scales
-from gitcoord.git.process import run
-from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, decode_beat, encode_beat
+from gitcoord.claims.model import Claim
+from gitcoord.git.commands.objects import is_ancestor
+from gitcoord.git.loose_writer import ObjectHasher
+from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, agent_file, decode_beat, encode_beat
 from gitcoord.ledger.snapshot import Commit
 from gitcoord.server.limits import BEAT_BYTES
 
@@ -54,7 +54,8 @@ def judge_claims(
 
 def _require_grant(ctx: Context, limits: Limits, move: RefUpdate, head: Oid, claim: Lookup) -> None:
     """A ref that is mended must name the very event that granted the claim."""
-    record = claim(move.ref.removeprefix("refs/"))
+    file = move.ref.removeprefix("refs/")
+    record = claim(file)
     if record is None:
         raise _refused("claims", f"{_ref(move.ref)} stands for no claim in the ledger", "ask for it: git claim <path>")
     limits.check_size(ctx, move.new, "commit", _ref(move.ref))
@@ -62,8 +63,8 @@ def _require_grant(ctx: Context, limits: Limits, move: RefUpdate, head: Oid, cla
         event = Commit(ctx.store.read([move.new])[0], move.ref).event
     except CouldNotJudge:
         event = None
-    argv = [*GIT, "merge-base", "--is-ancestor", move.new, head]
-    if event is None or event.seq != record["token"] or run(argv, ctx.repo.env)[0]:
+    token = Claim.from_record(record, file).token
+    if event is None or event.seq != token or not is_ancestor(ctx.repo.env, move.new, head):
         raise _refused("claims", f"{_ref(move.ref)} does not name the event that granted this claim")
 
 
@@ -105,7 +106,7 @@ class Sessions:
     def begin(self, agent_of: Lookup) -> None:
         """A whole history brings the heartbeats of all who took part in it, the living and the ended."""
         for agent in self.beats:
-            if agent_of(f"agents/{agent}") is None:
+            if agent_of(agent_file(agent)) is None:
                 raise _refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
 
     def judge(self, pusher: Pusher, demanded: dict[str, Beat], agent_of: Lookup) -> None:
@@ -117,20 +118,22 @@ class Sessions:
         for agent, beat in self.beats.items():
             if agent not in demanded:
                 pusher.require(agent, f"{session_ref(agent)} is the heartbeat of '{agent}'")
-                self._require_living(agent, beat, agent_of(f"agents/{agent}"))
+                file = agent_file(agent)
+                record = agent_of(file)
+                self._require_living(agent, beat, Agent.from_record(record, file) if record is not None else None)
 
     def _require_due(self, agent: str, due: Beat) -> None:
         beat = self.beats[agent]
         if due.killed:
             same = (beat.killed, beat.session, beat.judged) == (due.killed, due.session, 0)
         else:
-            same = self.oids[agent] == Scales(self._ctx.store.oid_length).write("blob", encode_beat(due))
+            same = self.oids[agent] == ObjectHasher(self._ctx.store.oid_length).write("blob", encode_beat(due))
         if not same:
             raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
 
-    def _require_living(self, agent: str, beat: Beat, record: Record | None) -> None:
-        if record is None or record["state"] != OPEN or record["session"] != beat.session:
-            dead = record is not None and record["state"] == KILLED
+    def _require_living(self, agent: str, beat: Beat, record: Agent | None) -> None:
+        if record is None or record.state != OPEN or record.session != beat.session:
+            dead = record is not None and record.state == KILLED
             why = "was killed: nothing of it gets through" if dead else f"has no open session {beat.session}"
             raise _refused("sessions", f"'{agent}' {why}", "start anew: git coord start")
         host = self._ctx.host

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
-from gitcoord.claims.released import is_recorded, lineage_dir, lineage_file
+from gitcoord.claims.released import Released, is_recorded, lineage_dir, lineage_file
 from gitcoord.ledger.event import Decision, apply
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import agent_record
 from gitcoord.ledger.world import World
 from gitcoord.startup.namedtuple import NamedTuple
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
     from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Actor, Beat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import Files
 
-_LEADING = ("kill", "takeover", "deploy")  # the command is told by its first event, elsewhere by its last
-_JUDGED = {"expire": "claims", "lapse": "tasks"}  # where an event says by which rule somebody was silent
 _MOST_HEADS = 8
 
 
@@ -65,14 +64,16 @@ class Retraced(World):
         stops = [event.body for event in events if event.kind == "stop" and event.body["target"] == agent]
         landed = [lineage_file(state, path, seq) for entry in released for path, seq in entry["landed"]]
         state.prefetch(("file", file) for file in landed)
-        record = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
+        own = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
         self._state = state
         self.told = Told(
             frozenset(path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]),
             {entry["path"]: entry for entry in released if entry["space"] == "path"},
             tuple(dict.fromkeys(entry["commit"] for entry in released if entry["commit"])),
-            frozenset(found["commit"] for file in landed if (found := state.get(file)) is not None),
-            record["instance"] if record is not None else "",
+            frozenset(
+                Released.from_record(found, file).commit for file in landed if (found := state.get(file)) is not None
+            ),
+            own.instance if own is not None else "",
         )
 
     @property
@@ -173,11 +174,11 @@ def retrace(state: State, events: list[Event], actor: Actor, world: Retraced) ->
     """
     world.turn_to(state, events)
     no = Refusal("illegal-event", f"event {events[0].seq} cannot be pushed", hints=("upgrade gitcoord on the server",))
-    module = kind_module((events[0] if events[0].kind in _LEADING else events[-1]).kind)
-    recall = getattr(module, "recall", None)
+    first = kind_of(events[0].kind)
+    kind = first if first.leads else kind_of(events[-1].kind)
     for _ in range(world.heads):
-        for decide, command in recall(state, events, actor) if recall is not None else ():
-            answer = _decide(state, decide, command, world)
+        for attempt in kind.recall(state, events, actor):
+            answer = _decide(attempt, state, world)
             if isinstance(answer, Decision):
                 if [_essence(event) for event in answer.events] == [_essence(event) for event in events]:
                     return _after(state, events), answer.beats
@@ -187,13 +188,11 @@ def retrace(state: State, events: list[Event], actor: Actor, world: Retraced) ->
     return no
 
 
-def _decide(state: State, decide: object, command: object, world: World) -> Decision | Refusal:
+def _decide(attempt: Attempt, state: State, world: World) -> Decision | Refusal:
     try:
-        answer = decide(state, command, world)  # type: ignore[operator]
+        return attempt(state, world)
     except UsageError as error:
         return Refusal("usage", error.message, hints=error.hints)
-    assert isinstance(answer, (Decision, Refusal))
-    return answer
 
 
 def _first(no: Refusal, answer: Refusal) -> Refusal:
@@ -203,7 +202,7 @@ def _first(no: Refusal, answer: Refusal) -> Refusal:
 
 def _essence(event: Event) -> tuple[object, ...]:
     body = event.body
-    judged = _JUDGED.get(event.kind)
+    judged = kind_of(event.kind).judged
     if judged:
         body = {**body, judged: [{**row, "rule": ""} for row in body[judged]]}
     return (event.kind, event.seq, event.agent, event.nonce, event.part, body, event.keep, event.refused)
@@ -216,7 +215,7 @@ def _differs(events: list[Event], made: list[Event]) -> Refusal:
             where = f" (in {', '.join(wrong)})" if wrong else ""
             return Refusal(
                 "differs",
-                f"event {given.seq}, '{printable(kind_module(given.kind).subject(given)[:100])}', is not what the rules make"
+                f"event {given.seq}, '{printable(kind_of(given.kind).subject(given)[:100])}', is not what the rules make"
                 f" of it on the server{where}",
                 hints=("fetch and try again",),
             )

@@ -18,7 +18,7 @@ class _Repository(ClientWorld):
     """The server's repository, which is where work lands."""
 
     def _shared_sync(self) -> str:
-        return f"refs/heads/{format_record(self.snapshot.state)['sync']}"
+        return f"refs/heads/{format_record(self.snapshot.state).sync}"
 
 
 class ServerWorld(Retraced, _Repository):

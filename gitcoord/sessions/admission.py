@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import check
+from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.claims.model import Item, all_claims, own_claim, prefetch_around
 from gitcoord.ledger.event import Chain, Illegal
-from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record
+from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record, agent_records
+from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
+    from gitcoord.ledger.sessions import Agent
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
 _HALT = {"by": str, "reason": str, "seq": int, "at": int}
 
 
-def halt_record(state: State) -> Record | None:
+class Halted(NamedTuple):
+    """The record that is there while everything is halted."""
+
+    by: str
+    reason: str
+    seq: int
+    at: int
+
+    def to_record(self) -> Record:
+        return record_of(_HALT, self)
+
+
+def halt_record(state: State) -> Halted | None:
     record = state.get("halt")
-    return None if record is None else check(record, _HALT, "halt")
+    return None if record is None else Halted._make(values_of(record, _HALT, "halt"))
 
 
 def halted(state: State) -> Refusal | None:
     record = halt_record(state)
     if record is None:
         return None
-    why = f": {printable(record['reason'])}" if record["reason"] else ""
+    why = f": {printable(record.reason)}" if record.reason else ""
     return Refusal(
         "halted",
-        f"everything was halted by {record['by']}{why}",
+        f"everything was halted by {record.by}{why}",
         hints=("releases still work; go on with: git coord unhalt",),
     )
 
@@ -41,18 +55,30 @@ def open_session(chain: Chain, actor: Actor, world: World, admitted: Admission) 
     if not admitted.opens:
         return
     record = agent_record(chain.state, actor.agent)
-    kept = record["kept"] if record is not None else []
-    if record is not None and record["state"] == OPEN:
+    kept = record.kept if record is not None else []
+    if record is not None and record.state == OPEN:
         # The claims go on with the name: nobody else asked for them, and the work may be uncommitted.
-        kept = [[c["space"], c["path"]] for c in all_claims(chain.state, actor.agent)]
-        body = {"target": actor.agent, "session": record["session"], "cause": "superseded", "freed": [], "kept": kept}
-        chain.add("stop", body)
-        from gitcoord.sessions.events.stop import end_children
-
+        kept = [[c.space, c.path] for c in all_claims(chain.state, actor.agent)]
+        end_session(chain, record, "superseded", [], kept)
         end_children(chain, actor.agent)
     body = {"session": admitted.session, "instance": actor.instance, "parent": actor.parent}
     chain.add("start", body)
     _resume(chain, world, actor.agent, admitted.session, kept)
+
+
+def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
+    body = {"target": record.agent, "session": record.session, "cause": cause, "freed": freed, "kept": kept}
+    chain.add("stop", body)
+
+
+def end_children(chain: Chain, parent: str) -> None:
+    """A session that was launched inside another one ends with it."""
+    for record in agent_records(chain.state):
+        if record.parent == parent and record.state == OPEN and record.agent != parent:
+            # Whether its work is committed is not known here: its claims stay until their ttl.
+            kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
+            end_session(chain, record, f"ended with {parent}", [], kept)
+            end_children(chain, record.agent)
 
 
 def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[list[str]]) -> None:
@@ -62,15 +88,13 @@ def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[lis
         claim = own_claim(chain.state, Item(*pair), agent)
         if claim is None:
             continue
-        body = {key: claim[key] for key in ("mode", "ttl", "expected", "reason", "task", "units")}
-        capacity = {claim["path"]: world.resource(claim["path"]).capacity} if claim["space"] == "resource" else {}
-        grant = {"session": session, "items": [pair], "bases": [claim["base"]], "capacity": capacity}
-        chain.add("claim", {**body, **grant})
+        capacity = {claim.path: world.resource(claim.path).capacity} if claim.space == "resource" else {}
+        chain.add("claim", claim.grant(session, claim.ttl, capacity))
 
 
 def require_open(state: State, agent: str, session: int) -> None:
     record = agent_record(state, agent)
-    if record is None or record["state"] != OPEN or record["session"] != session:
+    if record is None or record.state != OPEN or record.session != session:
         raise Illegal(f"session {session} of '{agent}' is not open")
 
 

@@ -8,7 +8,7 @@ import signal
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import check_agent, printable
 from gitcoord.git.files import read_file, write_file
-from gitcoord.git.process import runs_still, start_time
+from gitcoord.git.host import runs_still, start_time
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions import service as sessions
 from gitcoord.sessions.cli_supervisor import Supervisor, exit_code, spawn

@@ -14,7 +14,8 @@ from gitcoord.base.errors import GitcoordError, Refused, UsageError
 from gitcoord.base.names import SESSIONS, printable, session_ref
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.git.files import read_file
-from gitcoord.git.process import STARTED, process_state
+from gitcoord.git.host import process_state
+from gitcoord.git.process import STARTED
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_beat
 from gitcoord.sessions import service as sessions

@@ -7,12 +7,10 @@ one checkout never become one by accident.
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import agent_from_email, check_agent, printable
-from gitcoord.git.files import read_file, remove_file, write_file
-from gitcoord.git.process import start_time
+from gitcoord.git.files import listdir, read_file, remove_file, write_file
+from gitcoord.git.host import getppid, start_time
 from gitcoord.ledger.sessions import Actor
 
 TYPE_CHECKING = False
@@ -204,7 +202,7 @@ def forget_tool(ctx: Context, actor: Actor) -> None:
 
 def tool_process() -> int:
     """The nearest ancestor that is no shell and not git; 0 where that cannot be told."""
-    pid = posix.getppid()
+    pid = getppid()
     for _ in range(16):
         name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
         if pid <= 1 or not rest:
@@ -226,11 +224,11 @@ def _noted(directory: str, pid: int, boot: str) -> Actor | None:
 def _ancestor(ctx: Context) -> Actor | None:
     directory = f"{ctx.repo.scratch}/procs"
     try:
-        if not posix.listdir(directory):
+        if not listdir(directory):
             return None
     except OSError:
         return None
-    pid = posix.getppid()
+    pid = getppid()
     for _ in range(64):
         if pid <= 1:
             return None

@@ -7,7 +7,6 @@ from gitcoord.claims.model import claims_part
 from gitcoord.git.store import SwapFailed
 from gitcoord.ledger.heartbeat import due_beat
 from gitcoord.ledger.heartbeat_gc import retire
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.sessions import OPEN, agent_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
@@ -30,14 +29,17 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
 
     What was lost by silence and is still free is taken again, as it was.
     """
-    kind = kind_module("start")
+    from gitcoord.sessions.events.start import Start
+    from gitcoord.sessions.events.start import decide as decide_start
 
     def decide(state: State, command: Start, world: World) -> Decision | Refusal:
-        answer: Decision | Refusal = kind.decide(state, command._replace(again=_lost(state, world, actor.agent)), world)
+        answer: Decision | Refusal = decide_start(
+            state, command._replace(again=_lost(state, world, actor.agent)), world
+        )
         return answer
 
     ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"), claims_part(actor.agent))
-    result = transact(ctx, decide, kind.Start(actor, fresh), prefetch=ahead)
+    result = transact(ctx, decide, Start(actor, fresh), prefetch=ahead)
     if result["again"]:
         note_tree(ctx, actor.agent)
         note_claims(ctx, [claim for claim in result["claims"] if claim["path"] in result["again"]])  # type: ignore[attr-defined, operator]
@@ -47,11 +49,11 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
 def _lost(state: State, world: World, agent: str) -> tuple[Record, ...]:
     """The grants that an agent lost by silence since its last event."""
     record = agent_record(state, agent)
-    lost = [row for row in record["lost"] if row["cause"] == "expire"] if record is not None else []
+    lost = [row for row in record.lost if row.cause == "expire"] if record is not None else []
     if not lost:
         return ()
-    found = world.grants(sorted({row["token"] for row in lost}))
-    wanted = {(row["token"], row["space"], row["path"]) for row in lost}
+    found = world.grants(sorted({row.token for row in lost}))
+    wanted = {(row.token, row.space, row.path) for row in lost}
     return tuple(row for row in found if (row["token"], *row["item"]) in wanted)
 
 
@@ -61,9 +63,10 @@ def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]
     With `keep` it ends in any case: where the work cannot be compared, or the authority does not agree about it, every claim
     that may carry work is left to its ttl.
     """
-    kind = kind_module("stop")
+    from gitcoord.sessions.events.stop import Stop, decide
+
     try:
-        return transact(ctx, kind.decide, kind.Stop(actor, keep))
+        return transact(ctx, decide, Stop(actor, keep))
     except (StoreError, Refused) as error:
         if (
             not keep
@@ -71,33 +74,38 @@ def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]
             or (isinstance(error, Refused) and error.code != "host")
         ):
             raise
-    return transact(ctx, kind.decide, kind.Stop(actor, keep, blind=True))
+    return transact(ctx, decide, Stop(actor, keep, blind=True))
 
 
 def kill(ctx: Context, actor: Actor, target: str, reason: str) -> dict[str, object]:
-    kind = kind_module("kill")
-    return transact(ctx, kind.decide, kind.Kill(actor, target, reason))
+    from gitcoord.sessions.events.kill import Kill, decide
+
+    return transact(ctx, decide, Kill(actor, target, reason))
 
 
 def revive(ctx: Context, actor: Actor, target: str) -> dict[str, object]:
-    kind = kind_module("revive")
-    return transact(ctx, kind.decide, kind.Revive(actor, target))
+    from gitcoord.sessions.events.revive import Revive, decide
+
+    return transact(ctx, decide, Revive(actor, target))
 
 
 def halt(ctx: Context, actor: Actor, reason: str) -> dict[str, object]:
-    kind = kind_module("halt")
-    return transact(ctx, kind.decide, kind.Halt(actor, reason))
+    from gitcoord.sessions.events.halt import Halt, decide
+
+    return transact(ctx, decide, Halt(actor, reason))
 
 
 def unhalt(ctx: Context, actor: Actor) -> dict[str, object]:
-    kind = kind_module("unhalt")
-    return transact(ctx, kind.decide, kind.Unhalt(actor))
+    from gitcoord.sessions.events.unhalt import Unhalt, decide
+
+    return transact(ctx, decide, Unhalt(actor))
 
 
 def sweep(ctx: Context, actor: Actor) -> dict[str, object]:
     """Expire every claim whose holder has been silent for longer than the claim survives."""
-    kind = kind_module("expire")
-    return transact(ctx, kind.decide, kind.Sweep(actor))
+    from gitcoord.claims.events.expire import Sweep, decide
+
+    return transact(ctx, decide, Sweep(actor))
 
 
 def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
@@ -116,7 +124,7 @@ def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
         return True
     # It counts only if the ledger, read after the swap, still shows what it keeps alive.
     now = agent_record(read_snapshot(ctx).state, actor.agent)
-    return bool(session) and now is not None and now["state"] == OPEN and now["session"] == session
+    return bool(session) and now is not None and now.state == OPEN and now.session == session
 
 
 def _beat_here(ctx: Context, actor: Actor) -> int | None:

@@ -21,7 +21,7 @@ def barred(state: State, actor: Actor, world: World) -> Refusal | None:
 def sign_of_life(state: State, actor: Actor, world: World) -> list[Beat]:
     """The heartbeat of whoever acts, where it has a session open and one is due."""
     record = agent_record(state, actor.agent)
-    if record is None or record["state"] != OPEN:
+    if record is None or record.state != OPEN:
         return []
-    beat = next_beat(world.heartbeat(actor.agent), actor.agent, record["session"], world)
+    beat = next_beat(world.heartbeat(actor.agent), actor.agent, record.session, world)
     return [beat] if beat is not None else []

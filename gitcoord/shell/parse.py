@@ -6,9 +6,8 @@ else knows tree-sitter.
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.errors import TimedOut
+from gitcoord.git.files import is_folder, lstat, scandir, stat
 from gitcoord.shell.control_flow import follow
 from gitcoord.shell.effect_collector import MAX_WORD, TooMuch
 from gitcoord.shell.effects import UNKNOWN, Effect
@@ -95,7 +94,7 @@ class Look:
     def listing(self, path: str) -> tuple[str, ...] | None:
         found: list[str] = []
         try:
-            with posix.scandir(path or ".") as entries:
+            with scandir(path or ".") as entries:
                 for entry in entries:
                     found.append(entry.name)
                     if len(found) > MAX_LISTED:
@@ -106,13 +105,13 @@ class Look:
 
     def is_dir(self, path: str) -> bool:
         try:
-            return posix.stat(path).st_mode & 0o170000 == 0o040000
+            return is_folder(stat(path))
         except (OSError, ValueError):
             return False
 
     def exists(self, path: str) -> bool:
         try:
-            posix.lstat(path)
+            lstat(path)
         except (OSError, ValueError):
             return False
         return True

@@ -48,6 +48,10 @@ else:
                 raise TypeError(f"{cls.__name__}: too many values: {[*named] or values[len(fields) :]}")
             return tuple.__new__(cls, values)
 
+        @classmethod
+        def _make(cls, values):
+            return tuple.__new__(cls, values)
+
         def _replace(self, **named):
             return type(self)(**{**self._asdict(), **named})
 

@@ -15,7 +15,7 @@ from gitcoord.claims.model import Item, overlapping, own_claim
 from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.git.files import read_file
-from gitcoord.git.locks.flock import hold, let_go
+from gitcoord.git.locks import flock
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions import service as sessions
@@ -76,7 +76,7 @@ class Post:
     def __init__(self, call: Call, actor: Actor) -> None:
         self._call = call
         self._actor = actor
-        self.held = hold(call.ctx.scratch("dispatch.lock"))
+        self.held = flock.acquire(call.ctx.scratch("dispatch.lock"))
         if self.held < 0:
             raise Refused(
                 Refusal("dispatching", f"there is a dispatcher: @{DISPATCHER.name} is held by {self._holder()}")
@@ -86,7 +86,7 @@ class Post:
 
     def _holder(self) -> str:
         claims = overlapping(read_snapshot(self._call.ctx).state, DISPATCHER)
-        return ", ".join(claim["agent"] for claim in claims) or "another process of this machine"
+        return ", ".join(claim.agent for claim in claims) or "another process of this machine"
 
     def _take(self) -> int:
         result: Any = take(self._call.ctx, Take(self._actor, (DISPATCHER,), ttl=60, reason=self._reason))
@@ -97,7 +97,7 @@ class Post:
         own = own_claim(read_snapshot(self._call.ctx).state, DISPATCHER, self._actor.agent)
         if own is None:
             self._token = self._take()  # it was lost by silence, and is free or not
-        elif own["token"] != self._token:
+        elif own.token != self._token:
             raise Refused(Refusal("dispatching", f"another process dispatches as '{self._actor.agent}' now"))
 
     def leave(self) -> None:
@@ -106,7 +106,7 @@ class Post:
             release(self._call.ctx, self._actor, (DISPATCHER,))
         except (GitcoordError, OSError) as error:
             self._call.screen.note(f"gitcoord: the dispatcher's claim was not released: {printable(str(error))}")
-        let_go(self.held)
+        flock.release(self.held)
 
 
 def _cap(settings: Workers, most: int) -> int:

@@ -7,12 +7,11 @@ for one who cannot be served. Only order is decided here, never who gets what.
 
 from __future__ import annotations
 
-import posix
 import time
 
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.git.files import list_files, make_directory, read_file, remove_file, write_file
-from gitcoord.git.process import process_state, runs_still, start_time
+from gitcoord.git.host import getpid, process_state, runs_still, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class Line:
         self._ctx = ctx
         self._dir = ctx.scratch(f"line/{name}/x").rpartition("/")[0]
         make_directory(self._dir)
-        pid = posix.getpid()
+        pid = getpid()
         self._ticket = f"{time.time_ns():020d}-{pid}"
         self._who = f"{pid}\n{start_time(pid)}\n{ctx.host.boot}\n"
         self._asked_at = 0

@@ -7,9 +7,9 @@ age), `work/waits/<id>/` (who waits for that task), `work/of/<agent>/` (who has 
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, Malformed, check
+from gitcoord.base.codec import VERSION, Malformed, check, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
-from gitcoord.base.names import check_word, encode, quote
+from gitcoord.base.names import check_word, encode, quote, shown
 from gitcoord.ledger.sessions import OPEN as SESSION_OPEN
 from gitcoord.ledger.sessions import Silence, agent_record, silence
 from gitcoord.startup.namedtuple import NamedTuple
@@ -41,6 +41,56 @@ _HELD: dict[str, Shape] = {
 }  # fmt: skip
 
 
+class Task(NamedTuple):
+    """A task. `owner` has it in `session`, or it is kept for the owner (session 0)."""
+
+    id: str
+    title: str
+    text: str
+    state: str
+    owner: str
+    session: int
+    token: int  # the Seq of the event that gave it to its owner
+    ttl: int  # seconds of silence after which the owner counts as lost
+    attempts: int
+    limit: int
+    priority: str
+    needs: list[str]
+    paths: list[list[str]]  # [space, name] of each
+    line: str
+    role: str
+    next: str
+    expected: int
+    safe: bool
+    review: bool
+    handoff: str
+    branch: str
+    reason: str
+    key: str
+    by: str
+    at: int
+    changed: int
+    result: Record  # as `contracts.py` made it
+
+    @classmethod
+    def from_record(cls, record: Record, file: str) -> Task:
+        task = cls._make(values_of(record, _TASK, file))
+        if task_file(task.id) != file or task.state not in STATES or task.priority not in PRIORITIES:
+            raise Malformed(f"{file} holds a task that does not belong there")
+        return task
+
+    def to_record(self) -> Record:
+        return record_of(_TASK, self)
+
+    def to_json(self) -> dict[str, object]:
+        """As every `--json` shows it."""
+        row: dict[str, object] = self._asdict()
+        row["body"] = str(row.pop("text")).rstrip("\n")
+        row["since"] = row.pop("changed")
+        row["paths"] = [shown(name, space) for space, name in self.paths]
+        return row
+
+
 class Held(NamedTuple):
     """A task that somebody has, as the index knows it."""
 
@@ -65,28 +115,24 @@ def number_of(id: str) -> int:
     return int(id[1:])
 
 
-def task_record(state: State, id: str) -> Record | None:
-    record = state.get(task_file(id))
-    if record is None:
-        return None
-    check(record, _TASK, task_file(id))
-    if record["id"] != id or record["state"] not in STATES or record["priority"] not in PRIORITIES:
-        raise Malformed(f"{task_file(id)} holds a task that does not belong there")
-    return record
+def task_record(state: State, id: str) -> Task | None:
+    file = task_file(id)
+    record = state.get(file)
+    return None if record is None else Task.from_record(record, file)
 
 
-def the_task(state: State, id: str) -> Record | Refusal:
+def the_task(state: State, id: str) -> Task | Refusal:
     number_of(id)
     return task_record(state, id) or Refusal(
         "no-task", f"there is no task '{id}'", hints=("which there are: git coord task list",)
     )
 
 
-def all_tasks(state: State) -> list[Record]:
+def all_tasks(state: State) -> list[Task]:
     """Every task, oldest first."""
     ids = [key[len("tasks/") : -len(".md")] for key in state.below("tasks")]
     found = [record for id in ids if (record := task_record(state, id)) is not None]
-    return sorted(found, key=lambda record: number_of(record["id"]))
+    return sorted(found, key=lambda record: number_of(record.id))
 
 
 def held_by(state: State, agent: str) -> list[Held]:
@@ -105,14 +151,11 @@ def all_held(state: State) -> list[Held]:
 
 
 def _held(agent: str, records: dict[str, Record]) -> list[Held]:
-    found = []
-    for key, record in records.items():
-        check(record, _HELD, key)
-        found.append(Held(agent, **{name: record[name] for name in _HELD}))
+    found = [Held(agent, *values_of(record, _HELD, key)) for key, record in records.items()]
     return sorted(found, key=lambda held: number_of(held.id))
 
 
-def tasks_of(state: State, agent: str) -> list[Record]:
+def tasks_of(state: State, agent: str) -> list[Task]:
     """The tasks that an agent has, whole."""
     return [record for held in held_by(state, agent) if (record := task_record(state, held.id)) is not None]
 
@@ -120,32 +163,32 @@ def tasks_of(state: State, agent: str) -> list[Record]:
 # --- what a change does to the tree -----------------------------------------------------------------------------------
 
 
-def changed(state: State, before: Record | None, after: Record) -> Changes:
+def changed(state: State, before: Task | None, after: Task) -> Changes:
     """The files that follow when a task becomes another, its index with it."""
-    id = after["id"]
+    id = after.id
     old = _index(state, before) if before is not None else {}
     new = _index(state, after)
-    changes: Changes = {task_file(id): after}
+    changes: Changes = {task_file(id): after.to_record()}
     changes.update((key, None) for key in old if key not in new)
     changes.update((key, record) for key, record in new.items() if old.get(key) != record)
-    if after["state"] == DONE and (before is None or before["state"] != DONE):
+    if after.state == DONE and (before is None or before.state != DONE):
         changes.update(_waiters(state, id))
     return changes
 
 
-def _index(state: State, task: Record) -> dict[str, Record]:
-    id = task["id"]
+def _index(state: State, task: Task) -> dict[str, Record]:
+    id = task.id
     found: dict[str, Record] = {}
-    if task["owner"]:
-        found[f"work/of/{task['owner']}/@{id}"] = {"v": VERSION, **{key: task[key] for key in _HELD}}
-    if task["state"] == OPEN:
+    if task.owner:
+        found[f"work/of/{task.owner}/@{id}"] = record_of(_HELD, (getattr(task, key) for key in _HELD))
+    if task.state == OPEN:
         waits = unmet(state, task)
         if waits:
             found.update((f"work/waits/{need}/@{id}", {"v": VERSION}) for need in waits)
         else:
             found[_ready_file(task)] = {"v": VERSION}
-    if task["key"]:
-        found[key_file(task["key"])] = {"v": VERSION, "id": id}
+    if task.key:
+        found[key_file(task.key)] = {"v": VERSION, "id": id}
     return found
 
 
@@ -160,14 +203,14 @@ def _waiters(state: State, id: str) -> Changes:
     return changes
 
 
-def unmet(state: State, task: Record) -> list[str]:
+def unmet(state: State, task: Task) -> list[str]:
     """What a task still waits for."""
-    found = [(need, task_record(state, need)) for need in task["needs"]]
-    return [need for need, record in found if record is None or record["state"] != DONE]
+    found = [(need, task_record(state, need)) for need in task.needs]
+    return [need for need, record in found if record is None or record.state != DONE]
 
 
-def _ready_file(task: Record) -> str:
-    return f"work/ready/{PRIORITIES.index(task['priority'])}-{number_of(task['id']):015d}"
+def _ready_file(task: Task) -> str:
+    return f"work/ready/{PRIORITIES.index(task.priority)}-{number_of(task.id):015d}"
 
 
 def ready(state: State) -> list[str]:
@@ -196,32 +239,36 @@ def closes_a_circle(state: State, id: str, needs: Iterable[str]) -> str:
             if here not in seen:
                 seen.add(here)
                 record = task_record(state, here)
-                todo += record["needs"] if record is not None else []
+                todo += record.needs if record is not None else []
     return ""
 
 
 # --- owners -----------------------------------------------------------------------------------------------------------
 
 
-def pass_on(state: State, task: Record, event: Event, session: int, ttl: int) -> Changes:
+def pass_on(state: State, task: Task, event: Event, session: int, ttl: int) -> Changes:
     """The task goes to the one whose event this is; the old owner's token is void from then on."""
-    after = {
-        **task, "owner": event.agent, "session": session, "token": event.seq, "ttl": ttl, "state": ACTIVE, "handoff": "",
-        "reason": "", "changed": event.at,
-    }  # fmt: skip
+    after = task._replace(
+        owner=event.agent,
+        session=session,
+        token=event.seq,
+        ttl=ttl,
+        state=ACTIVE,
+        handoff="",
+        reason="",
+        changed=event.at,
+    )
     return changed(state, task, after)
 
 
-def set_handoff(state: State, task: Record, handoff: str) -> Changes:
+def set_handoff(state: State, task: Task, handoff: str) -> Changes:
     """A handoff is open for the task ('' : none any more): as long as it is, silence gives it to nobody else."""
-    return changed(state, task, {**task, "handoff": handoff})
+    return changed(state, task, task._replace(handoff=handoff))
 
 
-def given_back(task: Record, at: int, *, reason: str = "") -> Record:
+def given_back(task: Task, at: int, *, reason: str = "") -> Task:
     """The task without its owner, open for others."""
-    return {
-        **task, "state": OPEN, "owner": "", "session": 0, "token": 0, "handoff": "", "reason": reason, "changed": at,
-    }  # fmt: skip
+    return task._replace(state=OPEN, owner="", session=0, token=0, handoff="", reason=reason, changed=at)
 
 
 def owner_is_lost(state: State, world: World, held: Held) -> Silence | None:
@@ -229,37 +276,26 @@ def owner_is_lost(state: State, world: World, held: Held) -> Silence | None:
     if held.state != ACTIVE or held.handoff:
         return None
     record = agent_record(state, held.agent)
-    if record is None or record["state"] != SESSION_OPEN or record["session"] != held.session:
+    if record is None or record.state != SESSION_OPEN or record.session != held.session:
         return Silence(True, "session over", 0)
     verdict = silence(state, world, held.agent, held.session, held.ttl)
     return verdict if verdict.silent else None
 
 
-def not_the_owner(state: State, task: Record, agent: str) -> Refusal | None:
+def not_the_owner(state: State, task: Task, agent: str) -> Refusal | None:
     """The refusal of what only the owner may do, in the session in which it has the task."""
     record = agent_record(state, agent) if agent else None
-    if agent and task["owner"] == agent and task["state"] not in (*OVER, ASSIGNED):
-        if record is not None and record["state"] == SESSION_OPEN and record["session"] == task["session"]:
+    if agent and task.owner == agent and task.state not in (*OVER, ASSIGNED):
+        if record is not None and record.state == SESSION_OPEN and record.session == task.session:
             return None
         return Refusal(
             "session-over",
-            f"the session in which '{agent}' had {task['id']} is over",
-            hints=(f"take it again: git coord task take {task['id']}",),
+            f"the session in which '{agent}' had {task.id} is over",
+            hints=(f"take it again: git coord task take {task.id}",),
         )
-    whose = f"{task['state']}, {task['owner']}'s" if task["owner"] else task["state"]
+    whose = f"{task.state}, {task.owner}'s" if task.owner else task.state
     return Refusal(
         "not-yours",
-        f"'{agent}' does not have {task['id']}: it is {whose}",
-        hints=(f"look at it: git coord task show {task['id']}",),
+        f"'{agent}' does not have {task.id}: it is {whose}",
+        hints=(f"look at it: git coord task show {task.id}",),
     )
-
-
-def described(task: Record) -> dict[str, object]:
-    """A task as every `--json` shows it."""
-    from gitcoord.base.names import shown
-
-    row: dict[str, object] = {key: task[key] for key in _TASK if key not in ("text", "paths", "changed")}
-    row["body"] = task["text"].rstrip("\n")
-    row["paths"] = [shown(name, space) for space, name in task["paths"]]
-    row["since"] = task["changed"]
-    return row

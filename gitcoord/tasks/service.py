@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised, Refusal, Refused
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
-from gitcoord.tasks.model import OVER, all_tasks, described, ready, the_task, unmet
+from gitcoord.tasks.model import OVER, all_tasks, ready, the_task, unmet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +31,10 @@ def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]
 
     Refused, as by all that writes down text here, where a validator says no to it.
     """
-    kind = kind_module("task")
+    from gitcoord.tasks.events.task import Add, decide
+
     told = {f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)}
-    return _heeding(ctx, actor, told, lambda: transact(ctx, kind.decide, kind.Add(actor, tasks)))
+    return _heeding(ctx, actor, told, lambda: transact(ctx, decide, Add(actor, tasks)))
 
 
 def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[str, object]]) -> dict[str, object]:
@@ -79,8 +79,9 @@ def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[s
 
 
 def _decide_assign(state: State, command: Assign, world: World) -> Decision | Refusal:
-    answer: Decision | Refusal = kind_module("assign").decide(state, command._replace(base=world.head()), world)
-    return answer
+    from gitcoord.tasks.events.assign import decide
+
+    return decide(state, command._replace(base=world.head()), world)
 
 
 def _ahead(agent: str, id: str) -> tuple[Part, ...]:
@@ -91,20 +92,25 @@ def _ahead(agent: str, id: str) -> tuple[Part, ...]:
 
 def revise(ctx: Context, command: Revise) -> dict[str, object]:
     """Change what is said of a task, or move it."""
+    from gitcoord.tasks.events.revise import decide
+
     told = {key: command.set[key] for key in ("title", "text") if key in command.set} | {"reason": command.reason}
-    return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("revise").decide, command))
+    return _heeding(ctx, command.actor, told, lambda: transact(ctx, decide, command))
 
 
 def finish(ctx: Context, command: Finish) -> dict[str, object]:
     """Hand in a task's result, or say that it failed; what was claimed for it is released."""
+    from gitcoord.tasks.events.finish import decide
+
     told = {"": command.record}
-    return _heeding(ctx, command.actor, told, lambda: transact(ctx, kind_module("finish").decide, command))
+    return _heeding(ctx, command.actor, told, lambda: transact(ctx, decide, command))
 
 
 def collect(ctx: Context, actor: Actor) -> dict[str, object]:
     """Open again the tasks whose owners are lost."""
-    kind = kind_module("lapse")
-    return transact(ctx, kind.decide, kind.Collect(actor))
+    from gitcoord.tasks.events.lapse import Collect, decide
+
+    return transact(ctx, decide, Collect(actor))
 
 
 # --- looking ----------------------------------------------------------------------------------------------------------
@@ -118,7 +124,7 @@ def listing(ctx: Context, *, states: tuple[str, ...] = (), owner: str = "") -> d
         return {"initialised": False, "tasks": []}
     state = snapshot.state
     able = set(ready(state))
-    rows = [{**described(task), "ready": task["id"] in able, "waits": unmet(state, task)} for task in all_tasks(state)]
+    rows = [{**task.to_json(), "ready": task.id in able, "waits": unmet(state, task)} for task in all_tasks(state)]
     shown = [
         row
         for row in rows
@@ -135,5 +141,5 @@ def several(ctx: Context, ids: list[str]) -> list[Record]:
         task = the_task(snapshot.state, id)
         if isinstance(task, Refusal):
             raise Refused(task)
-        found.append({**described(task), "waits": unmet(snapshot.state, task)})
+        found.append({**task.to_json(), "waits": unmet(snapshot.state, task)})
     return found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.durations import format_duration, parse_duration
 from gitcoord.base.errors import ServerBehind, UsageError
 from gitcoord.base.names import LEDGER, TIP, quote, shell_word
+from gitcoord.git.host import isatty
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.identity import resolve, resolve_or_none
 
@@ -91,7 +90,7 @@ class Call:
 
 
 def at_terminal() -> bool:
-    return posix.isatty(0) and posix.isatty(2)
+    return isatty(0) and isatty(2)
 
 
 def run(verb: Verb, call: Call, values: Values, words: list[str]) -> int:

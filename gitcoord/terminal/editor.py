@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import posix
-from _signal import SIG_IGN, SIGINT, SIGQUIT, signal
-
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote
-from gitcoord.git.files import read_file, remove_file, write_file
-from gitcoord.git.process import run
+from gitcoord.git.commands.worktrees import editor as git_editor
+from gitcoord.git.files import close, open_to_read, read, read_file, remove_file, write_file
+from gitcoord.git.host import getpid
+from gitcoord.git.process import run_at_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +19,10 @@ MOST = 1 << 20  # bytes; whatever is longer than any text may be
 def read_text(word: str, what: str) -> str:
     """The text in a file, '-': what comes on stdin."""
     try:
-        fd = 0 if word == "-" else posix.open(word, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = 0 if word == "-" else open_to_read(word)
         data = _whole(fd)
         if fd:
-            posix.close(fd)
+            close(fd)
     except (OSError, ValueError) as error:
         raise UsageError(f"{quote(word[:80])} cannot be read: {getattr(error, 'strerror', error)}") from None
     if len(data) > MOST:
@@ -34,7 +33,7 @@ def read_text(word: str, what: str) -> str:
 def _whole(fd: int) -> bytes:
     """All there is, or a little more than may be."""
     parts, size = [], 0
-    while size <= MOST and (chunk := posix.read(fd, 65536)):
+    while size <= MOST and (chunk := read(fd, 65536)):
         parts.append(chunk)
         size += len(chunk)
     return b"".join(parts)
@@ -42,21 +41,14 @@ def _whole(fd: int) -> bytes:
 
 def edit(call: Call, text: str, name: str) -> str:
     """What the person makes of it in git's editor. The file is kept where the editor fails, and named."""
-    code, out, complaint = run(["git", "var", "GIT_EDITOR"], call.ctx.repo.env)
-    editor = out.decode("utf-8", "surrogateescape").strip()
-    if code or not editor:
-        raise UsageError(f"no editor is set: {complaint}", hints=("git config core.editor <command>",))
-    file = call.ctx.scratch(f"edit/{name}-{posix.getpid()}.md")
+    answer = git_editor(call.ctx.repo.env)
+    editor = answer.text.strip()
+    if not editor:
+        raise UsageError(f"no editor is set: {answer.complaint}", hints=("git config core.editor <command>",))
+    file = call.ctx.scratch(f"edit/{name}-{getpid()}.md")
     write_file(file, text.encode("utf-8", "surrogateescape"))
     words = ["sh", "-c", f'{editor} "$@"', editor, file]
-    old = {number: signal(number, SIG_IGN) for number in (SIGINT, SIGQUIT)}  # they are the editor's
-    try:
-        pid = posix.posix_spawnp("sh", words, dict(call.environ), setsigdef=[SIGINT, SIGQUIT])
-        status = posix.waitstatus_to_exitcode(posix.waitpid(pid, 0)[1])
-    finally:
-        for number, handler in old.items():
-            signal(number, handler)
-    if status:
+    if run_at_terminal(words, call.environ):
         raise UsageError(f"the editor failed: nothing was changed; the text is in {file}")
     data = read_file(file, MOST + 1)
     remove_file(file)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.codec import MAX_BYTES, Malformed, loads
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import quote
+from gitcoord.git.files import close, open_to_read, read
+from gitcoord.git.host import isatty
 
 _READ = 1 << 16
 
@@ -44,7 +44,7 @@ def _bytes(name: str) -> bytes:
     if name == "-":
         return _stdin()
     try:
-        fd = posix.open(name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+        fd = open_to_read(name, waits=False)
     except OSError as error:
         raise UsageError(f"{quote(name[:200])} cannot be read: {error.strerror}") from None
     try:
@@ -52,11 +52,11 @@ def _bytes(name: str) -> bytes:
     except OSError as error:
         raise UsageError(f"{quote(name[:200])} cannot be read: {error.strerror}") from None
     finally:
-        posix.close(fd)
+        close(fd)
 
 
 def _stdin() -> bytes:
-    if posix.isatty(0):
+    if isatty(0):
         raise UsageError("stdin is a terminal: pipe the text in")
     return _all(0, "stdin")
 
@@ -65,7 +65,7 @@ def _all(fd: int, what: str) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
-        part = posix.read(fd, _READ)
+        part = read(fd, _READ)
         if not part:
             return b"".join(parts)
         size += len(part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posix
 import time
 from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal
 
@@ -10,6 +9,9 @@ from gitcoord.base.codec import dumps
 from gitcoord.base.durations import format_duration
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.base.names import printable
+from gitcoord.git.files import write_all
+from gitcoord.git.host import _exit, isatty
+from gitcoord.git.process import environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class Screen:
         wish = settings.get("color.ui", "auto").lower()
         dull = self._environ.get(b"NO_COLOR") or self._environ.get(b"TERM", b"dumb") == b"dumb"
         for fd in self._colour:
-            self._colour[fd] = wish == "always" or (wish in ("auto", "true") and not dull and posix.isatty(fd))
+            self._colour[fd] = wish == "always" or (wish in ("auto", "true") and not dull and isatty(fd))
 
     def paint(self, text: str, colour: str, fd: int = 1) -> str:
         return f"\x1b[{_CODES[colour]}m{text}\x1b[m" if self._colour[fd] and colour else text
@@ -121,10 +123,9 @@ def ago(at: object) -> str:
 def put(fd: int, text: str) -> None:
     data = memoryview(text.encode("utf-8", "backslashreplace"))
     try:
-        while data:
-            data = data[posix.write(fd, data) :]
+        write_all(fd, data)
     except BrokenPipeError:
-        posix._exit(141)
+        _exit(141)
 
 
 def _interrupted(number: int, frame: object) -> None:
@@ -148,7 +149,7 @@ def guarded(screen: Screen, body: Callable[[], int]) -> int:
         where = f": {error.filename}" if error.filename else ""
         return screen.fail(StoreError(f"{error.strerror or error}{where}"))
     except Exception as error:
-        if posix.environ.get(b"GITCOORD_TRACE"):
+        if environ.get(b"GITCOORD_TRACE"):
             raise
         message = f"gitcoord failed: {type(error).__name__}: {error}"
         return screen.fail(GitcoordError(message, hints=("this is a bug; GITCOORD_TRACE=1 shows where",)))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, Refused, UsageError
 from gitcoord.base.names import ROOT, check_path
 from gitcoord.claims.model import folds_case, format_record
-from gitcoord.git.process import Child, run
+from gitcoord.git.commands.objects import count_commits
+from gitcoord.git.commands.worktrees import start_status
 from gitcoord.handoff.service import rows as handoff_rows
 from gitcoord.ledger.sessions import OPEN, agent_records, alive
 from gitcoord.ledger.snapshot import read_snapshot
@@ -19,11 +20,13 @@ from gitcoord.sessions.service import start
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
+    from gitcoord.git.process import Child
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
+    from gitcoord.tasks.model import Task
 
     Row = dict[str, "object"]
 
@@ -118,7 +121,7 @@ def _memory(ctx: Context, snapshot: Snapshot, commit: str) -> list[Row]:
 
 def _copy(ctx: Context, snapshot: Snapshot) -> Row:
     """How many commits of the sync branch this copy lacks; None where that cannot be told."""
-    sync = str(format_record(snapshot.state)["sync"])
+    sync = format_record(snapshot.state).sync
     remote = ctx.remote or "origin"
     told: Row = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
     if ctx.remote:
@@ -129,8 +132,8 @@ def _copy(ctx: Context, snapshot: Snapshot) -> Row:
     tips = [tip for tip in dict.fromkeys((here, there)) if tip and tip != head]
     if not head or not tips:
         return told
-    code, out, _ = run(["git", "--no-replace-objects", "rev-list", "--count", *tips, f"^{head}", "--"], ctx.repo.env)
-    return {**told, "behind": None if code else int(out)}
+    behind = count_commits(ctx.repo.env, *tips, f"^{head}")
+    return {**told, "behind": None if behind.code else int(behind.text)}
 
 
 def _fetch(ctx: Context, sync: str) -> str:
@@ -146,18 +149,22 @@ def _fetch(ctx: Context, sync: str) -> str:
 
 def _others(state: State, world: World, agent: str) -> list[Row]:
     """Who else has a session that is heard of."""
-    there = [record for record in agent_records(state) if record["state"] == OPEN and record["agent"] != agent]
-    world.prefetch_heartbeats(str(record["agent"]) for record in there)
-    return [{k: r[k] for k in ("agent", "session", "since", "parent")} for r in there if alive(state, world, r)]
+    there = [record for record in agent_records(state) if record.state == OPEN and record.agent != agent]
+    world.prefetch_heartbeats(record.agent for record in there)
+    return [
+        {k: getattr(r, k) for k in ("agent", "session", "since", "parent")} for r in there if alive(state, world, r)
+    ]
 
 
 def _approvals(state: State, agent: str) -> list[Row]:
     """Approvals that this agent asked for and nobody has answered, among the last ones."""
+    from gitcoord.gates.model import approval, approval_file
+
     ids = sorted(state.names("approvals"), key=lambda id: [int(part) for part in id.split(".")])[-_APPROVALS:]
-    state.prefetch(("file", f"approvals/{id}") for id in ids)
-    records = [record for id in ids if (record := state.get(f"approvals/{id}")) is not None]
-    mine = [r for r in records if (r["agent"], r["state"]) == (agent, "open")]
-    return [{"approval": r["id"], "path": r["path"], "at": r["at"]} for r in mine]
+    state.prefetch(("file", approval_file(id)) for id in ids)
+    records = [record for id in ids if (record := approval(state, id)) is not None]
+    mine = [r for r in records if (r.agent, r.state) == (agent, "open")]
+    return [{"approval": r.id, "path": r.path, "at": r.at} for r in mine]
 
 
 # --- work ----------------------------------------------------------------------------------------------------------
@@ -180,8 +187,10 @@ def _next_tasks(state: State) -> list[Row]:
     return [_task(record) for record in found if record is not None]
 
 
-def _task(record: Record) -> Row:
-    return {key: record[key] for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")}
+def _task(task: Task) -> Row:
+    return {
+        key: getattr(task, key) for key in ("id", "title", "state", "owner", "priority", "next", "branch", "handoff")
+    }
 
 
 def _start_status(ctx: Context, paths: list[str]) -> Child | None:
@@ -189,10 +198,7 @@ def _start_status(ctx: Context, paths: list[str]) -> Child | None:
     if not paths or not ctx.repo.worktree:
         return None
     specs = [f":(top,literal){'' if path == ROOT else path}" for path in paths]
-    words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *specs)
-    child = Child(["git", *words], ctx.repo.env)
-    child.close_input()
-    return child
+    return start_status(ctx.repo.env, specs)
 
 
 def _dirty(status: Child | None) -> list[str]:

@@ -31,7 +31,7 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
         "initialised": True,
         "seq": snapshot.state.seq,
         "ledger": snapshot.head,
-        "halted": {key: halt[key] for key in ("by", "reason", "at")} if halt is not None else None,
+        "halted": {"by": halt.by, "reason": halt.reason, "at": halt.at} if halt is not None else None,
         "claims": listed["claims"],
         **{key: listed[key] for key in ("server_claims",) if key in listed},
         "agents": agents(snapshot.state, ctx.world(snapshot)),
@@ -54,14 +54,12 @@ def resources(ctx: Context) -> dict[str, object]:
     except NotInitialised:
         return {"initialised": False, "resources": []}
     declared = ctx.world(snapshot).resources()
-    claims = [c for c in all_claims(snapshot.state) if c["space"] == "resource"]
+    claims = [c for c in all_claims(snapshot.state) if c.space == "resource"]
     rows: list[dict[str, object]] = []
-    for name in sorted({*declared, *(c["path"] for c in claims)}):
+    for name in sorted({*declared, *(c.path for c in claims)}):
         policy = declared.get(name)
         held = [
-            {"agent": c["agent"], "units": c["units"], "mode": c["mode"], "token": c["token"]}
-            for c in claims
-            if c["path"] == name
+            {"agent": c.agent, "units": c.units, "mode": c.mode, "token": c.token} for c in claims if c.path == name
         ]
         rows.append(
             {

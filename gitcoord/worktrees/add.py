@@ -6,11 +6,22 @@ from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, U
 from gitcoord.base.names import printable, quote
 from gitcoord.claims.model import format_record
 from gitcoord.claims.query import check, listing
+from gitcoord.git.commands.objects import count_apart
+from gitcoord.git.commands.refs import (
+    add_worktree,
+    delete_ref,
+    has_ref,
+    is_branch_name,
+    rev_parse_commit,
+    top_of,
+    update_ref,
+)
+from gitcoord.git.commands.refs import git_dir as git_dir_of
+from gitcoord.git.commands.settings import change_settings, get_setting, list_settings, set_in_worktree
+from gitcoord.git.commands.worktrees import list_worktrees, remove_worktree, status_in, with_index, without_location
 from gitcoord.git.config import parse_settings
-from gitcoord.git.config_writer import change_settings
 from gitcoord.git.files import create_directory, exists, is_directory, remove_directory
 from gitcoord.git.locks.queue import Queue
-from gitcoord.git.process import run
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.sessions.worktree_notes import noted_claims
@@ -26,7 +37,6 @@ if TYPE_CHECKING:
     Claim = Callable[[str], "dict[str, object]"]
 
 QUEUE_SECONDS = 60.0
-_ELSEWHERE = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR")
 
 
 class Tree(NamedTuple):
@@ -45,28 +55,11 @@ class Tree(NamedTuple):
     made: str
 
 
-def git_in(ctx: Context, path: str, *words: str, data: bytes = b"", env: dict[bytes, bytes] | None = None) -> bytes:
-    """git's answer in that work tree."""
-    code, out, complaint = ask_in(ctx, path, *words, data=data, env=env)
-    if code:
-        raise StoreError(f"git {words[0]} in {path} failed: {complaint}")
-    return out
-
-
-def ask_in(
-    ctx: Context, path: str, *words: str, data: bytes = b"", env: dict[bytes, bytes] | None = None
-) -> tuple[int, bytes, str]:
-    clean = {key: value for key, value in ctx.repo.env.items() if key not in _ELSEWHERE}
-    return run(["git", "-C", path, *words], {**clean, **(env or {})}, data)
-
-
 def all_trees(ctx: Context) -> list[Tree]:
     """Every work tree, the main one first."""
-    code, out, complaint = run(["git", "worktree", "list", "--porcelain", "-z"], ctx.repo.env)
-    if code:
-        raise StoreError(f"git worktree list failed: {complaint}")
+    answer = list_worktrees(ctx.repo.env).require("git worktree list failed", StoreError)
     trees: list[Tree] = []
-    for part in out.decode("utf-8", "surrogateescape").split("\0\0"):
+    for part in answer.text.split("\0\0"):
         rows = dict((*row.partition(" ")[::2],) for row in part.split("\0") if row)
         if rows:
             trees.append(_tree(ctx, rows, main=not trees))
@@ -77,19 +70,18 @@ def _tree(ctx: Context, rows: dict[str, str], *, main: bool) -> Tree:
     path, bare = rows["worktree"], "bare" in rows
     git_dir = ctx.repo.common_dir if main else ""
     if not main and is_directory(path):
-        code, found, _ = ask_in(ctx, path, "rev-parse", "--absolute-git-dir")
-        git_dir = "" if code else found.decode("utf-8", "surrogateescape").rstrip("\n")
+        git_dir = git_dir_of(without_location(ctx.repo.env), path).text
     noted: dict[str, str] = {}
     if git_dir:
-        code, listed, _ = run(["git", "config", "--file", f"{git_dir}/config.worktree", "--list", "-z"], ctx.repo.env)
-        noted = {} if code else dict(parse_settings(listed))
+        listed = list_settings(ctx.repo.env, file=f"{git_dir}/config.worktree")
+        noted = {} if listed.code else dict(parse_settings(listed.out))
     words = [noted.get(f"gitcoord.{key}", "") for key in ("tree", "agent", "by", "branch")]
     head = rows.get("HEAD", "").strip("0") and rows["HEAD"]
     return Tree(path, git_dir, head, rows.get("branch", ""), main, bare, rows.get("locked"), *words)
 
 
 def sync_branch(ctx: Context) -> str:
-    return str(format_record(read_snapshot(ctx).state)["sync"])
+    return str(format_record(read_snapshot(ctx).state).sync)
 
 
 # --- listing ------------------------------------------------------------------------------------------------------
@@ -147,19 +139,18 @@ def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | Non
     """How many commits ahead of the sync branch and behind it; None where that cannot be told."""
     if not head:
         return None, None
-    argv = ["git", "rev-list", "--left-right", "--count", f"{head}...refs/heads/{sync}", "--"]
-    code, out, _ = run(argv, ctx.repo.env)
-    if code:
+    apart = count_apart(ctx.repo.env, head, f"refs/heads/{sync}")
+    if apart.code:
         return None, None
-    ahead, behind = out.split()
+    ahead, behind = apart.text.split()
     return int(ahead), int(behind)
 
 
-def uncommitted(ctx: Context, tree: Tree, env: dict[bytes, bytes] | None = None) -> list[str]:
-    """The files that are changed or new and not ignored."""
-    words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none")
-    out = git_in(ctx, tree.path, *words, env=env).decode("utf-8", "surrogateescape")
-    return [entry[3:] for entry in out.split("\0") if entry]
+def uncommitted(ctx: Context, tree: Tree, index: str = "") -> list[str]:
+    """The files that are changed or new and not ignored; `index`: by that index instead of the work tree's own."""
+    env = without_location(ctx.repo.env)
+    answer = status_in(with_index(env, index) if index else env, tree.path)
+    return [entry[3:] for entry in answer.require(f"git status in {tree.path} failed", StoreError).entries]
 
 
 # --- a new one ----------------------------------------------------------------------------------------------------
@@ -196,7 +187,7 @@ def _add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
     try:
         result = _make_tree(ctx, command, path, claim)
     except BaseException:
-        ctx.run_git(["git", "update-ref", "-d", f"refs/heads/{command.branch}", start])
+        delete_ref(ctx.repo, ctx.notes, f"refs/heads/{command.branch}", start)
         raise
     return {"name": command.name, "branch": command.branch, "agent": command.agent, "start": start, **result}
 
@@ -204,20 +195,17 @@ def _add(ctx: Context, command: Add, claim: Claim | None) -> dict[str, object]:
 def _start(ctx: Context, word: str) -> str:
     wanted = [word] if word else [f"refs/heads/{sync_branch(ctx)}", "HEAD"]
     for name in wanted:
-        argv = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"]
-        code, out, _ = run(argv, ctx.repo.env)
-        if not code:
-            return out.decode().strip()
+        if found := rev_parse_commit(ctx.repo.env, name).text:
+            return found
     if word:
         raise UsageError(f"{quote(word[:80])} is not a commit here")
     raise UsageError("there is no commit yet to start from", hints=("make the first commit",))
 
 
 def _place(ctx: Context, main: str, name: str) -> str:
-    code, out, _ = run(["git", "config", "--type=path", "gitcoord.worktrees"], ctx.repo.env)
-    below = out.decode("utf-8", "surrogateescape").rstrip("\n")
+    below = get_setting(ctx.repo.env, "gitcoord.worktrees", kind="path").text
     above, _, base = main.rpartition("/")
-    if not code and below:
+    if below:
         return f"{below if below.startswith('/') else f'{main}/{below}'}/{name}"
     base = base.removesuffix(".git")
     return f"{above}/{base}-{name}" if base.strip(".") and base[0] != "." else f"{above}/{name}"
@@ -231,11 +219,9 @@ def _require_new(ctx: Context, command: Add, path: str, trees: list[Tree]) -> No
         raise Refused(
             Refusal("exists", f"{printable(path)} is there already", hints=("take another name", *hints)),
         )
-    code, _, _ = run(["git", "check-ref-format", f"refs/heads/{command.branch}"], ctx.repo.env)
-    if code or command.branch.startswith("-"):
+    if not is_branch_name(ctx.repo.env, command.branch):
         raise UsageError(f"{quote(command.branch[:80])} is not the name of a branch")
-    code, _, _ = run(["git", "show-ref", "--verify", "--quiet", f"refs/heads/{command.branch}"], ctx.repo.env)
-    if not code:
+    if has_ref(ctx.repo.env, f"refs/heads/{command.branch}"):
         raise Refused(
             Refusal(
                 "exists",
@@ -246,28 +232,27 @@ def _require_new(ctx: Context, command: Add, path: str, trees: list[Tree]) -> No
 
 
 def _make_branch(ctx: Context, branch: str, start: str) -> None:
-    argv = ["git", "update-ref", "-m", f"branch: Created from {start}", f"refs/heads/{branch}", start, "0" * len(start)]
-    code, _, complaint = ctx.run_git(argv)
-    if code:
-        raise StoreError(f"git could not make the branch {quote(branch)}: {complaint}", hints=("nothing was changed",))
+    reason = f"branch: Created from {start}"
+    answer = update_ref(ctx.repo, ctx.notes, f"refs/heads/{branch}", start, "0" * len(start), reason)
+    answer.require(f"git could not make the branch {quote(branch)}", StoreError, hints=("nothing was changed",))
 
 
 def _make_tree(ctx: Context, command: Add, path: str, claim: Claim | None) -> dict[str, object]:
     if not create_directory(path):
         raise Refused(Refusal("exists", f"{printable(path)} is there already", hints=("take another name",)))
     try:
-        code, _, complaint = ctx.run_git(["git", "worktree", "add", "--quiet", path, command.branch])
-        if code:
-            raise StoreError(f"git could not make the work tree: {complaint}", hints=("nothing was changed",))
-        path = git_in(ctx, path, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")
+        made = add_worktree(ctx.repo, ctx.notes, path, command.branch)
+        made.require("git could not make the work tree", StoreError, hints=("nothing was changed",))
+        env = without_location(ctx.repo.env)
+        path = top_of(env, path).require(f"git rev-parse in {path} failed", StoreError).text
         for key, value in zip(("tree", "agent", "by", "branch"), (command.name, *command[1:4])):
             if value:
-                git_in(ctx, path, "config", "--worktree", f"gitcoord.{key}", value)
+                set_in_worktree(env, f"gitcoord.{key}", value, path).require(f"git config in {path} failed", StoreError)
         granted = claim(path) if claim is not None else {"claims": []}
         return {"path": path, "claims": granted["claims"]}
     except BaseException:
         # It is a moment old, and nothing in it is anybody's work.
-        run(["git", "worktree", "remove", "--force", path], ctx.repo.env)
+        remove_worktree(ctx.repo.env, path, force=True)
         remove_directory(path)
         raise
 
@@ -275,14 +260,12 @@ def _make_tree(ctx: Context, command: Add, path: str, claim: Claim | None) -> di
 def _use_own_settings(ctx: Context) -> None:
     """Turn on settings for each work tree. What must not be shared then moves to the main one's own, as git asks."""
     common = f"{ctx.repo.common_dir}/config"
-    code, out, _ = run(["git", "config", "--file", common, "--type=bool", "extensions.worktreeConfig"], ctx.repo.env)
-    if not code and out.strip() == b"true":
+    if get_setting(ctx.repo.env, "extensions.worktreeConfig", file=common, kind="bool").text == "true":
         return
-    _, out, _ = run(["git", "config", "--file", common, "--list", "-z"], ctx.repo.env)
-    there = dict(parse_settings(out))
+    there = dict(parse_settings(list_settings(ctx.repo.env, file=common).out))
     moving = {"core.worktree": there.get("core.worktree", "")}
-    _, out, _ = run(["git", "config", "--file", common, "--type=bool", "core.bare"], ctx.repo.env)
-    moving["core.bare"] = "true" if out.strip() == b"true" else ""
+    bare = get_setting(ctx.repo.env, "core.bare", file=common, kind="bool").text
+    moving["core.bare"] = "true" if bare == "true" else ""
     moving = {key: value for key, value in moving.items() if value}
     own = f"{ctx.repo.common_dir}/config.worktree"
     words = [["--file", own, key, value] for key, value in moving.items()]

@@ -12,9 +12,11 @@ from gitcoord.base.errors import Contention, NotInitialised, Refusal, Refused, S
 from gitcoord.base.names import Oid, ancestors, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.claims.query import check
+from gitcoord.git.commands.refs import rev_parse, symbolic_ref, update_ref
+from gitcoord.git.commands.settings import get_setting
+from gitcoord.git.commands.worktrees import commit_tree
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
-from gitcoord.git.process import run
 from gitcoord.ledger.refusal_counts import count_refusal
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
@@ -121,14 +123,12 @@ def _commit(ctx: Context, command: Commit, message: bytes, hooks: Hooks) -> dict
 
 
 def _head(ctx: Context) -> Head:
-    code, out, _ = run(["git", "symbolic-ref", "--quiet", "HEAD"], ctx.repo.env)
-    ref = "" if code else out.decode("utf-8", "surrogateescape").strip()
+    ref = symbolic_ref(ctx.repo.env).text
     return Head(ref, _oid(ctx, ref or "HEAD"))
 
 
 def _oid(ctx: Context, ref: str) -> Oid | None:
-    code, out, _ = run(["git", "rev-parse", "--verify", "--quiet", ref], ctx.repo.env)
-    return None if code else out.decode().strip()
+    return rev_parse(ctx.repo.env, ref).text or None
 
 
 def _require_quiet(ctx: Context, actor: Actor) -> None:
@@ -236,31 +236,28 @@ def _land(ctx: Context, actor: Actor, head: Head, index: PrivateIndex, rows: lis
                 if now.ref != head.ref or (now.oid != head.oid and not index.move(now.oid, rows)):
                     return None
                 head = now
-                made = _make(ctx, head, index.git("write-tree").decode().strip(), message)
+                made = _make(ctx, head, index.write_tree(), message)
                 if _swap(ctx, head, made, subject_of(message)):
                     return made
     raise Contention(f"HEAD moved {PATIENCE} times meanwhile: nothing was committed", hints=("try again",))
 
 
 def _make(ctx: Context, head: Head, tree: str, message: bytes) -> Oid:
-    code, out, _ = run(["git", "config", "--type=bool", "commit.gpgSign"], ctx.repo.env)
-    sign = ["-S"] if not code and out.strip() == b"true" else []
-    parent = ["-p", head.oid] if head.oid else []
-    code, out, complaint = run(["git", "commit-tree", *sign, *parent, "-F", "-", tree], ctx.repo.env, message)
-    if code:
-        words = [line for line in complaint.split("\n") if line.strip()]
+    sign = get_setting(ctx.repo.env, "commit.gpgSign", kind="bool").text == "true"
+    made = commit_tree(ctx.repo.env, tree, head.oid or "", message, sign=sign)
+    if made.code:
+        words = [line for line in made.complaint.split("\n") if line.strip()]
         raise StoreError(f"git could not make the commit: {words[-1] if words else ''}")
-    return out.decode().strip()
+    return made.text
 
 
 def _swap(ctx: Context, head: Head, made: Oid, subject: str) -> bool:
     """Move the branch from where it was read. False if it is no longer there."""
     what = "commit" if head.oid else "commit (initial)"
-    target = [head.ref] if head.ref else ["--no-deref", "HEAD"]
-    argv = ["git", "update-ref", "-m", f"{what}: {subject}", *target, made, head.oid or "0" * len(made)]
+    expected = head.oid or "0" * len(made)
     for _ in range(PATIENCE):
         ctx.host.defer_interrupts(True)
-        code, _, complaint = ctx.run_git(argv)
+        code, _, complaint = update_ref(ctx.repo, ctx.notes, head.ref or "HEAD", made, expected, f"{what}: {subject}")
         now = made if not code else _oid(ctx, head.ref or "HEAD")
         if now == made:
             return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused
-from gitcoord.git.process import run
+from gitcoord.git.commands.worktrees import run_hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ class Hooks:
         env = {**self._env, b"GIT_EDITOR": b":"}  # no editor is used
         if index:
             env[b"GIT_INDEX_FILE"] = index.encode("utf-8", "surrogateescape")
-        argv = ["git", "hook", "run", "--ignore-missing", name, "--", *words]
-        code, _, said = run(argv, env, shares_terminal=True)
+        code, _, said = run_hook(env, name, *words)
         for line in said.split("\n") if said else ():
             self._tell(line)
         return code == 0

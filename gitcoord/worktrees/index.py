@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-import posix
+from gitcoord.git.files import (
+    close,
+    fstat,
+    open_emptied,
+    open_new,
+    open_to_read,
+    read,
+    rename,
+    unlink,
+    utime,
+    write_all,
+)
 
 
 def copy_index(source: str, target: str) -> bool:
@@ -11,22 +22,20 @@ def copy_index(source: str, target: str) -> bool:
     The copy keeps the time of the original: git tells by it which entries it must not believe without looking.
     """
     try:
-        fd = posix.open(source, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = open_to_read(source)
     except FileNotFoundError:
         return False
     try:
-        out = posix.open(target, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
+        out = open_emptied(target)
         try:
-            while chunk := posix.read(fd, 1 << 20):
-                world = memoryview(chunk)
-                while world:
-                    world = world[posix.write(out, world) :]
-            time = posix.fstat(fd).st_mtime_ns
-            posix.utime(out, ns=(time, time))
+            while chunk := read(fd, 1 << 20):
+                write_all(out, chunk)
+            time = fstat(fd).st_mtime_ns
+            utime(out, ns=(time, time))
         finally:
-            posix.close(out)
+            close(out)
     finally:
-        posix.close(fd)
+        close(fd)
     return True
 
 
@@ -59,7 +68,7 @@ class IndexLock:
 
     def _try(self) -> bool:
         try:
-            posix.close(posix.open(self._lock, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o666))
+            close(open_new(self._lock))
         except FileExistsError:
             return False
         self._had = True
@@ -67,11 +76,11 @@ class IndexLock:
 
     def replace(self, new: str) -> None:
         """Make `new` the index, and let go. As git does it: the lock itself becomes the index."""
-        posix.rename(new, self._lock)
-        posix.rename(self._lock, self._index)
+        rename(new, self._lock)
+        rename(self._lock, self._index)
         self._had = False
 
     def __exit__(self, *_: object) -> None:
         if self._had:
-            posix.unlink(self._lock)
+            unlink(self._lock)
             self._had = False

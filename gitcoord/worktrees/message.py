@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import StoreError, UsageError
 from gitcoord.base.names import quote
+from gitcoord.git.commands.settings import get_setting
+from gitcoord.git.commands.worktrees import add_trailer, add_trailers, parse_trailers, strip_message
 from gitcoord.git.files import read_file, remove_file, write_file
-from gitcoord.git.process import run
 from gitcoord.worktrees.staging import SCRATCH
 
 TYPE_CHECKING = False
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
     from gitcoord.worktrees.commit_hooks import Hooks
 
 _LONGEST = 1 << 20
+_FAILED = "git interpret-trailers failed"
 
 
 def compose(ctx: Context, text: str, trailers: tuple[str, ...], agent: str) -> bytes:
     """The message before any hook saw it; `agent` '' where a person commits."""
     message = _tidy(ctx, text.encode("utf-8", "surrogateescape"))
     if trailers:
-        message = _trailers(ctx, message, *(word for t in trailers for word in ("--trailer", t)))
+        message = add_trailers(ctx.repo.env, message, trailers).require(_FAILED, StoreError).out
     return _signed(ctx, message, agent)
 
 
@@ -43,11 +45,10 @@ def subject_of(message: bytes) -> str:
 
 
 def _tidy(ctx: Context, message: bytes) -> bytes:
-    _, out, _ = run(["git", "config", "commit.cleanup"], ctx.repo.env)
-    mode = out.decode("ascii", "replace").strip()
+    mode = get_setting(ctx.repo.env, "commit.cleanup").text.strip()
     if mode != "verbatim":
-        strip = ["-s"] if mode == "strip" else []
-        message = _git(ctx, ["stripspace", *strip], message)
+        stripped = strip_message(ctx.repo.env, message, comments=mode == "strip")
+        message = stripped.require("git stripspace failed", StoreError).out
     if not message.strip():
         raise UsageError("the message is empty", hints=("say what the commit does: -m <message>",))
     return message
@@ -57,7 +58,9 @@ def _signed(ctx: Context, message: bytes, agent: str) -> bytes:
     """With the agent's trailer, once."""
     if not agent:
         return message
-    found = _trailers(ctx, message, "--parse").decode("utf-8", "replace").split("\n")
+    found = (
+        parse_trailers(ctx.repo.env, message).require(_FAILED, StoreError).out.decode("utf-8", "replace").split("\n")
+    )
     names = {value.strip() for key, _, value in (line.partition(":") for line in found) if key.lower() == "agent"}
     if names - {agent}:
         raise UsageError(
@@ -66,16 +69,4 @@ def _signed(ctx: Context, message: bytes, agent: str) -> bytes:
         )
     if names:
         return message
-    rules = ("--where", "end", "--if-exists", "add", "--if-missing", "add")
-    return _trailers(ctx, message, *rules, "--trailer", f"Agent: {agent}")
-
-
-def _trailers(ctx: Context, message: bytes, *words: str) -> bytes:
-    return _git(ctx, ["interpret-trailers", "--no-divider", *words], message)
-
-
-def _git(ctx: Context, words: list[str], data: bytes) -> bytes:
-    code, out, complaint = run(["git", *words], ctx.repo.env, data)
-    if code:
-        raise StoreError(f"git {words[0]} failed: {complaint}")
-    return out
+    return add_trailer(ctx.repo.env, message, f"Agent: {agent}").require(_FAILED, StoreError).out

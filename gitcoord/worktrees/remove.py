@@ -5,10 +5,20 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import LEDGER, printable, quote, shell_word
 from gitcoord.claims.model import Item
+from gitcoord.git.commands.objects import count_commits
+from gitcoord.git.commands.refs import delete_ref, rev_parse
+from gitcoord.git.commands.settings import forget_branch_settings
+from gitcoord.git.commands.worktrees import (
+    ls_files_ignored,
+    ls_files_marked,
+    remove_worktree,
+    unmark_files,
+    with_index,
+    without_location,
+)
 from gitcoord.git.files import exists, inode, is_directory, remove_file, same_content
 from gitcoord.git.locks.queue import Queue
-from gitcoord.git.process import run
-from gitcoord.worktrees.add import Tree, all_trees, ask_in, git_in, made_in, sync_branch, uncommitted
+from gitcoord.worktrees.add import Tree, all_trees, made_in, sync_branch, uncommitted
 from gitcoord.worktrees.commit import tree_id
 from gitcoord.worktrees.index import copy_index
 from gitcoord.worktrees.operations import refuse_under_way
@@ -117,27 +127,27 @@ def _require_settled(ctx: Context, tree: Tree) -> None:
 
 def _hidden(ctx: Context, tree: Tree) -> list[str]:
     """Changes that `git status` was told not to look at: assume-unchanged and skip-worktree files that are there."""
-    listed = git_in(ctx, tree.path, "ls-files", "-v", "-z").decode("utf-8", "surrogateescape").split("\0")
-    marked = [row[2:] for row in listed if row and (row[0].islower() or row[0] == "S")]
+    env = without_location(ctx.repo.env)
+    listed = ls_files_marked(env, tree.path).require(f"git ls-files in {tree.path} failed", StoreError).entries
+    marked = [row[2:] for row in listed if (row[0].islower() or row[0] == "S")]
     marked = [name for name in marked if exists(f"{tree.path}/{name}")]
     if not marked:
         return []
     index = f"{tree.git_dir}/{SCRATCH}index-{ctx.host.random()[:12]}"
-    env = {b"GIT_INDEX_FILE": index.encode("utf-8", "surrogateescape")}
-    data = "".join(name + "\0" for name in marked).encode("utf-8", "surrogateescape")
     try:
         copy_index(f"{tree.git_dir}/index", index)
-        for unmark in ("--no-assume-unchanged", "--no-skip-worktree"):
-            git_in(ctx, tree.path, "update-index", unmark, "-z", "--stdin", data=data, env=env)
-        return [name for name in uncommitted(ctx, tree, env) if name in set(marked)]
+        for flag in ("assume-unchanged", "skip-worktree"):
+            answer = unmark_files(with_index(env, index), tree.path, flag, marked)
+            answer.require(f"git update-index in {tree.path} failed", StoreError)
+        return [name for name in uncommitted(ctx, tree, index) if name in set(marked)]
     finally:
         remove_file(index)
 
 
 def _only_here(ctx: Context, tree: Tree, trees: list[Tree]) -> list[str]:
     """Ignored files that no other work tree has in the same place with the same content."""
-    out = git_in(ctx, tree.path, "ls-files", "--others", "--ignored", "--exclude-standard", "-z")
-    names = [name for name in out.decode("utf-8", "surrogateescape").split("\0") if name]
+    answer = ls_files_ignored(without_location(ctx.repo.env), tree.path)
+    names = answer.require(f"git ls-files in {tree.path} failed", StoreError).entries
     others = [other.path for other in trees if other.path != tree.path and not other.bare]
     return [
         name for name in names if not any(same_content(f"{tree.path}/{name}", f"{other}/{name}") for other in others)
@@ -148,14 +158,15 @@ def _require_merged(ctx: Context, tree: Tree) -> str:
     """Everything committed is in the sync branch or on a remote. Gives what the branch made for it is at, '' if it stays."""
     sync = f"refs/heads/{sync_branch(ctx)}"
     made = f"refs/heads/{tree.made}" if tree.made else ""
-    found = {}
-    for ref in (sync, made):
-        code, out, _ = ask_in(ctx, tree.path, "rev-parse", "--verify", "--quiet", ref) if ref else (1, b"", "")
-        found[ref] = "" if code else out.decode().strip()
+    env = without_location(ctx.repo.env)
+    found = {ref: rev_parse(env, ref, tree.path).text if ref else "" for ref in (sync, made)}
     tips = [oid for oid in (tree.head, found[made]) if oid]
     landed = [sync] if found[sync] else []
-    words = ["rev-list", "--count", *tips, "--glob=refs/worktree/*", "--not", *landed, "--remotes", "--"]
-    count = int(git_in(ctx, tree.path, *words)) if tips else 0
+    count = 0
+    if tips:
+        revisions = [*tips, "--glob=refs/worktree/*", "--not", *landed, "--remotes"]
+        answer = count_commits(env, *revisions, tree=tree.path)
+        count = int(answer.require(f"git rev-list in {tree.path} failed", StoreError).text)
     if count:
         raise _refused(
             "unmerged",
@@ -185,14 +196,11 @@ def _give_back(ctx: Context, actor: Actor, tree: Tree, give_back: GiveBack) -> l
 
 def _remove(ctx: Context, tree: Tree, branch: str) -> None:
     """git looks once more whether the work tree is clean; the branch goes only if it is still where it was looked at."""
-    code, _, complaint = run(["git", "worktree", "remove", tree.path], ctx.repo.env)
-    if code:
-        raise StoreError(f"git could not remove the work tree: {complaint}", hints=("its claims were released",))
+    removed = remove_worktree(ctx.repo.env, tree.path)
+    removed.require("git could not remove the work tree", StoreError, hints=("its claims were released",))
     if branch:
-        argv = ["git", "update-ref", "-d", f"refs/heads/{tree.made}", branch]
-        code, _, complaint = ctx.run_git(argv)
-        if code:
-            raise StoreError(f"the work tree is gone; its branch moved meanwhile, and stays: {complaint}")
-        run(["git", "config", "--remove-section", f"branch.{tree.made}"], ctx.repo.env)
+        deleted = delete_ref(ctx.repo, ctx.notes, f"refs/heads/{tree.made}", branch)
+        deleted.require("the work tree is gone; its branch moved meanwhile, and stays", StoreError)
+        forget_branch_settings(ctx.repo.env, tree.made)
     for name in ("settings", "committing"):
         remove_file(f"{ctx.repo.scratch}/{name}{tree_id(tree.git_dir, ctx.repo.common_dir)}")

@@ -8,14 +8,26 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
 from gitcoord.base.names import ROOT, ancestors, printable, quote
+from gitcoord.git.commands.objects import empty_tree
+from gitcoord.git.commands.worktrees import (
+    add_files,
+    ls_files_unmerged,
+    read_tree,
+    staged_raw,
+    update_index,
+    with_index,
+    write_tree,
+)
 from gitcoord.git.files import list_files, remove_file
-from gitcoord.git.process import run
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.worktrees.index import IndexLock, copy_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitcoord.base.names import Oid
+    from gitcoord.git.process import Env
     from gitcoord.ledger.context import Context
 
 GITLINK = "160000"
@@ -39,48 +51,44 @@ class PrivateIndex:
         """As HEAD is; `base` None on an unborn branch."""
         self._ctx = ctx
         self.path = f"{ctx.repo.git_dir}/{SCRATCH}index-{ctx.host.random()[:12]}"
-        self._env = _with_index(ctx, self.path)
-        self.base = base or empty_tree(ctx)
+        self._env = with_index(ctx.repo.env, self.path)
+        self.base = base or empty_tree(ctx.repo.env)
         try:
             copied = base is not None and copy_index(shared_index(ctx), self.path)
-            how = [*(["--reset"] if copied else []), base] if base else ["--empty"]
-            self.git("read-tree", *how)
+            self._read(base, reset=copied)
         except BaseException:
             self.remove()
             raise
 
-    def git(self, *words: str, data: bytes = b"") -> bytes:
-        code, out, complaint = self.ask(*words, data=data)
-        if code:
-            raise StoreError(f"git {words[0]} failed: {complaint}")
-        return out
+    def _read(self, base: Oid | None, *, reset: bool) -> None:
+        read_tree(self._env, base or "", reset=reset).require("git read-tree failed", StoreError)
 
-    def ask(self, *words: str, data: bytes = b"") -> tuple[int, bytes, str]:
-        # A split index would leave parts of itself behind in the git directory.
-        return run(["git", "-c", "core.splitIndex=false", *words], self._env, data)
+    def _put(self, files: Iterable[tuple[str, str, str]]) -> None:
+        update_index(self._env, _info(files), whole=True).require("git update-index failed", StoreError)
+
+    def write_tree(self) -> str:
+        return write_tree(self._env, whole=True).require("git write-tree failed", StoreError).text
 
     def add(self, paths: list[str], *, force: bool) -> None:
         """Take over what the work tree has of these paths: content, modes, links, and what is gone."""
-        data = "".join(f":(top,literal){'' if path == ROOT else path}\0" for path in paths)
-        how = ["-c", "add.ignoreErrors=false", "-c", "advice.addEmbeddedRepo=false", "add", "-A"]
-        words = [*how, *(["-f"] if force else []), "--pathspec-from-file=-", "--pathspec-file-nul"]
-        code, _, complaint = self.ask(*words, data=data.encode("utf-8", "surrogateescape"))
-        if code:
-            raise _why_not(complaint)
+        specs = [f":(top,literal){'' if path == ROOT else path}" for path in paths]
+        answer = add_files(self._env, specs, force=force)
+        if answer.code:
+            raise _why_not(answer.complaint)
 
     def changes(self) -> list[Row]:
-        return changed(self._ctx, self._env, self.base)
+        return changed(self._env, self.base)
 
     def put_back(self, rows: list[Row]) -> None:
         """These files as they were."""
-        self.git("update-index", "-z", "--index-info", data=_info((row.path, row.was, row.was_oid) for row in rows))
+        self._put((row.path, row.was, row.was_oid) for row in rows)
 
     def move(self, base: Oid | None, rows: list[Row]) -> bool:
         """The same changes on top of another commit; False where they are not the same there."""
-        self.base = base or empty_tree(self._ctx)
+        self.base = base or empty_tree(self._ctx.repo.env)
         try:
-            self.git("read-tree", *(["--reset", base] if base else ["--empty"]))
-            self.git("update-index", "-z", "--index-info", data=_info((row.path, row.mode, row.oid) for row in rows))
+            self._read(base, reset=True)
+            self._put((row.path, row.mode, row.oid) for row in rows)
         except StoreError:
             return False  # a directory took the place of a file, say
         return self.changes() == rows
@@ -120,21 +128,9 @@ def shared_index(ctx: Context) -> str:
     return f"{ctx.repo.git_dir}/index"
 
 
-def empty_tree(ctx: Context) -> str:
-    code, out, complaint = run(["git", "hash-object", "-t", "tree", "/dev/null"], ctx.repo.env)
-    if code:
-        raise StoreError(f"git hash-object failed: {complaint}")
-    return out.decode().strip()
-
-
-def changed(ctx: Context, env: dict[bytes, bytes], base: str) -> list[Row]:
+def changed(env: Env, base: str) -> list[Row]:
     """What an index has otherwise than a commit or tree. What is only intended to be added (`add -N`) is not staged."""
-    argv = ["git", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none"]
-    argv.append("--ita-invisible-in-index")
-    code, out, complaint = run([*argv, base, "--"], env)
-    if code:
-        raise StoreError(f"git diff-index failed: {complaint}")
-    words = out.decode("utf-8", "surrogateescape").split("\0")
+    words = staged_raw(env, base).require("git diff-index failed", StoreError).entries
     rows = []
     for meta, path in zip(words[::2], words[1::2]):
         was, mode, was_oid, oid, _ = meta.lstrip(":").split(" ")
@@ -144,11 +140,8 @@ def changed(ctx: Context, env: dict[bytes, bytes], base: str) -> list[Row]:
 
 def refuse_conflicts(ctx: Context, named: set[str]) -> None:
     """Files that somebody's merge left in pieces are nobody's to commit."""
-    code, out, complaint = run(["git", "-C", ctx.repo.worktree, "ls-files", "-u", "-z"], ctx.repo.env)
-    if code:
-        raise StoreError(f"git ls-files failed: {complaint}")
-    rows = out.decode("utf-8", "surrogateescape").split("\0")
-    pieces = sorted({row.partition("\t")[2] for row in rows if row} - {""})
+    answer = ls_files_unmerged(ctx.repo.env, ctx.repo.worktree).require("git ls-files failed", StoreError)
+    pieces = sorted({row.partition("\t")[2] for row in answer.entries} - {""})
     caught = [path for path in pieces if is_named(named, path)]
     if caught:
         raise Refused(
@@ -171,7 +164,7 @@ def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
             if not lock.take(ctx.host.pause):
                 return False, []
             copy_index(shared_index(ctx), new)
-            staged = _advance(ctx, _with_index(ctx, new), base, rows)
+            staged = _advance(with_index(ctx.repo.env, new), base, rows)
             lock.replace(new)
             return True, staged
     except (StoreError, OSError):
@@ -180,25 +173,19 @@ def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
         remove_file(new)
 
 
-def _advance(ctx: Context, env: dict[bytes, bytes], base: str, rows: list[Row]) -> list[str]:
-    staged = {row.path: (row.mode, row.oid) for row in changed(ctx, env, base)}
+def _advance(env: Env, base: str, rows: list[Row]) -> list[str]:
+    staged = {row.path: (row.mode, row.oid) for row in changed(env, base)}
     behind = [row for row in rows if row.path not in staged]
     data = _info((row.path, row.mode, row.oid) for row in behind)
-    code, _, complaint = run(["git", "update-index", "-z", "--index-info"], env, data)
-    if code:
-        raise StoreError(f"git update-index failed: {complaint}")
+    update_index(env, data).require("git update-index failed", StoreError)
     return [row.path for row in rows if staged.get(row.path, (row.mode, row.oid)) != (row.mode, row.oid)]
 
 
-def _info(files: object) -> bytes:
+def _info(files: Iterable[tuple[str, str, str]]) -> bytes:
     """What `update-index --index-info` reads: first what goes, since a directory may take the place of a file."""
-    rows = sorted((set(mode) != {"0"}, path, mode, oid) for path, mode, oid in files)  # type: ignore[attr-defined]
+    rows = sorted((set(mode) != {"0"}, path, mode, oid) for path, mode, oid in files)
     lines = "".join(f"{mode if there else 0} {oid}\t{path}\0" for there, path, mode, oid in rows)
     return lines.encode("utf-8", "surrogateescape")
-
-
-def _with_index(ctx: Context, path: str) -> dict[bytes, bytes]:
-    return {**ctx.repo.env, b"GIT_INDEX_FILE": path.encode("utf-8", "surrogateescape")}
 
 
 def names_of(rows: list[Row], most: int = 5) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import posix
-
 import gitcoord
 from gitcoord.base.errors import GitcoordError, StoreError
 from gitcoord.git.config import SettingsReader
+from gitcoord.git.files import umask
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.git.process import heed_children, run
+from gitcoord.git.process import environ as own_environ
+from gitcoord.git.process import reset_sigchld
 from gitcoord.git.repo import discover
 
 TYPE_CHECKING = False
@@ -88,9 +88,9 @@ def open_repository(environ: Environ, *, writing: bool, stays: bool = False) -> 
 
 def _require_trust(repo: Repo) -> None:
     """git's own check of another user's repository (safe.directory), before anything is written there."""
-    code, _, complaint = run(["git", "rev-parse", "--git-dir"], repo.env)
-    if code:
-        raise StoreError(f"git cannot read this repository: {complaint}")
+    from gitcoord.git.commands.refs import git_dir
+
+    git_dir(repo.env).require("git cannot read this repository", StoreError)
 
 
 def _decides_elsewhere(settings: Settings) -> bool:
@@ -110,8 +110,8 @@ def _share(wish: str) -> bool:
     """A repository that several users share: what we write must be theirs too, as with git itself."""
     if wish in ("", "umask", "false", "0"):
         return False
-    old = posix.umask(0o022)
-    posix.umask(old & ~(0o075 if wish in ("all", "world", "everybody", "2") else 0o070))
+    old = umask(0o022)
+    umask(old & ~(0o075 if wish in ("all", "world", "everybody", "2") else 0o070))
     return True
 
 
@@ -124,5 +124,5 @@ def _preload(group: str) -> None:
 
 def environ() -> dict[bytes, bytes]:
     """The environment of a command, which is about to begin."""
-    heed_children()
-    return dict(posix.environ)
+    reset_sigchld()
+    return dict(own_environ)

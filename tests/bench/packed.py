@@ -39,7 +39,7 @@ class PackStore:
 
     # --- the interface
 
-    def at_hand(self, oid: Oid) -> Object | None:
+    def read_if_loose(self, oid: Oid) -> Object | None:
         return self.read([oid])[0]
 
     def target(self, ref: RefName) -> Oid | None:
@@ -85,13 +85,13 @@ class PackStore:
     def refresh(self) -> None:
         """Nothing is remembered about refs."""
 
-    def mend(self) -> bool:
+    def replay_redo_log(self) -> bool:
         return False
 
     def set_aside_broken(self, names: Sequence[str]) -> list[str]:
         return []
 
-    def recover(self, operations: Sequence[Operation]) -> bool:
+    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
         return False
 
     def maintain(self) -> None:

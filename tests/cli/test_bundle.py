@@ -57,7 +57,7 @@ for name, module in sorted(sys.modules.items()):
     if name.split(".")[0] == "gitcoord":
         names = vars(module)
         tuples = {
-            key: [list(value._fields), {k: repr(v) for k, v in value._defaults.items()}, [getattr(value, f).__class__.__name__ for f in value._fields]]
+            key: [list(value._fields), {k: getattr(v, "__name__", repr(v)) for k, v in value._defaults.items()}, [getattr(value, f).__class__.__name__ for f in value._fields]]
             for key, value in names.items() if isinstance(value, type) and hasattr(value, "_fields")
         }
         found[name] = [sorted(key for key in names if key[:2] != "__" and key != "annotations"), tuples]

@@ -11,7 +11,7 @@ from gitcoord.base.codec import VERSION
 from gitcoord.base.names import claim_file, fold
 from gitcoord.claims.released import lineage_file
 from gitcoord.gates.judge import Change, Step, Verdict, judge
-from gitcoord.ledger.sessions import Actor, Beat, Seen, new_agent
+from gitcoord.ledger.sessions import Actor, Agent, Beat, Seen
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World as Outside
 from gitcoord.policy.model import Attributes, Policy, parse_policy
@@ -187,7 +187,7 @@ class Ledger:
         self.past.beats[agent] = Beat("b" * 40, agent, BOOT, 1, mono, START, 30_000)
 
     def kill(self, agent: str) -> None:
-        self.state.load_file(f"agents/{agent}", {**new_agent(agent, 1, "", "", START), "state": "killed"})
+        self.state.load_file(f"agents/{agent}", Agent(agent, 1, "killed", "", "", START, (), []).to_record())
         self.past.beats[agent] = None
 
     def release(self, path: str, commit: str, base: str, seq: int, agent: str = "bob") -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.claims.take import Take
-from gitcoord.deploy.events.deploy import Deploy, all_deploys, deploy_file, deploy_record, subject
+from gitcoord.deploy.events.deploy import Deploy, subject
+from gitcoord.deploy.model import Deployed, Deploys, all_deploys, deploy_file, deploys_of
 from gitcoord.deploy.targets import Staleness, Target, details, first, match, refusal, targets, told
 from gitcoord.ledger.event import Decision, Event, Illegal, apply
 from gitcoord.ledger.sessions import Actor
@@ -92,18 +93,18 @@ def test_a_target_without_a_ref_matches_nothing() -> None:
 
 
 FRESH = Staleness("production", ONE, "main", ())
+LAST = Deployed(1, 0, "bob", TWO, "ok", 0, 0, 1)
 
 
 def test_a_fresh_commit_is_not_refused() -> None:
     assert not FRESH.stale and refusal(FRESH) is None and details(FRESH) == []
-    last = {"commit": TWO, "agent": "bob"}
-    assert refusal(FRESH._replace(last=last)) is None
+    assert refusal(FRESH._replace(last=LAST)) is None
 
 
 def test_a_stale_one_is_refused_with_all_that_helps() -> None:
     found = FRESH._replace(
         tips=(TWO,), behind=3, authors=(("A\x1b", 2), ("B", 1)), rollback=("a\n",), rollback_total=5, conflict=True,
-        conflicting=("b",), last={"commit": TWO, "agent": "bob"}, contains_last=False,
+        conflicting=("b",), last=LAST, contains_last=False,
     )  # fmt: skip
     no = refusal(found)
     assert no is not None and no.code == "stale"
@@ -115,7 +116,7 @@ def test_a_stale_one_is_refused_with_all_that_helps() -> None:
 
 def test_either_reason_is_enough() -> None:
     assert refusal(FRESH._replace(behind=1)) is not None
-    assert refusal(FRESH._replace(last={"commit": TWO, "agent": "bob"}, contains_last=False)) is not None
+    assert refusal(FRESH._replace(last=LAST, contains_last=False)) is not None
 
 
 def test_not_all_names_are_named() -> None:
@@ -138,17 +139,22 @@ def made(actor: Actor, token: int, commit: str = ONE, **more: Any) -> Deploy:
     return Deploy(actor, "production", commit, **{"outcome": "ok", "code": 0, "verify_code": 0, **more}, token=token)
 
 
-def record(world: World) -> Any:
-    found = deploy_record(world.state, "production")
+def record(world: World) -> Deploys:
+    found = deploys_of(world.state, "production")
     assert found is not None
     return found
+
+
+def good_commit(world: World) -> str:
+    good = record(world).good
+    return good.commit if good is not None else ""
 
 
 def test_a_deploy_is_recorded_and_given_back_in_one_step(world: World) -> None:
     answer = world.must("deploy", made(ALICE, claim(world, ALICE)))
     assert [event.kind for event in answer.events] == ["deploy", "release"] and answer.result["held"] is True
     assert world.claims() == []
-    assert (record(world)["last"]["commit"], record(world)["good"]) == (ONE, [record(world)["last"]])
+    assert (record(world).last.commit, record(world).good) == (ONE, record(world).last)
     assert subject(answer.events[0]) == f"deploy {ONE[:12]} to production by alice"
     assert all_deploys(world.state) == [record(world)]
     world.check()
@@ -170,8 +176,8 @@ def test_a_deploy_is_recorded_and_given_back_in_one_step(world: World) -> None:
 def test_what_counts_as_successful(world: World, more: dict[str, Any], good: bool) -> None:
     world.must("deploy", made(ALICE, claim(world, ALICE)))
     world.must("deploy", made(BOB, claim(world, BOB), TWO, **more))
-    assert record(world)["last"]["commit"] == TWO
-    assert record(world)["good"][0]["commit"] == (TWO if good else ONE)
+    assert record(world).last.commit == TWO
+    assert good_commit(world) == (TWO if good else ONE)
 
 
 def test_who_lost_the_claim_still_records_and_frees_nobody_elses(world: World) -> None:
@@ -180,7 +186,7 @@ def test_who_lost_the_claim_still_records_and_frees_nobody_elses(world: World) -
     claim(world, BOB)
     answer = world.must("deploy", made(ALICE, token))
     assert answer.result["held"] is False and [event.kind for event in answer.events] == ["deploy"]
-    assert [c["agent"] for c in world.claims()] == ["bob"]
+    assert [c.agent for c in world.claims()] == ["bob"]
 
 
 def test_a_late_record_does_not_replace_a_newer_success(world: World) -> None:
@@ -188,14 +194,14 @@ def test_a_late_record_does_not_replace_a_newer_success(world: World) -> None:
     world.host.advance(100_000)
     world.must("deploy", made(BOB, claim(world, BOB), TWO))
     assert world.must("deploy", made(ALICE, token, ONE)).result["good"] is False
-    assert record(world)["last"]["commit"] == ONE and record(world)["good"][0]["commit"] == TWO
+    assert record(world).last.commit == ONE and good_commit(world) == TWO
 
 
 def test_halted_and_killed(world: World) -> None:
     token = claim(world, ALICE)
     world.must("halt", Halt(BOB))
     world.must("deploy", made(ALICE, token))
-    assert record(world)["last"]["agent"] == "alice"
+    assert record(world).last.agent == "alice"
     world.must("kill", Kill(BOB, "alice"))
     assert world.refused("deploy", made(ALICE, token)).code == "killed"
     assert world.refused("deploy", made(Actor("stranger"), 1)).code == "not-held"

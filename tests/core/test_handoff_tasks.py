@@ -55,10 +55,10 @@ def accepted(world: Queue, id: str, name: str = "bob") -> Decision:
 
 def test_the_task_passes_with_what_it_needs(world: Queue) -> None:
     id, task = offered(world), the_task(world)
-    assert world.task(task)["handoff"] == id and world.task(task)["owner"] == "alice"
+    assert world.task(task).handoff == id and world.task(task).owner == "alice"
     accepted(world, id)
     now = world.task(task)
-    assert (now["owner"], now["state"], now["token"], now["handoff"]) == ("bob", "active", world.state.seq, "")
+    assert (now.owner, now.state, now.token, now.handoff) == ("bob", "active", world.state.seq, "")
     assert {(p, w) for p, w, _ in world.held()} == {("src", "bob"), ("line/api", "bob"), ("docs", "bob")}
     world.finish("bob", task)
     world.check()
@@ -78,8 +78,8 @@ def test_the_task_lives_as_long_as_its_new_owner_can_be_silent(said: int, launch
     assert isinstance(answer, Decision)
     assert not isinstance(judged(world, answer.events), Refusal), judged(world, answer.events)
     world.commit(answer)
-    assert world.task(id)["ttl"] == lives
-    assert {c["path"]: c["ttl"] for c in world.claims()} == {"src": lives, "docs": 300}
+    assert world.task(id).ttl == lives
+    assert {c.path: c.ttl for c in world.claims()} == {"src": lives, "docs": 300}
 
 
 def test_the_line_goes_along_whatever_paths_are_named(world: Queue) -> None:
@@ -93,7 +93,7 @@ def test_what_belongs_to_a_task_that_stays_stays(world: Queue) -> None:
     answer = world.must("handoff", Handoff(worker("alice"), SAID))
     assert answer.result["claims"] == ["etc"]
     accepted(world, str(answer.result["id"]))
-    assert world.task(the_task(world))["owner"] == "alice" and ("src", "alice", "write") in world.held()
+    assert world.task(the_task(world)).owner == "alice" and ("src", "alice", "write") in world.held()
 
 
 def test_silence_gives_it_to_nobody_else(world: Queue) -> None:
@@ -101,16 +101,16 @@ def test_silence_gives_it_to_nobody_else(world: Queue) -> None:
     world.must("stop", Stop(worker("alice")))
     world.host.advance(100_000)
     assert world.next("carol") != task and world.next("dave") == ""
-    assert world.task(task)["owner"] == "alice"
+    assert world.task(task).owner == "alice"
     accepted(world, id)
-    assert world.task(task)["owner"] == "bob"
+    assert world.task(task).owner == "bob"
 
 
 def test_a_killed_owners_task_can_be_accepted(world: Queue) -> None:
     id = offered(world)
     world.must("kill", Kill(worker("bob"), "alice"))
     accepted(world, id)
-    assert world.task(the_task(world))["owner"] == "bob"
+    assert world.task(the_task(world)).owner == "bob"
 
 
 def test_what_was_only_kept_for_somebody_is_not_passed_on(world: Queue) -> None:
@@ -149,7 +149,7 @@ def test_what_is_offered_is_not_had_for_another_task(world: Queue) -> None:
         assert world.refused("assign", Assign(worker("alice"), each)).code == "handed-over"
     world.must("close", Close(worker("alice"), id, "withdrawn"))
     world.must("assign", Assign(worker("alice"), other))
-    assert world.task(task)["owner"] == "alice"
+    assert world.task(task).owner == "alice"
     world.check()
 
 
@@ -157,7 +157,7 @@ def test_declined_it_is_the_owners_again(world: Queue) -> None:
     id, task = offered(world, to="bob"), the_task(world)
     assert world.refused("handoff", Handoff(worker("alice"), SAID, task=task, items=paths("src"))).code == "handed-over"
     world.must("close", Close(worker("bob"), id, "declined", "no"))
-    assert world.task(task)["handoff"] == "" and world.task(task)["owner"] == "alice"
+    assert world.task(task).handoff == "" and world.task(task).owner == "alice"
     world.check()
     assert world.refused("stop", Stop(worker("alice"))).code == "task"
 
@@ -198,13 +198,13 @@ def test_caps_hold() -> None:
     id = offered(world)
     # alice's place goes with her last task; carol gets it.
     answer = accepted(world, id, "carol")
-    places = sorted((c["agent"], c["units"]) for c in world.claims() if c["path"] == "workers/all")
+    places = sorted((c.agent, c.units) for c in world.claims() if c.path == "workers/all")
     assert places == [("bob", 1), ("carol", 1)]
     (event,) = [event for event in answer.events if event.kind == "accept"]
     # Who has a place already needs no second one.
     other = str(world.must("handoff", Handoff(worker("carol"), SAID, task=the_task(world))).result["id"])
     accepted(world, other)
-    assert [(c["agent"], c["units"]) for c in world.claims() if c["path"] == "workers/all"] == [("bob", 1)]
+    assert [(c.agent, c.units) for c in world.claims() if c.path == "workers/all"] == [("bob", 1)]
     # With all places taken by others nothing passes.
     assert world.next("dave")
     third = str(world.must("handoff", Handoff(worker("bob"), SAID, task=the_task(world))).result["id"])

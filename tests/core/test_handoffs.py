@@ -62,8 +62,8 @@ def test_accepting_is_one_event_and_everything_passes(world: World) -> None:
     answer = accepted(world, id)
     assert [event.kind for event in answer.events] == ["accept"]
     assert world.held() == {("a", "bob", "write"), ("r", "bob", "read"), ("b", "bob", "write")}
-    claim = next(c for c in world.claims("bob") if c["path"] == "a")
-    assert (claim["token"], claim["ttl"], claim["reason"], claim["base"]) == (world.state.seq, 600, "parsing", "0" * 40)
+    claim = next(c for c in world.claims("bob") if c.path == "a")
+    assert (claim.token, claim.ttl, claim.reason, claim.base) == (world.state.seq, 600, "parsing", "0" * 40)
     record = world.agent("alice")
     assert record is not None
     assert [(row["path"], row["by"], row["cause"]) for row in record["lost"]] == [
@@ -157,15 +157,15 @@ def test_what_one_took_oneself_meanwhile_is_joined(world: World) -> None:
     world.host.advance(700)
     world.must("claim", Take(BOB, paths("a"), ttl=60, base="9" * 40))
     accepted(world, id)
-    claim = next(c for c in world.claims("bob") if c["path"] == "a")
-    assert (claim["base"], claim["ttl"]) == ("0" * 40, 600)
+    claim = next(c for c in world.claims("bob") if c.path == "a")
+    assert (claim.base, claim.ttl) == ("0" * 40, 600)
 
 
 def test_units_pass_too(world: World) -> None:
     world.must("claim", Take(ALICE, paths("@gpu"), units=2))
     world.must("claim", Take(BOB, paths("@gpu"), units=1))
     accepted(world, offered(world))
-    assert [c["units"] for c in world.claims("bob") if c["path"] == "gpu"] == [3]
+    assert [c.units for c in world.claims("bob") if c.path == "gpu"] == [3]
 
 
 def test_a_resource_goes_only_to_whom_the_settings_allow(world: World) -> None:
@@ -209,7 +209,7 @@ def test_a_session_that_ends_leaves_what_it_handed_over(world: World) -> None:
     assert (answer.result["handed_over"], answer.result["released"]) == (["a"], ["r"])
     world.check()
     world.must("start", Start(ALICE))
-    assert [(c["path"], c["session"]) for c in world.claims("alice")] == [("a", 2)]
+    assert [(c.path, c.session) for c in world.claims("alice")] == [("a", 2)]
     world.must("stop", Stop(ALICE))
     world.check()
     accepted(world, id)

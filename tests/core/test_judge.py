@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitcoord.gates.judge import Change, Step, is_family, path_word
+from gitcoord.gates.model import Approval
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Attributes, Role, parse_policy
 from tests.core.past import FILE, Ledger, Past
@@ -273,7 +274,7 @@ def test_own_files_are_changed_with_approval(
 
 
 def approval(ledger: Ledger, state: str, number: int = 1, path: str = "a", mode: str = FILE, blob: str = "ax") -> None:
-    record = {"path": path, "mode": mode, "blob": blob, "state": state, "by": "eve", "reason": "", "bases": ["m0"]}
+    record = Approval(str(number), path, mode, blob, "guard", "m1", ["m0"], "ann", 0, state, "eve").to_record()
     ledger.state.load_file(f"approvals/{number}", record)
 
 

@@ -68,10 +68,10 @@ def test_a_runner_that_is_gone_leaves_the_outcome_unknown() -> None:
     begin(world)
     record = once_record(world.state, "k")
     assert record is not None
-    world.runners[record["nonce"]] = "gone"
+    world.runners[record.nonce] = "gone"
     refusal = world.refused("once", Once(BOB, "k"))
     assert refusal.code == UNKNOWN and "--forget" in refusal.hints[1]
-    world.runners[record["nonce"]] = "alive"
+    world.runners[record.nonce] = "alive"
     assert world.refused("once", Once(BOB, "k")).code == UNDER_WAY
 
 

@@ -178,7 +178,7 @@ def test_what_has_not_landed_stays_on_record(world: World) -> None:
 
 
 def test_only_a_person_takes_over(world: World) -> None:
-    command = Takeover(Actor("bob", person=True), Item("path", "a"), world.claims("alice")[0]["token"], "because")
+    command = Takeover(Actor("bob", person=True), Item("path", "a"), world.claims("alice")[0].token, "because")
     events = made(world, "takeover", command)
     assert judged(world, events).code == "person"
     assert not isinstance(judged(world, events, person=True), Refusal)

@@ -9,6 +9,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.state import State
 from gitcoord.policy.model import Attributes, Policy, Role, parse_policy
 from gitcoord.policy.roles import (
+    GivenRole,
     is_free,
     may_approve,
     may_not_claim,
@@ -64,7 +65,7 @@ class Settings(ledger_world.World):
 
 
 def given(state: State, agent: str, role: str) -> State:
-    state.load_file(f"roles/{agent}", {"v": 1, "agent": agent, "role": role})
+    state.load_file(f"roles/{agent}", GivenRole(agent, role, "ada", 1).to_record())
     return state
 
 

@@ -99,7 +99,7 @@ def test_all_or_nothing_names_every_holder(world: World) -> None:
 def test_several_paths_are_one_event_with_one_token(world: World) -> None:
     decision = take(world, ALICE, "a", "b", "@gpu")
     assert [event.kind for event in decision.events] == ["start", "claim"]
-    assert {claim["token"] for claim in world.claims()} == {decision.result["token"]} == {world.state.seq}
+    assert {claim.token for claim in world.claims()} == {decision.result["token"]} == {world.state.seq}
 
 
 def test_a_silent_holder_is_not_expired_for_a_request_that_fails(world: World) -> None:
@@ -131,7 +131,7 @@ def test_whatever_changes_is_an_event_with_a_new_token(world: World, change: dic
     assert [event.kind for event in again.events] == (["release", "claim"] if "mode" in change else ["claim"])
     assert world.state.seq == again.result["token"] != first.result["token"]
     kept = {"ttl": 600, "reason": "why", "task": "t1", "mode": "write", "expected": 0} | change
-    assert {key: world.claims()[0][key] for key in kept} == kept
+    assert {key: getattr(world.claims()[0], key) for key in kept} == kept
 
 
 def test_upgrade_and_downgrade(world: World) -> None:
@@ -192,14 +192,14 @@ def test_a_silent_unit_is_free(world: World) -> None:
     world.host.advance(60)
     decision = take(world, CAROL, "@gpu", units=2)
     assert [event.kind for event in decision.events] == ["expire", "start", "claim"]
-    assert {claim["agent"] for claim in world.claims()} == {"bob", "carol"}
+    assert {claim.agent for claim in world.claims()} == {"bob", "carol"}
 
 
 def test_a_silent_unit_that_is_not_needed_stays(world: World) -> None:
     take(world, ALICE, "@gpu", ttl=60)
     world.host.advance(1000)
     take(world, BOB, "@gpu", units=2)
-    assert {claim["agent"] for claim in world.claims()} == {"alice", "bob"}
+    assert {claim.agent for claim in world.claims()} == {"alice", "bob"}
 
 
 def test_an_undeclared_resource_has_one_unit(world: World) -> None:
@@ -212,7 +212,7 @@ def test_an_undeclared_resource_has_one_unit(world: World) -> None:
 def test_who_may_use_a_resource(world: World) -> None:
     assert world.refused("claim", Take(CAROL, paths("@db"))).code == "access"
     take(world, CAROL, "@db", mode="read")
-    assert world.claims()[0]["ttl"] == 60
+    assert world.claims()[0].ttl == 60
     assert world.refused("claim", Take(Actor("dave"), paths("@db"), "read")).code == "access"
 
 

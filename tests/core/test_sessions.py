@@ -365,8 +365,8 @@ def test_kept_claims_go_on_in_the_next_session(world: World) -> None:
     decision = world.must("start", Start(ALICE))
     assert [event.kind for event in decision.events] == ["start", "claim"]
     (claim,) = world.claims()
-    assert (claim["session"], claim["reason"], claim["base"], claim["ttl"]) == (2, "why", "0" * 40, 600)
-    assert claim["token"] == world.state.seq
+    assert (claim.session, claim.reason, claim.base, claim.ttl) == (2, "why", "0" * 40, 600)
+    assert claim.token == world.state.seq
     world.check()
 
 

@@ -21,9 +21,10 @@ from gitcoord.claims.events.disown import Disown
 from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.events.takeover import Takeover
-from gitcoord.claims.model import Item, item_of, own_claim
+from gitcoord.claims.model import Item, own_claim
 from gitcoord.claims.take import Take
-from gitcoord.deploy.events.deploy import Deploy, all_deploys
+from gitcoord.deploy.events.deploy import Deploy
+from gitcoord.deploy.model import all_deploys
 from gitcoord.handoff.events.accept import Accept
 from gitcoord.handoff.events.close import Close
 from gitcoord.handoff.events.handoff import New as Offer
@@ -113,9 +114,9 @@ class Ledger(RuleBasedStateMachine):
             assert self.world.held() == before
             return
         owns = [own_claim(self.world.state, item, agent) for item in command.items]
-        assert all(own is not None and own["mode"] == command.mode for own in owns), "granted in part"
+        assert all(own is not None and own.mode == command.mode for own in owns), "granted in part"
         if answer.events:
-            assert {own["token"] for own in owns if own is not None} == {answer.result["token"]}
+            assert {own.token for own in owns if own is not None} == {answer.result["token"]}
             self.kept += [command] if command.keep else []
 
     @precondition(lambda self: self.kept)
@@ -173,19 +174,19 @@ class Ledger(RuleBasedStateMachine):
             return
         row = chance.choice(waiting)
         if chance.random() < 0.2:
-            self.act("close", Close(who, row["id"], chance.choice(["declined", "withdrawn"]), "because"))
+            self.act("close", Close(who, row.id, chance.choice(["declined", "withdrawn"]), "because"))
             assert self.world.held() == before
             return
-        answer = self.act("accept", Accept(who, row["id"]), seed % 4 == 0)
-        offered = {tuple(pair) for pair in row["claims"]}
+        answer = self.act("accept", Accept(who, row.id), seed % 4 == 0)
+        offered = {(space, name) for space, name in row.claims}
         if isinstance(answer, Refusal):
             assert self.world.held() == before
             return
-        mine = {(c["space"], c["path"]): c for c in self.world.claims(who.agent)}
+        mine = {(c.space, c.path): c for c in self.world.claims(who.agent)}
         assert offered <= set(mine), "accepted in part"
-        assert all(mine[key]["token"] == self.world.state.seq for key in offered), "an old token"
-        left = {(c["space"], c["path"]) for c in self.world.claims(row["from"])}
-        assert who.agent != row["from"] and not offered & left, "the old holder still has it"
+        assert all(mine[key].token == self.world.state.seq for key in offered), "an old token"
+        left = {(c.space, c.path) for c in self.world.claims(row.giver)}
+        assert who.agent != row.giver and not offered & left, "the old holder still has it"
         self.handed += 1
 
     @rule(seed=seeds)
@@ -216,7 +217,7 @@ class Ledger(RuleBasedStateMachine):
     def takeover(self, seed: int) -> None:
         chance = Chance(seed)
         claim = chance.choice(self.world.claims())
-        self.act("takeover", Takeover(chance.actor(), item_of(claim), claim["token"], "because"))
+        self.act("takeover", Takeover(chance.actor(), claim.item, claim.token, "because"))
 
     @precondition(lambda self: self.world.claims())
     @rule(seed=seeds)
@@ -235,8 +236,8 @@ class Ledger(RuleBasedStateMachine):
         )
         if isinstance(answer, Decision):
             (record,) = all_deploys(self.world.state)
-            assert record["last"]["seq"] == answer.result["seq"]
-            assert all(good["code"] == 0 and good["verify_code"] <= 0 for good in record["good"]), "no success"
+            assert record.last.seq == answer.result["seq"]
+            assert record.good is None or (record.good.code == 0 and record.good.verify_code <= 0), "no success"
 
     @rule(seed=seeds)
     def time_passes(self, seed: int) -> None:
@@ -355,7 +356,7 @@ def test_a_grant_in_part_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         changes = whole(state, event)
         return dict(list(changes.items())[:1])
 
-    monkeypatch.setattr(claim_kind, "apply", part)
+    monkeypatch.setattr(claim_kind, "KIND", claim_kind.KIND._replace(apply=part))
     broken("granted in part")
 
 

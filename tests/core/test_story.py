@@ -56,7 +56,7 @@ def test_a_whole_life() -> None:
     world.must("claim", Take(BOB, paths("src/a.py"), mode="intent"))
     world.host.ticks += 10_000_000
     world.must("claim", Take(ALICE, paths("src/a.py")))
-    token = world.claims("alice")[0]["token"]
+    token = world.claims("alice")[0].token
     world.must("takeover", Takeover(PERSON, Item("path", "src/a.py"), token, "urgent"))
     world.must("disown", Disown(PERSON, "src/a.py", "rewritten"))
     world.must("stop", Stop(PERSON))
@@ -83,7 +83,7 @@ def test_a_whole_life() -> None:
 def test_kills_deploys_requests_and_what_is_no_path() -> None:
     world = World()
     world.must("claim", Take(ALICE, paths("a", "@deploy/production")))
-    token = world.claims("alice")[0]["token"]
+    token = world.claims("alice")[0].token
     row = {"path": "a", "mode": "100644", "blob": "c" * 40, "rule": "guard", "commit": "", "bases": []}
     world.must("request", Request(ALICE, (row,)))
     world.must("deploy", Deploy(ALICE, "production", WORK, "ok", 0, 0, token))
@@ -132,7 +132,7 @@ def test_kinds_that_are_told_by_their_subject(
         def subject(event: Event) -> str:
             return f"later by {event.agent}\x1b"
 
-    monkeypatch.setattr("gitcoord.journal.story.kind_module", lambda kind: Later)
+    monkeypatch.setattr("gitcoord.journal.story.kind_of", lambda kind: Later)
     event = Event("later", 9, "alice", 0, "n", 0, body)
     assert words(event, About(Item("path", "a"), case=False)) == (["later by alice\\x1b"] if found else [])
 

@@ -33,7 +33,7 @@ def test_what_a_lost_one_had_claimed_is_free_with_its_task() -> None:
     world.host.advance(95)
     answer = world.must("assign", Assign(worker("w2"), nonce="n"))
     assert [event.kind for event in answer.events] == ["lapse", "expire", "start", "assign"]
-    assert world.task(urgent)["owner"] == "w2" and world.held() == {("docs", "w1", "write")}
+    assert world.task(urgent).owner == "w2" and world.held() == {("docs", "w1", "write")}
     record = world.agent("w1")
     assert record is not None
     assert [(row["space"], row["path"]) for row in record["lost"]] == [
@@ -103,13 +103,13 @@ def test_unblocked_it_goes_on_only_with_what_it_needs(caps: dict[str, int], need
     assert world.next("w1") == id
     world.move("w1", id, "blocked")
     world.move("w1", id, "unblock")
-    assert world.task(id)["state"] == "active"
+    assert world.task(id).state == "active"
     world.move("w1", id, "blocked")
     world.host.advance(95)
     world.must("expire", Sweep(Actor("boss")))
     world.heartbeat("w1")
     world.move("w1", id, "unblock")
-    assert world.task(id)["state"] == ("open" if caps or needs else "active")
+    assert world.task(id).state == ("open" if caps or needs else "active")
     world.check()
 
 
@@ -134,14 +134,14 @@ def test_what_waits_for_a_person_is_not_handed_in() -> None:
         assert world.refused("finish", Finish(worker("w1"), id, outcome, record)).code == "needs-human"
     world.must("revise", Revise(ADA, id, {}, "unblock"))
     world.finish("w1", id)
-    assert world.task(id)["state"] == "done"
+    assert world.task(id).state == "done"
 
 
 def test_needs_are_named_by_id_or_key() -> None:
     world = Queue()
     a, b = world.add(New("a", key="first"), "b")
     world.must("revise", Revise(Actor("boss"), b, {"needs": ["first", a]}))
-    assert world.task(b)["needs"] == [a]
+    assert world.task(b).needs == [a]
     assert world.refused("revise", Revise(Actor("boss"), b, {"needs": ["second"]})).code == "no-task"
 
 
@@ -168,7 +168,7 @@ def in_state(world: Queue, state: str) -> str:
         world.move("w1", id, state)
     elif state in ("done", "review", "failed"):
         world.finish("w1", id, "failed" if state == "failed" else "done")
-    assert world.task(id)["state"] == state
+    assert world.task(id).state == state
     return id
 
 
@@ -191,5 +191,5 @@ def test_every_state_is_reached_and_left_as_it_may_be(state: str) -> None:
             if isinstance(answer, Decision) and answer.events:
                 world.commit(answer)
                 world.check()
-                reached.add(world.task(id)["state"])
+                reached.add(world.task(id).state)
     assert reached == LEGAL[state] - ({"active"} if state == "active" else set())

@@ -20,7 +20,7 @@ from gitcoord.tasks.events.finish import Finish
 from gitcoord.tasks.events.lapse import Collect
 from gitcoord.tasks.events.revise import Revise
 from gitcoord.tasks.events.task import Add, New
-from gitcoord.tasks.model import OVER, PRIORITIES, all_tasks, tasks_of
+from gitcoord.tasks.model import OVER, PRIORITIES, Task, all_tasks, tasks_of
 from gitcoord.tasks.workers import Workers, cap_resources
 from tests.core.test_stateful import SECTIONS as SAID
 from tests.core.test_tasks import ADA, DONE, Queue, worker
@@ -85,7 +85,7 @@ class Walk:
         for task in tasks_of(self.world.state, actor.agent)[:1]:
             outcome = self.random.choice(["done", "done", "failed"])
             record = DONE if outcome == "done" else {"reason": "no"}
-            self.world.do("finish", Finish(actor, task["id"], outcome, record))
+            self.world.do("finish", Finish(actor, task.id, outcome, record))
 
     def revise(self) -> None:
         if self.ids:
@@ -98,17 +98,17 @@ class Walk:
     def hand_over(self) -> None:
         """A task is offered, declined, withdrawn or accepted: it always has one owner, who has its claims."""
         actor, waiting = self.actor(), open_handoffs(self.world.state)
-        mine = [task["id"] for task in tasks_of(self.world.state, actor.agent)]
+        mine = [task.id for task in tasks_of(self.world.state, actor.agent)]
         if mine and (not waiting or self.random.random() < 0.5):
             self.world.do("handoff", Offer(actor, SAID, task=self.random.choice([*mine, ""])))
         elif waiting:
             row = self.random.choice(waiting)
             how = self.random.choice(["accept", "accept", "accept", "declined", "withdrawn"])
             if how != "accept":
-                self.world.do("close", Close(actor, row["id"], how, "so"))
-            elif isinstance(self.world.do("accept", Accept(actor, row["id"])), Decision) and row["task"]:
-                task = self.world.task(row["task"])
-                assert (task["owner"], task["token"], task["handoff"]) == (actor.agent, self.world.state.seq, "")
+                self.world.do("close", Close(actor, row.id, how, "so"))
+            elif isinstance(self.world.do("accept", Accept(actor, row.id)), Decision) and row.task:
+                task = self.world.task(row.task)
+                assert (task.owner, task.token, task.handoff) == (actor.agent, self.world.state.seq, "")
                 self.handed += 1
 
     def wait(self) -> None:
@@ -153,7 +153,7 @@ class Walk:
             elif event.kind == "close" and body["returned"]:
                 record = handoff_record(self.world.state, body["handoff"])
                 assert record is not None
-                self.owners.pop(record["task"], None)
+                self.owners.pop(record.task, None)
             elif event.kind == "revise" and (
                 body["counted"] or body["move"] in ("open", "assigned", "abandoned", "done")
             ):
@@ -164,39 +164,35 @@ class Walk:
         self.world.check()
         self.follow()
         tasks = all_tasks(self.world.state)
-        held = {task["id"]: task["owner"] for task in tasks if task["owner"] and task["session"]}
+        held = {task.id: task.owner for task in tasks if task.owner and task.session}
         assert held == self.owners
-        assert [task["id"] for task in tasks] == self.ids, "a task was lost"
-        done = {task["id"] for task in tasks if task["state"] == "done"}
+        assert [task.id for task in tasks] == self.ids, "a task was lost"
+        done = {task.id for task in tasks if task.state == "done"}
         assert self.finished <= done, "what is done stays done"
         self.finished = done
         for task in tasks:
-            claims = [
-                c for c in self.world.claims() if c["task"] == task["id"] and not c["path"].startswith("workers/")
-            ]
-            if task["state"] in ("open", "assigned", *OVER):
-                live = [
-                    c for c in claims if [c["space"], c["path"]] in task["paths"] and self._has(c["agent"], task["id"])
-                ]
+            claims = [c for c in self.world.claims() if c.task == task.id and not c.path.startswith("workers/")]
+            if task.state in ("open", "assigned", *OVER):
+                live = [c for c in claims if [c.space, c.path] in task.paths and self._has(c.agent, task.id)]
                 assert not live, f"claims outlive {task}"
         # What is offered to others is nobody's work for now.
-        mine = [task for task in tasks if task["state"] == "active" and not task["handoff"]]
-        at_work = {task["owner"] for task in mine if self._is_here(task)}
-        held_now = {(c["space"], c["path"], c["agent"]) for c in self.world.claims()}
+        mine = [task for task in tasks if task.state == "active" and not task.handoff]
+        at_work = {task.owner for task in mine if self._is_here(task)}
+        held_now = {c.key for c in self.world.claims()}
         for task in mine:
-            wanted = {(*item, task["owner"]) for item in items_of(task)}
-            assert not self._is_here(task) or wanted <= held_now, f"at work on {task['id']} without {wanted - held_now}"
+            wanted = {(*item, task.owner) for item in items_of(task)}
+            assert not self._is_here(task) or wanted <= held_now, f"at work on {task.id} without {wanted - held_now}"
         cap = self.world.caps.get("")
-        holding = [c for c in self.world.claims() if c["path"] == "workers/all"]
+        holding = [c for c in self.world.claims() if c.path == "workers/all"]
         assert cap is None or len(holding) <= cap
-        assert cap is None or at_work <= {c["agent"] for c in holding}, "at work beside the cap"
+        assert cap is None or at_work <= {c.agent for c in holding}, "at work beside the cap"
 
-    def _is_here(self, task: dict[str, object]) -> bool:
-        record = self.world.agent(str(task["owner"]))
-        return record is not None and record["state"] == "open" and record["session"] == task["session"]
+    def _is_here(self, task: Task) -> bool:
+        record = self.world.agent(task.owner)
+        return record is not None and record["state"] == "open" and record["session"] == task.session
 
     def _has(self, agent: str, id: str) -> bool:
-        return any(task["id"] == id for task in tasks_of(self.world.state, agent))
+        return any(task.id == id for task in tasks_of(self.world.state, agent))
 
 
 def walk_tasks(seed: int, steps: int) -> Walk:
@@ -211,7 +207,7 @@ def test_no_task_is_lost_or_has_two_owners_and_caps_hold() -> None:
     """And the histories are worth something: tasks are handed over in them, and reach every state."""
     walks = [walk_tasks(seed, 250) for seed in range(soak(6, 60))]
     assert sum(walk.handed for walk in walks) > 2
-    seen = {task["state"] for walk in walks for task in all_tasks(walk.world.state)}
+    seen = {task.state for walk in walks for task in all_tasks(walk.world.state)}
     assert seen >= {"open", "active", "blocked", "done", "failed", "abandoned"}
 
 

@@ -17,7 +17,7 @@ from gitcoord.tasks.events.assign import Assign
 from gitcoord.tasks.events.finish import Finish
 from gitcoord.tasks.events.revise import Revise
 from gitcoord.tasks.events.task import Add, New
-from gitcoord.tasks.model import STATES, all_tasks, held_by, ready, task_record, unmet
+from gitcoord.tasks.model import STATES, Task, all_tasks, held_by, ready, task_record, unmet
 from gitcoord.tasks.workers import Workers, cap_resources
 from tests.core.world import World, advance, paths
 
@@ -48,7 +48,7 @@ class Queue(World):
     def move(self, name: str, id: str, move: str, **more: Any) -> None:
         self.must("revise", Revise(worker(name), id, {}, move, reason="because", **more))
 
-    def task(self, id: str) -> Record:
+    def task(self, id: str) -> Task:
         found = task_record(self.state, id)
         assert found is not None
         return found
@@ -61,19 +61,19 @@ class Queue(World):
         """The small files say what the tasks say, worked out anew from all of them."""
         wanted = set()
         for task in all_tasks(self.state):
-            id = task["id"]
-            assert task["state"] in STATES
-            assert bool(task["owner"]) or task["state"] not in ("active", "assigned"), task
-            if task["owner"]:
-                wanted.add(f"work/of/{task['owner']}/@{id}")
-            if task["state"] == "open":
-                waits = [n for n in task["needs"] if self.task(n)["state"] != "done"]
+            id = task.id
+            assert task.state in STATES
+            assert bool(task.owner) or task.state not in ("active", "assigned"), task
+            if task.owner:
+                wanted.add(f"work/of/{task.owner}/@{id}")
+            if task.state == "open":
+                waits = [n for n in task.needs if self.task(n).state != "done"]
                 wanted |= {f"work/waits/{need}/@{id}" for need in waits}
                 if not waits:
-                    rank = ("critical", "high", "normal", "low").index(task["priority"])
+                    rank = ("critical", "high", "normal", "low").index(task.priority)
                     wanted.add(f"work/ready/{rank}-{int(id[1:]):015d}")
-            if task["key"]:
-                wanted.add(f"work/keys/{task['key']}")
+            if task.key:
+                wanted.add(f"work/keys/{task.key}")
         assert set(self.state.below("work")) == wanted
 
 
@@ -82,7 +82,7 @@ def test_order_and_one_owner() -> None:
     low, normal, high, second = world.add(New("low", priority="low"), "normal", New("high", priority="high"), "second")
     assert [world.next("w1"), world.next("w2"), world.next("w3"), world.next("w4")] == [high, normal, second, low]
     assert world.next("w5") == ""
-    assert world.task(high)["owner"] == "w1" and held_by(world.state, "w1")[0].id == high
+    assert world.task(high).owner == "w1" and held_by(world.state, "w1")[0].id == high
     world.check()
 
 
@@ -169,12 +169,10 @@ def test_caps() -> None:
 def test_a_silent_worker_loses_task_and_claims() -> None:
     world = Queue()
     id = world.add(New("a", paths=paths("src")))[0]
-    assert world.next("w1") == id and world.task(id)["ttl"] == 60
+    assert world.next("w1") == id and world.task(id).ttl == 60
     world.host.advance(95)
     assert world.next("w2") == id
-    assert (
-        world.task(id)["owner"] == "w2" and world.task(id)["attempts"] == 1 and world.held() == {("src", "w2", "write")}
-    )
+    assert world.task(id).owner == "w2" and world.task(id).attempts == 1 and world.held() == {("src", "w2", "write")}
     assert world.refused("finish", Finish(worker("w1"), id, "done", DONE)).code == "not-yours"
     world.check()
 
@@ -197,7 +195,7 @@ def test_attempts_end_with_a_person() -> None:
     world.host.advance(95)
     assert world.next("w2") == id
     world.host.advance(95)
-    assert world.next("w3") == "" and world.task(id)["state"] == "needs-human"
+    assert world.next("w3") == "" and world.task(id).state == "needs-human"
     assert world.refused("revise", Revise(Actor("boss"), id, {}, "open", reason="x")).code == "person"
     world.must("revise", Revise(ADA, id, {}, "open", reason="seen"))
     assert world.next("w3") == id
@@ -210,7 +208,7 @@ def test_the_task_of_a_session_that_is_over_goes_on(how: str) -> None:
     id = world.add("a")[0]
     assert world.next("w1") == id
     world.must("stop", Stop(worker("w1"), True)) if how == "stop" else world.must("kill", Kill(ADA, "w1", "x"))
-    assert world.next("w2") == id and world.task(id)["attempts"] == 1
+    assert world.next("w2") == id and world.task(id).attempts == 1
     world.check()
 
 
@@ -228,7 +226,7 @@ def test_stop_refuses_while_a_task_would_be_stranded() -> None:
 def test_kept_for_somebody() -> None:
     world = Queue()
     id = world.add(New("a", owner="w7"))[0]
-    assert world.task(id)["state"] == "assigned" and world.next("w1") == ""
+    assert world.task(id).state == "assigned" and world.next("w1") == ""
     world.host.advance(100_000)
     assert world.next("w1") == "", "it waits for the one it is kept for"
     assert world.next("w7") == id
@@ -241,7 +239,7 @@ def test_review_is_by_another() -> None:
     then = world.add(New("then", needs=(id,)))[0]
     assert world.next("w1") == id
     world.finish("w1", id)
-    assert world.task(id)["state"] == "review" and world.next("w2") == ""
+    assert world.task(id).state == "review" and world.next("w2") == ""
     assert world.refused("revise", Revise(worker("w1"), id, {}, "done")).code == "own-work"
     world.move("w2", id, "open")
     assert world.next("w1") == id
@@ -258,16 +256,16 @@ def test_blocked_and_back() -> None:
     with pytest.raises(UsageError):
         world.decide("revise", Revise(worker("w1"), id, {}, "blocked"))
     world.move("w1", id, "blocked")
-    assert world.task(id)["reason"] == "because"
+    assert world.task(id).reason == "because"
     world.host.advance(1000)
     assert world.next("w2") == "", "what is blocked is not given to the next"
     world.heartbeat("w1")
     world.move("w1", id, "unblock")
-    assert world.task(id)["state"] == "active"
+    assert world.task(id).state == "active"
     world.move("w1", id, "blocked")
     world.must("stop", Stop(worker("w1"), True))
     world.move("boss", id, "unblock")
-    assert world.task(id)["state"] == "open" and world.next("w2") == id
+    assert world.task(id).state == "open" and world.next("w2") == id
     world.check()
 
 
@@ -392,6 +390,6 @@ def test_a_sweep_takes_task_and_place_together() -> None:
     world.host.advance(95)
     answer = world.must("expire", Sweep(Actor("boss")))
     assert [event.kind for event in answer.events] == ["lapse", "expire"] and answer.result["lapsed"] == [id]
-    assert world.task(id)["state"] == "open" and not world.claims()
+    assert world.task(id).state == "open" and not world.claims()
     assert world.next("w2") == id and world.refused("assign", Assign(worker("w3"), other)).code == "cap"
     world.check()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from hashlib import sha1
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.codec import dumps
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import covers, fold
-from gitcoord.claims.model import Item, all_claims
+from gitcoord.claims.model import Claim, Item, all_claims
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger import world as ledger_world
 from gitcoord.ledger.event import Decision, Event, apply, decode_event, effects, encode_event
 from gitcoord.ledger.events.init import first_event
-from gitcoord.ledger.kinds import kind_module
+from gitcoord.ledger.kinds import KINDS
 from gitcoord.ledger.sessions import Beat, Seen, encode_beat, next_beat
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import Resource
@@ -135,7 +136,7 @@ class World:
         """The rule's answer; the rule must leave the state it was given as it was."""
         before = dumps(self.state.files)
         command = command if command.nonce else command._replace(nonce=f"{self.host.random()}")
-        rule = decide_take if kind == "claim" else kind_module(kind).decide
+        rule = decide_take if kind == "claim" else import_module(f"gitcoord.{KINDS[kind]}.events.{kind}").decide
         answer: Decision | Refusal = rule(self.state, command, self.outside(host))
         assert dumps(self.state.files) == before, "a rule changed the state that it was asked about"
         return answer
@@ -185,11 +186,11 @@ class World:
     def agent(self, name: str) -> Record | None:
         return self.state.get(f"agents/{name}")
 
-    def claims(self, agent: str = "") -> list[Record]:
+    def claims(self, agent: str = "") -> list[Claim]:
         return all_claims(self.state, agent)
 
     def held(self) -> set[tuple[str, str, str]]:
-        return {(claim["path"], claim["agent"], claim["mode"]) for claim in self.claims()}
+        return {(claim.path, claim.agent, claim.mode) for claim in self.claims()}
 
     def events(self) -> list[Event]:
         return [decode_event(message) for message in self.log]
@@ -207,18 +208,18 @@ class World:
         claims = self.claims()
         units: dict[str, int] = {}
         for index, one in enumerate(claims):
-            policy = self.resources.get(one["path"], Resource()) if one["space"] == "resource" else Resource()
+            policy = self.resources.get(one.path, Resource()) if one.space == "resource" else Resource()
             if policy.capacity > 1:
-                units[one["path"]] = units.get(one["path"], 0) + one["units"]
-                assert units[one["path"]] <= policy.capacity, f"too many units of {one['path']}"
+                units[one.path] = units.get(one.path, 0) + one.units
+                assert units[one.path] <= policy.capacity, f"too many units of {one.path}"
             for other in claims[index + 1 :]:
-                if one["agent"] == other["agent"] or one["space"] != other["space"]:
+                if one.agent == other.agent or one.space != other.space:
                     continue
-                if policy.capacity > 1 and one["path"] == other["path"]:
+                if policy.capacity > 1 and one.path == other.path:
                     continue
-                keys = [fold(each["path"], case=self.fold) for each in (one, other)]
+                keys = [fold(each.path, case=self.fold) for each in (one, other)]
                 overlap = covers(*keys) or covers(*keys[::-1])
-                assert not (overlap and "write" in (one["mode"], other["mode"])), f"conflict: {one} and {other}"
+                assert not (overlap and "write" in (one.mode, other.mode)), f"conflict: {one} and {other}"
 
     def _sessions_stay_over(self) -> None:
         for name in self.state.names("agents"):
@@ -233,7 +234,7 @@ class World:
 
     def _tokens_grow(self) -> None:
         """A grant that was not there at the last look has a token that nobody had then; Seq counts the messages."""
-        grants = {(c["space"], c["path"], c["agent"], c["token"]) for c in self.claims()}
+        grants = {(c.space, c.path, c.agent, c.token) for c in self.claims()}
         for *_, token in grants - self.grants:
             assert self.looked < token <= self.state.seq, f"token {token} was given before"
         assert self.state.seq == len(self.log) >= self.looked
@@ -241,10 +242,10 @@ class World:
 
     def _claims_belong_to_sessions(self) -> None:
         for claim in self.claims():
-            record = self.agent(claim["agent"])
-            assert record is not None and record["state"] != "killed", f"a killed agent holds {claim['path']}"
-            kept = [claim["space"], claim["path"]] in record["kept"]
-            assert kept or (record["state"] == "open" and record["session"] == claim["session"]), claim
+            record = self.agent(claim.agent)
+            assert record is not None and record["state"] != "killed", f"a killed agent holds {claim.path}"
+            kept = [claim.space, claim.path] in record["kept"]
+            assert kept or (record["state"] == "open" and record["session"] == claim.session), claim
 
     def check_replay(self) -> None:
         """From the first message on, the same state comes out, in whole and event by event without a gap."""

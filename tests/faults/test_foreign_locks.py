@@ -115,7 +115,7 @@ def test_a_lock_that_was_there_before_the_note_is_another_ones(busy: World) -> N
     later = lock.stat().st_ctime_ns + 3 * 10**9
     os.utime(note, ns=(later, later))
     with pytest.raises(LockHeld, match="does not know whose it is"):
-        known.recover(["refs/heads/any"])
+        known.remove_stale_locks(["refs/heads/any"])
     assert lock.exists()
 
 
@@ -125,7 +125,7 @@ def test_a_lock_that_came_after_those_that_were_noted_is_another_ones(busy: Worl
     lock = busy.git_dir / "packed-refs.lock"
     lock.touch()
     with pytest.raises(LockHeld, match="does not know whose it is"):
-        known.recover(["refs/heads/any"])
+        known.remove_stale_locks(["refs/heads/any"])
     assert lock.exists()
 
 
@@ -136,7 +136,7 @@ def test_the_same_name_is_not_the_same_file(busy: World) -> None:
     lock.rename(lock.with_suffix(".old"))
     lock.touch()
     with pytest.raises(LockHeld):
-        known.recover(["refs/heads/any"])
+        known.remove_stale_locks(["refs/heads/any"])
     assert lock.exists()
 
 
@@ -149,12 +149,12 @@ def test_where_not_all_processes_can_be_seen_nothing_is_removed_by_exclusion(
     lock.touch()
     monkeypatch.setattr(stale, "running_gits", lambda common: None)
     with pytest.raises(LockHeld, match="cannot be told here"):
-        known.recover(["refs/heads/any"])
+        known.remove_stale_locks(["refs/heads/any"])
     assert lock.exists()
     lock.unlink()
     lock.touch()
     taken = dead_note(busy, taken=True)  # but a file that was noted is known everywhere
-    assert taken.recover(["refs/heads/any"]) and not lock.exists()
+    assert taken.remove_stale_locks(["refs/heads/any"]) and not lock.exists()
 
 
 def test_a_leftover_packed_refs_without_its_lock_is_removed(busy: World) -> None:

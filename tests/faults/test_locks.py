@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.git.host import Host
+from gitcoord.git.host import Host, start_time
 from gitcoord.git.locks import owners as locks_module
 from gitcoord.git.locks.owners import LockNotes
-from gitcoord.git.process import start_time
 from tests.faults.world import GIT, LEDGER, SESSIONS, SOAK, TIP, World
 
 pytestmark = pytest.mark.faults
@@ -272,7 +271,7 @@ def _as_another(place: Path, script: str, *before: str) -> subprocess.CompletedP
     )  # fmt: skip
 
 
-_RECOVER = "try: known.recover(['x'])\nexcept LockHeld as held: print(held.message)"
+_RECOVER = "try: known.remove_stale_locks(['x'])\nexcept LockHeld as held: print(held.message)"
 
 
 def _dead() -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.world import GIT, LEDGER, SOAK, World, make_world
+from tests.newer_git import VERSION, is_newer
 from tests.support import CLAIM, COORD
 
 pytestmark = pytest.mark.faults
@@ -19,10 +20,6 @@ pytestmark = pytest.mark.faults
 
 def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([GIT, *words], capture_output=True, check=False)
-
-
-def _knows_reftable(place: Path) -> bool:
-    return _git("init", "-q", "--ref-format=reftable", str(place)).returncode == 0
 
 
 def usual(place: Path) -> World:
@@ -46,8 +43,6 @@ def sha256(place: Path) -> World:
 
 
 def reftable(place: Path) -> World:
-    if not _knows_reftable(place / "probe"):
-        pytest.skip("this git has no reftable")
     return make_world(place / "repo", "--ref-format=reftable", ledger=False)
 
 
@@ -134,8 +129,8 @@ def reflogs_always(place: Path) -> World:
     return world
 
 
-PLACES: list[Callable[[Path], World]] = [
-    usual, worktree, bare, sha256, reftable, subdirectory, git_dir_is_set, git_dir_is_elsewhere, submodule, shared, alternates,
+PLACES = [
+    usual, worktree, bare, sha256, pytest.param(reftable, marks=pytest.mark.newer_git), subdirectory, git_dir_is_set, git_dir_is_elsewhere, submodule, shared, alternates,
     shallow, odd_place, newline_in_the_place, not_utf8, behind_a_symlink, detached, hooks_that_refuse, reflogs_always,
 ]  # fmt: skip
 
@@ -332,7 +327,7 @@ def test_a_path_with_a_line_end_in_it(tmp_path: Path) -> None:
     for words in (["init"], ["install-hooks"], ["status"], ["fsck"], ["worktree", "add", "t"], ["worktree", "list"]):
         done = world.coord(*words, agent="alice")
         assert done.code == 0, (words, done)
-    assert (world.git_dir / "hooks/pre-commit").exists()
+    assert (world.git_dir / "hooks" / ("gitcoord-pre-commit" if is_newer(VERSION) else "pre-commit")).exists()
     assert world.claim(str(top / "src/app.py"), agent="alice").code == 0
     world.cwd = world.git_dir  # git itself is asked which repository it is
     assert "src/app.py" in world.claim("list").out

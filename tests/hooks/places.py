@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.gates.hooks.install import CONFIGURED
 from tests.cli.support import Done, World
+from tests.newer_git import VERSION, is_newer
 from tests.support import COORD
 
 # Notes its arguments and what it reads, ends as the file 'verdict' says. Without input of its own git gives /dev/null.
@@ -21,16 +21,10 @@ _STAND_IN = """#!/bin/sh
 """
 
 
-_VERSION = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout.split()[2]
-NEWER = tuple(int(number) for number in _VERSION.split(".")[:2]) >= CONFIGURED
+NEWER = is_newer(VERSION)
 CHAIN, CONFIG = "chain", "config"
 # How hooks are installed: what is claimed of hooks must hold both ways. Every git runs chained ones.
-WAYS = [
-    CHAIN,
-    pytest.param(
-        CONFIG, marks=pytest.mark.skipif(not NEWER, reason=f"git {_VERSION} takes no hooks from its settings")
-    ),
-]
+WAYS = [CHAIN, pytest.param(CONFIG, marks=pytest.mark.newer_git)]
 
 
 def script(path: Path, text: str, mode: int = 0o755) -> Path:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from gitcoord.base.errors import CouldNotJudge
-from gitcoord.gates import history
-from gitcoord.gates import history_facts as ancestry
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.git.process import run
+from gitcoord.git.commands import objects
+from gitcoord.git.process import Answer, run
 from tests.hooks.repository import FILE, GONE, Repository
 from tests.support import git
 
@@ -313,12 +312,11 @@ def test_many_are_answered_together(repository: Facts, monkeypatch: pytest.Monke
     """Each kind of question starts git a few times, however many paths are asked for; those few read one path each."""
     started: list[list[str]] = []
 
-    def noted(argv: list[str], *more: object) -> tuple[int, bytes, str]:
+    def noted(argv: list[str], *more: object) -> Answer:
         started.append(argv)
         return run(argv, *more)  # type: ignore[arg-type]
 
-    for module in (ancestry, history):
-        monkeypatch.setattr(module, "run", noted)
+    monkeypatch.setattr(objects, "run", noted)
     paths = [f"p{number}" for number in range(50)]
     past = repository.past(set(paths))
     ids = repository.commits

@@ -18,6 +18,8 @@ from gitcoord.gates.hooks.text import KEPT
 from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture, pretend
 from tests.support import ROOT, git
 
+pytestmark = pytest.mark.both_gits
+
 # A hook of somebody's own: notes its name, its arguments and what it reads.
 OLD = '#!/bin/sh\n{ echo "old %s" "$@"; cat; } >>"$(git rev-parse --git-common-dir)/old"\n'
 

@@ -17,13 +17,13 @@ from gitcoord.claims.model import Item
 from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.gates import gate as judging
-from gitcoord.gates import history_facts as ancestry
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
 from gitcoord.gates.history import net_changes
 from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change, Verdict, judge
-from gitcoord.git.process import run
+from gitcoord.git.commands import objects
+from gitcoord.git.process import Answer, run
 from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
@@ -290,11 +290,11 @@ def test_little_is_read_for_little(clone: Clone, monkeypatch: pytest.MonkeyPatch
 def test_git_is_asked_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
 
-    def noted(argv: list[str], *more: object) -> tuple[int, bytes, str]:
+    def noted(argv: list[str], *more: object) -> Answer:
         started.append(argv)
         return run(argv, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ancestry, "run", noted)
+    monkeypatch.setattr(objects, "run", noted)
     past = GitHistory(clone.ctx, read_snapshot(clone.ctx), {"x"})
     for _ in range(3):
         assert past.is_ancestor(*clone.ends("m0", "m1")) is True

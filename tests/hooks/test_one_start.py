@@ -160,6 +160,16 @@ def test_in_a_linked_work_tree_and_in_a_submodule(place: Place, tmp_path: Path) 
     assert done.code == 0 and place.starts() == ONCE, done
 
 
+def test_hooks_that_run_through_a_shell(tmp_path: Path) -> None:
+    """As git runs hooks that its settings name."""
+    place = Place(tmp_path)
+    hooks = place.top / ".git/hooks"
+    for event in ("pre-commit", "prepare-commit-msg", "reference-transaction", "post-commit"):
+        (hooks / event).rename(hooks / f"ours-{event}")
+        script(hooks / event, f'#!/bin/sh\n{hooks}/ours-{event} "$@"\nexit $?\n')
+    assert place.change().code == 0 and place.starts() == ONCE
+
+
 MESSAGES = (
     "subject",
     "subject\nmore",

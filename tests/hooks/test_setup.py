@@ -14,6 +14,8 @@ from tests.cli.support import PERSON, Done
 from tests.hooks.places import CHAIN, CONFIG, WAYS, Place, picture
 from tests.support import COORD, UNHOOKED
 
+pytestmark = pytest.mark.both_gits
+
 POLICY = [".gitcoord/config", ".gitcoord/rules.md", ".gitattributes"]
 
 

@@ -13,6 +13,8 @@ from tests.cli.support import Done, World
 from tests.hooks.places import CHAIN, NEWER, WAYS, pretend
 from tests.support import CLAIM, COORD, UNHOOKED, git
 
+pytestmark = pytest.mark.both_gits
+
 
 class Place(World):
     """A repository that was set up in one step, with the commands on the path of whoever works in it."""

@@ -19,7 +19,7 @@ from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.client import is_plain, objects_above
 from gitcoord.ledger.remote.fetch import look
 from gitcoord.ledger.remote.git_remote import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE
-from gitcoord.ledger.remote.mirror_store import RemoteStore
+from gitcoord.ledger.remote.mirror_store import MirrorStore
 from gitcoord.ledger.sessions import Actor
 from gitcoord.world.open import open_repository
 from tests.race.support import running, wait_until
@@ -115,8 +115,8 @@ def ctx(one: Machine, alarm: None) -> Iterator[Context]:
     ctx.store.close()
 
 
-def store_of(ctx: Context) -> RemoteStore:
-    assert isinstance(ctx.store, RemoteStore)
+def store_of(ctx: Context) -> MirrorStore:
+    assert isinstance(ctx.store, MirrorStore)
     return ctx.store
 
 

@@ -18,6 +18,8 @@ from tests.hooks.places import picture
 from tests.server.support import Site, claim_program, unchanged
 from tests.support import COORD, ROOT, git
 
+pytestmark = pytest.mark.both_gits
+
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:

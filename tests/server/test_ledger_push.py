@@ -12,6 +12,8 @@ from gitcoord.ledger.sessions import SLOT_MS
 from tests.server.support import Site, unchanged
 from tests.support import git
 
+pytestmark = pytest.mark.both_gits
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:

@@ -12,6 +12,8 @@ from tests.cli.support import Done
 from tests.server.support import Site
 from tests.support import git
 
+pytestmark = pytest.mark.both_gits
+
 LEDGER = "refs/heads/gitcoord"
 NOTHING = "0" * 40
 A = "refs/claims/path/shared/a/@alice"

@@ -14,11 +14,13 @@ from gitcoord.base.names import Oid, claim_file
 from gitcoord.git.libgit2_reader import Pygit2Reader
 from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.store import Create, Delete, Object, Operation, SwapFailed, Update, Verify, move
-from tests.store.worlds import DISK, WORLDS, World, make_world
+from tests.store.worlds import DISK, REFTABLE, WORLDS, World, make_world
 from tests.support import git
 
 if TYPE_CHECKING:
     from gitcoord.git.store import Reader
+
+pytestmark = pytest.mark.both_gits
 
 A, B, C = "refs/claims/path/a/@x", "refs/claims/path/b/@x", "refs/gitcoord/tip"
 ODD_NAMES = (
@@ -325,7 +327,7 @@ def test_exactly_one_of_many_threads_wins_in_memory() -> None:
 # --- readers and git
 
 
-@pytest.mark.parametrize("kind", ["sha256", "reftable"])
+@pytest.mark.parametrize("kind", ["sha256", REFTABLE])
 def test_libgit2_says_what_it_cannot_read(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     made = make_world(kind, tmp_path, lambda: request.getfixturevalue("git_repo"))
     with pytest.raises(StoreError, match="libgit2 cannot read this repository"):

@@ -113,7 +113,7 @@ def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], mon
             raise PermissionError(13, "Permission denied")
         return real(path, flags, mode)
 
-    monkeypatch.setattr("gitcoord.git.redo_log.posix.open", refusing)
+    monkeypatch.setattr("posix.open", refusing)
     objects = _objects(tmp_path)
     objects.write("blob", b"x")
     objects.flush()
@@ -123,7 +123,7 @@ def test_another_users_log_is_left_alone(tmp_path: Path, flushed: list[str], mon
 def test_half_a_batch_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = _objects(tmp_path)
     oid = objects.write("blob", b"x")
-    monkeypatch.setattr("gitcoord.git.redo_log.posix.write", lambda fd, data: len(data) - 1)
+    monkeypatch.setattr("posix.write", lambda fd, data: len(data) - 1)
     with pytest.raises(StoreError, match="No space left"):
         objects.flush()
     assert not (tmp_path / "objects" / oid[:2]).exists()
@@ -165,7 +165,7 @@ def test_only_what_its_name_says_is_put_back(tmp_path: Path, flushed: list[str])
         _bytes(bad) + _bytes(good) + _bytes((good[0], b"no zlib")) + b"object ../../x 3\nabc\nobject 12 -1\n"
     )
     objects = _objects(tmp_path)
-    assert objects.mend() and not objects.mend()
+    assert objects.replay_redo_log() and not objects.replay_redo_log()
     assert [path.name for path in (tmp_path / "objects").glob("*/*")] == [good[0][2:]]
     assert flushed == [str(tmp_path / "objects" / good[0][:2] / good[0][2:])] and not log.exists()
 
@@ -184,7 +184,7 @@ def test_what_is_no_log_of_ours_stays(tmp_path: Path, kind: str, monkeypatch: py
         refused = PermissionError(13, "Permission denied")
         monkeypatch.setattr("gitcoord.git.files.posix.fstat", lambda fd: (_ for _ in ()).throw(refused))
     objects = _objects(tmp_path)
-    assert not objects.mend()
+    assert not objects.replay_redo_log()
     assert len(list(place.glob("another-boot*"))) == 1
 
 
@@ -205,7 +205,7 @@ def test_a_log_of_another_machine_that_is_written_just_now(
         return found
 
     monkeypatch.setattr(durable_module, "read_all", slowly)
-    assert other.mend()
+    assert other.replay_redo_log()
     logged = [oid for log in (tmp_path / "redo").iterdir() for oid in _found(log.read_bytes())]
     assert late[0] in logged or any(path.endswith(late[0][2:]) for path in flushed)
 
@@ -231,7 +231,7 @@ def test_what_was_logged_comes_back_also_where_nothing_is_flushed_any_more(tmp_p
     place = tmp_path / "objects" / oid[:2] / oid[2:]
     place.unlink()
     careless = _objects(tmp_path, "bbbbbbbb-2222", durable=False)
-    assert careless.mend() and place.exists()
+    assert careless.replay_redo_log() and place.exists()
     careless.write("blob", b"y")
     careless.flush()
     assert not list((tmp_path / "redo").iterdir())

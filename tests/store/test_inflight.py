@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.git.process import start_time
+from gitcoord.git.host import start_time
 from gitcoord.server.inflight import EVERYTHING, LEASE_MS, NOTHING, Inflight, stake
 
 

@@ -16,6 +16,8 @@ from gitcoord.git.store import Create, Object
 from gitcoord.world.open import open_repository
 from tests.support import GitRepo, git, plumbing_store, repo_at
 
+pytestmark = pytest.mark.both_gits
+
 REF = "refs/claims/path/a/@x"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import PATH, RESOURCE, check_path, check_resource, printable, shown
 from gitcoord.claims.model import (
@@ -10,30 +9,32 @@ from gitcoord.claims.model import (
     MIN_TTL,
     MODES,
     WRITE,
+    Claim,
     Item,
-    check_claim,
     compatible,
     file_of,
     overlapping,
     own_claim,
 )
 from gitcoord.ledger.event import Illegal
+from gitcoord.ledger.kinds import Kind, Touched, paths_in
 from gitcoord.sessions.admission import require_open
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import Changes, State
 
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "session": int, "items": [(str, str)], "mode": str, "ttl": int, "expected": int, "reason": str, "task": str,
     "bases": [str], "units": int, "capacity": dict,
 }  # fmt: skip
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     from gitcoord.claims import recall as recalled
 
     return recalled.recall(state, events, actor)
@@ -46,16 +47,15 @@ def subject(event: Event) -> str:
     return f"claim {shown(items[0][1], items[0][0])}{more}{mode} by {event.agent}"
 
 
-def record_of(event: Event, item: Item, base: str, before: Record | None) -> Record:
+def _claim(event: Event, item: Item, base: str, before: Claim | None) -> Claim:
     """The claim. A text that was not said again stays as it was before."""
     body = event.body
-    said = {key: body[key] or (before[key] if before is not None else body[key]) for key in ("reason", "task")}
-    return {
-        "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": body["session"],
-        "mode": body["mode"], "token": event.seq, "ttl": body["ttl"], "expected": body["expected"],
-        **said, "base": base, "nonce": event.nonce, "at": event.at,
-        "units": body["units"],
-    }  # fmt: skip
+    return Claim(
+        item.name, item.space, event.agent, body["session"], body["mode"], event.seq, body["ttl"], body["expected"],
+        body["reason"] or (before.reason if before is not None else ""),
+        body["task"] or (before.task if before is not None else ""),
+        base, event.nonce, event.at, body["units"],
+    )  # fmt: skip
 
 
 def apply(state: State, event: Event) -> Changes:
@@ -71,7 +71,8 @@ def apply(state: State, event: Event) -> Changes:
         item = _sound(Item(*pair), event)
         _require_free(state, event, item)
         file = file_of(state, item, event.agent)
-        changes[file] = check_claim(record_of(event, item, base, own_claim(state, item, event.agent)), file)
+        claim = _claim(event, item, base, own_claim(state, item, event.agent))
+        changes[file] = claim.checked(file).to_record()
     return changes
 
 
@@ -90,15 +91,22 @@ def _require_free(state: State, event: Event, item: Item) -> None:
     capacity = event.body["capacity"].get(item.name, 1) if item.space == "resource" else 1
     units = event.body["units"]
     for claim in overlapping(state, item):
-        if claim["agent"] == event.agent:
+        if claim.agent == event.agent:
             continue
-        if capacity > 1 and claim["path"] == item.name:
-            units += claim["units"]
-        elif not compatible(claim["mode"], event.body["mode"]):
-            raise Illegal(f"event {event.seq} grants '{printable(item.name)}', which {claim['agent']} holds")
+        if capacity > 1 and claim.path == item.name:
+            units += claim.units
+        elif not compatible(claim.mode, event.body["mode"]):
+            raise Illegal(f"event {event.seq} grants '{printable(item.name)}', which {claim.agent} holds")
     if units > max(capacity, 1) and item.space == "resource":
         raise Illegal(f"event {event.seq} grants more of '@{item.name}' than there is")
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:
     return {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in event.body["items"]}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in(event.body["items"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches)

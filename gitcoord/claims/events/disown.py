@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
-from gitcoord.claims.released import lineage_dir, lineage_file
+from gitcoord.claims.released import lineage_file, released_below
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, admit_or_none
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {"path": str, "reason": str, "entries": [(str, int)]}
+FIELDS: dict[str, Shape] = {"path": str, "reason": str, "entries": [(str, int)]}
 
 
 class Disown(NamedTuple):
@@ -34,8 +36,7 @@ def decide(state: State, command: Disown, world: World) -> Decision | Refusal:
     refusal = halted(state) or admit_or_none(state, command.actor, world)
     if refusal is not None:
         return refusal
-    found = state.below(lineage_dir(state, command.path))
-    entries = [[record["path"], record["seq"]] for _, record in sorted(found.items())]
+    entries = [[record.path, record.seq] for record in released_below(state, command.path)]
     result: dict[str, object] = {"path": command.path, "disowned": entries}
     if not entries:
         return Refusal("no-lineage", f"no released work is on record below '{printable(command.path)}'")
@@ -44,9 +45,13 @@ def decide(state: State, command: Disown, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], result)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
+    return [
+        attempt(
+            decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused)
+        )
+    ]
 
 
 def subject(event: Event) -> str:
@@ -57,5 +62,4 @@ def apply(state: State, event: Event) -> Changes:
     return {lineage_file(state, path, seq): None for path, seq in event.body["entries"]}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

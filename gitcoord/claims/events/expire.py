@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, describe, file_of, own_claim
+from gitcoord.claims.model import Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
 from gitcoord.ledger.sessions import (
-    MAX_LOST,
     Actor,
+    Lost,
     agent_file,
     agent_record,
     dead,
@@ -20,13 +21,15 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "claims": [
         {
             "space": str, "path": str, "agent": str, "session": int, "token": int, "ttl": int,
@@ -50,12 +53,12 @@ def decide(state: State, command: Sweep, world: World) -> Decision | Refusal:
     refusal = halted(state) or dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
-    others = [c for c in all_claims(state) if c["agent"] != command.actor.agent]  # whoever sweeps is not silent
+    others = [c for c in all_claims(state) if c.agent != command.actor.agent]  # whoever sweeps is not silent
     if command.only:
         only = set(command.only)
-        others = [c for c in others if (c["space"], c["path"], c["agent"]) in only]
-    world.prefetch_heartbeats(c["agent"] for c in others)
-    judged = [(c, silence(state, world, c["agent"], c["session"], c["ttl"])) for c in others]
+        others = [c for c in others if c.key in only]
+    world.prefetch_heartbeats(c.agent for c in others)
+    judged = [(c, silence(state, world, c.agent, c.session, c.ttl)) for c in others]
     silent = [(c, s) for c, s in judged if s.silent]
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     beats = _lapses(chain, command, world)
@@ -63,7 +66,7 @@ def decide(state: State, command: Sweep, world: World) -> Decision | Refusal:
     if silent:
         event = chain.add("expire", expire_body(world, silent))
         beats = joined(beats, judged_beats(world, silent, event.seq))
-    result: dict[str, object] = {"expired": [describe(c, 0) for c, _ in silent], "lapsed": lapsed}
+    result: dict[str, object] = {"expired": [c.to_json(0) for c, _ in silent], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
 
@@ -71,28 +74,31 @@ def _lapses(chain: Chain, command: Sweep, world: World) -> list[Beat]:
     """Before the claims: whoever loses its place under a cap has lost its task too."""
     if command.lapsed == ():
         return []
-    from gitcoord.tasks.events.lapse import add_lapses, lost  # who claims a path does not sweep
-
-    return add_lapses(chain, world, lost(chain.state, world, command.actor.agent, command.lapsed or ()))
+    return [beat for hooks in session_hooks() for beat in hooks.on_silence(chain, world, command.lapsed)]
 
 
-def expire_body(world: World, silent: list[tuple[Record, Silence]]) -> Record:
+def expire_body(world: World, silent: list[tuple[Claim, Silence]]) -> Record:
     """The event with its evidence: which heartbeat was judged, by which rule."""
     claims = []
     for claim, verdict in silent:
-        beat = world.heartbeat(claim["agent"])
-        evidence = {key: claim[key] for key in ("space", "path", "agent", "session", "token", "ttl")}
-        claims.append({**evidence, "beat": beat.oid if beat is not None else "", "rule": verdict.rule})
+        beat = world.heartbeat(claim.agent)
+        claims.append(
+            {
+                "space": claim.space, "path": claim.path, "agent": claim.agent, "session": claim.session,
+                "token": claim.token, "ttl": claim.ttl, "beat": beat.oid if beat is not None else "",
+                "rule": verdict.rule,
+            }
+        )  # fmt: skip
     return {"claims": claims}
 
 
-def judged_beats(world: World, silent: list[tuple[Record, Silence]], seq: int) -> list[Beat]:
+def judged_beats(world: World, silent: list[tuple[Claim, Silence]], seq: int) -> list[Beat]:
     """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
     beats = {}
     for claim, _ in silent:
-        beat = world.heartbeat(claim["agent"])
+        beat = world.heartbeat(claim.agent)
         if beat is not None and not beat.killed:
-            beats[claim["agent"]] = beat._replace(judged=seq)
+            beats[claim.agent] = beat._replace(judged=seq)
     return list(beats.values())
 
 
@@ -101,12 +107,12 @@ def joined(beats: list[Beat], marked: list[Beat]) -> list[Beat]:
     return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """A sweep of what one client saw to be silent, which may be less than the server sees."""
     first, last = events[0], events[-1]
     only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in last.body["claims"])
     lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
-    return [(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
+    return [attempt(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
 
 
 def subject(event: Event) -> str:
@@ -126,25 +132,32 @@ def apply(state: State, event: Event) -> Changes:
 def lose(state: State, event: Event, entries: list[Record]) -> Changes:
     """Claims end without their holders' doing; the holders will be told."""
     changes: Changes = {}
-    lost: dict[str, list[Record]] = {}
+    lost: dict[str, list[Lost]] = {}
     for entry in entries:
         item, holder = Item(entry["space"], entry["path"]), entry["agent"]
         claim = own_claim(state, item, holder)
-        if claim is None or claim["token"] != entry["token"]:
+        if claim is None or claim.token != entry["token"]:
             raise Illegal(f"event {event.seq} ends a claim of '{holder}' that is not there")
         changes[file_of(state, item, holder)] = None
-        told = {"space": item.space, "path": item.name, "token": entry["token"]}
-        lost.setdefault(holder, []).append({**told, "by": event.agent, "seq": event.seq, "cause": event.kind})
+        row = Lost(item.space, item.name, entry["token"], event.agent, event.seq, event.kind)
+        lost.setdefault(holder, []).append(row)
     state.prefetch(("file", agent_file(holder)) for holder in lost)
     for holder, rows in lost.items():
         record = agent_record(state, holder)
         if record is not None:
-            gone = {(row["space"], row["path"]) for row in rows}
-            kept = [pair for pair in record["kept"] if tuple(pair) not in gone]
-            changes[agent_file(holder)] = {**record, "lost": [*record["lost"], *rows][-MAX_LOST:], "kept": kept}
+            gone = {(row.space, row.path) for row in rows}
+            kept = [pair for pair in record.kept if tuple(pair) not in gone]
+            changes[agent_file(holder)] = record.losing(rows)._replace(kept=kept).to_record()
     return changes
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:
     claims = event.body["claims"]
     return {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in claims}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in((row["space"], row["path"]) for row in event.body["claims"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("claims",), judged="claims")

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import (
-    WRITE,
-    Item,
-    all_claims,
-    file_of,
-    item_of,
-    key_of,
-    overlapping,
-    own_claim,
-    prefetch_own,
-)
-from gitcoord.claims.released import changed, earlier, landed, lineage_file
+from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, prefetch_own
+from gitcoord.claims.released import Released, changed, earlier, landed, lineage_file
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
 from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "released": [
         {
             "space": str, "path": str, "token": int, "commit": str, "base": str,
@@ -69,7 +61,7 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
     refusal = None if command.dirty else uncommitted(world, claims)
     if refusal is not None:
         return refusal
-    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     if (
         command.commit
         and not changed(state, world, command.commit, written)
@@ -85,7 +77,7 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
     refusal = unpushed(world, chain.events[-1])
     if refusal is not None:
         return refusal
-    beat = next_beat(world.heartbeat(agent), agent, claims[0]["session"], world) if _is_open(state, agent) else None
+    beat = next_beat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
         chain.events,
         [beat] if beat else [],
@@ -111,9 +103,9 @@ def _told(entry: Record) -> dict[str, object]:
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
 
 
-def uncommitted(world: World, claims: list[Record]) -> Refusal | None:
+def uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
     """The refusal to give up paths below which something is not committed."""
-    paths = [c["path"] for c in claims if c["space"] == "path"]
+    paths = [c.path for c in claims if c.space == "path"]
     unclean = dirty_paths(world, paths) if paths else []
     if not unclean:
         return None
@@ -146,17 +138,17 @@ def unpushed(world: World, event: Event) -> Refusal | None:
 
 def _is_open(state: State, agent: str) -> bool:
     record = agent_record(state, agent)
-    return record is not None and record["state"] == "open"
+    return record is not None and record.state == "open"
 
 
 def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
     record = agent_record(state, agent)
-    rows = [entry for entry in record["lost"] if entry["space"] != "task"] if record is not None else []
-    lost = {shown(entry["path"], entry["space"]): entry for entry in rows}
+    rows = [entry for entry in record.lost if entry.space != "task"] if record is not None else []
+    lost = {shown(entry.path, entry.space): entry for entry in rows}
     words = []
     for item in missing:
         name = shown(item.name, item.space)
-        who = f"lost to {lost[name]['by']}" if name in lost else _holders(state, item, agent)
+        who = f"lost to {lost[name].by}" if name in lost else _holders(state, item, agent)
         words.append(f"{name} ({who})" if who else name)
     return Refusal(
         "not-held",
@@ -167,11 +159,11 @@ def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
 
 def _holders(state: State, item: Item, agent: str) -> str:
     """Who holds the item, or else something above or below it."""
-    others = [claim for claim in overlapping(state, item) if claim["agent"] != agent]
-    same = [claim["agent"] for claim in others if key_of(state, item_of(claim)) == key_of(state, item)]
+    others = [claim for claim in overlapping(state, item) if claim.agent != agent]
+    same = [claim.agent for claim in others if key_of(state, claim.item) == key_of(state, item)]
     if same:
         return f"held by {', '.join(same)}"
-    return ", ".join(f"{claim['agent']} holds {shown(claim['path'], claim['space'])}" for claim in others[:3])
+    return ", ".join(f"{claim.agent} holds {shown(claim.path, claim.space)}" for claim in others[:3])
 
 
 def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
@@ -182,49 +174,42 @@ def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
     return found
 
 
-def add_release(chain: Chain, world: World, claims: list[Record], commit: str) -> None:
+def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) -> None:
     """One event for all these claims, each judged from its own base."""
     state, work = chain.state, commit or world.head()
-    written = [c for c in claims if c["space"] == "path" and c["mode"] == WRITE]
+    written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     found = changed(state, world, work, written)
     carries = dict.fromkeys(found, work)
     if not commit and len(found) < len(written):
         for tree in world.other_trees(chain.agent):  # the work may have been done in another work tree
-            left = [c for c in written if c["path"] not in found]
+            left = [c for c in written if c.path not in found]
             work_there = world.head_in(tree)
             more = changed(state, world, work_there, left)
             found.update(more)
             carries.update(dict.fromkeys(more, work_there))
-    before = earlier(state, world, work, [c for c in written if c["path"] not in found])
+    before = earlier(state, world, work, [c for c in written if c.path not in found])
     found.update(before)
     carries.update(dict.fromkeys(before, work))
     gone = landed(state, world, found, carries)
     released = []
     for claim in claims:
-        base, files = found.get(claim["path"], ("", [])) if claim["space"] == "path" else ("", [])
+        base, files = found.get(claim.path, ("", [])) if claim.space == "path" else ("", [])
         released.append(
             {
-                "space": claim["space"], "path": claim["path"], "token": claim["token"],
-                "commit": carries[claim["path"]] if files else "", "base": base if files else claim["base"],
-                "files": files, "landed": gone[claim["path"]] if files else [],
+                "space": claim.space, "path": claim.path, "token": claim.token,
+                "commit": carries[claim.path] if files else "", "base": base if files else claim.base,
+                "files": files, "landed": gone[claim.path] if files else [],
             }
         )  # fmt: skip
     chain.add("release", {"released": released})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """A release by name, or what a session that was ended from outside gives back."""
-    from gitcoord.sessions.events.stop import Stop
-    from gitcoord.sessions.events.stop import decide as decide_stop
-
     first = events[0]
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
     release = Release(actor, items, "", True, first.nonce, first.refused)
-    record = agent_record(state, actor.agent)
-    stop = Stop(
-        actor._replace(session=record["session"] if record is not None else 0), True, first.nonce, first.refused
-    )
-    return [(decide, release), (decide_stop, stop)]
+    return [attempt(decide, release), *kind_of("stop").recall(state, events, actor)]
 
 
 def subject(event: Event) -> str:
@@ -238,27 +223,35 @@ def apply(state: State, event: Event) -> Changes:
     for entry in event.body["released"]:
         item = Item(entry["space"], entry["path"])
         claim = own_claim(state, item, event.agent)
-        if claim is None or claim["token"] != entry["token"]:
+        if claim is None or claim.token != entry["token"]:
             raise Illegal(f"event {event.seq} releases '{printable(item.name)}', which {event.agent} does not hold")
         changes[file_of(state, item, event.agent)] = None
         for path, seq in entry["landed"]:
             changes[lineage_file(state, path, seq)] = None
         for path, mode, blob in entry["files"]:
-            changes[lineage_file(state, path, event.seq)] = {
-                "v": VERSION, "path": path, "commit": entry["commit"], "mode": mode, "blob": blob,
-                "seq": event.seq, "agent": event.agent, "token": entry["token"], "base": entry["base"],
-            }  # fmt: skip
+            left = Released(path, entry["commit"], mode, blob, event.seq, event.agent, entry["token"], entry["base"])
+            changes[lineage_file(state, path, event.seq)] = left.to_record()
     _forget_kept(state, event, changes)
     return changes
 
 
 def _forget_kept(state: State, event: Event, changes: Changes) -> None:
     record = agent_record(state, event.agent)
-    if record is not None and record["kept"]:
+    if record is not None and record.kept:
         gone = {(e["space"], e["path"]) for e in event.body["released"]}
-        changes[agent_file(event.agent)] = {**record, "kept": [k for k in record["kept"] if tuple(k) not in gone]}
+        kept = [pair for pair in record.kept if tuple(pair) not in gone]
+        changes[agent_file(event.agent)] = record._replace(kept=kept).to_record()
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:
     released = event.body["released"]
     return {"refs/" + file_of(state, Item(e["space"], e["path"]), event.agent): False for e in released}
+
+
+def touches(event: Event) -> Touched:
+    rows = event.body["released"]
+    files = (name for row in rows for name, *_ in row["files"])
+    return Touched(paths=(*paths_in((row["space"], row["path"]) for row in rows), *files))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.expire import lose
-from gitcoord.claims.model import Item, describe, file_of, item_of, key_of, overlapping
+from gitcoord.claims.model import Item, file_of, key_of, overlapping
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, Touched, attempt
 from gitcoord.ledger.sessions import Actor, admit_or_none, silence
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.admission import as_started, halted
@@ -17,7 +18,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -52,17 +54,17 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     what = shown(command.item.name, command.item.space)
-    rivals = [c for c in overlapping(state, command.item) if c["agent"] != command.actor.agent]
+    rivals = [c for c in overlapping(state, command.item) if c.agent != command.actor.agent]
     claim = next(
-        (c for c in rivals if c["token"] == command.token and key_of(state, item_of(c)) == key_of(state, command.item)),
+        (c for c in rivals if c.token == command.token and key_of(state, c.item) == key_of(state, command.item)),
         None,
     )
     if claim is None:
-        held = tuple(describe(c, None) for c in rivals)
+        held = tuple(c.to_json(None) for c in rivals)
         return Refusal(
             "token", f"no claim on '{printable(what)}' has token {command.token}", held, ("git claim show <path>",)
         )
-    if silence(state, world, claim["agent"], claim["session"], claim["ttl"]).silent:
+    if silence(state, world, claim.agent, claim.session, claim.ttl).silent:
         return Refusal(
             "expired",
             f"the claim on '{printable(what)}' has expired: just ask for it",
@@ -71,29 +73,29 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
         )
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     body = {
-        "space": claim["space"],
-        "path": claim["path"],
-        "holder": claim["agent"],
-        "token": claim["token"],
+        "space": claim.space,
+        "path": claim.path,
+        "holder": claim.agent,
+        "token": claim.token,
         "reason": command.reason,
     }
     chain.add("takeover", body)
     take = Take(
-        command.actor, (command.item,), claim["mode"], reason=command.reason, base=command.base, nonce=command.nonce
+        command.actor, (command.item,), claim.mode, reason=command.reason, base=command.base, nonce=command.nonce
     )
     granted = decide_take(chain.state, take, world)
     if isinstance(granted, Refusal):
         return granted
     events = [event._replace(part=event.part + 1) for event in granted.events]
-    return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": describe(claim, None)})
+    return Decision(chain.events + events, granted.beats, {**granted.result, "taken_from": claim.to_json(None)})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
     base = events[-1].body["bases"][-1] if events[-1].kind == "claim" else ""
     item = Item(*events[-1].body["items"][0]) if events[-1].kind == "claim" else Item(body["space"], body["path"])
     actor = as_started(events, actor)
-    return [(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
+    return [attempt(decide, Takeover(actor, item, body["token"], body["reason"], base, event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -110,3 +112,10 @@ def apply(state: State, event: Event) -> Changes:
 def refs(state: State, event: Event) -> dict[str, bool]:
     item = Item(event.body["space"], event.body["path"])
     return {"refs/" + file_of(state, item, event.body["holder"]): False}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=(event.body["path"],))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("holder",), leads=True)

@@ -5,34 +5,26 @@ What happened is recorded whatever became of the claim meanwhile: the surface ha
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, check
 from gitcoord.base.errors import Refusal, UsageError
-from gitcoord.base.names import encode, is_oid, printable
+from gitcoord.base.names import is_oid, printable
 from gitcoord.claims.events.release import add_release
 from gitcoord.claims.model import Item, own_claim
+from gitcoord.deploy.model import NOT_RUN, OK, OUTCOMES, Deployed, Deploys, deploy_file, deploys_of
 from gitcoord.deploy.targets import check_target, resource_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
 FIELDS = {"target": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int}
-AGENTS = ()  # `target` is no agent here
-
-OK, FAILED, UNVERIFIED, INTERRUPTED = "ok", "failed", "unverified", "interrupted"
-OUTCOMES = (OK, FAILED, UNVERIFIED, INTERRUPTED)
-NOT_RUN = -1  # the exit code of a verification that did not take place
-
-_ENTRY: dict[str, Shape] = {
-    "seq": int, "at": int, "agent": str, "commit": str, "outcome": str, "code": int, "verify_code": int, "token": int,
-}  # fmt: skip
-_RECORD: dict[str, Shape] = {"target": str, "last": _ENTRY, "good": [_ENTRY]}
 
 
 class Deploy(NamedTuple):
@@ -62,35 +54,17 @@ def decide(state: State, command: Deploy, world: World) -> Decision | Refusal:
     own = own_claim(state, Item("resource", resource_of(command.target)), agent)
     if own is not None:
         add_release(chain, world, [own], "")
-    held = own is not None and own["token"] == command.token
-    record = deploy_record(chain.state, command.target)
-    good = record is not None and bool(record["good"]) and record["good"][0]["seq"] == event.seq
+    held = own is not None and own.token == command.token
+    record = deploys_of(chain.state, command.target)
+    good = record is not None and record.good is not None and record.good.seq == event.seq
     return Decision(chain.events, [], {"seq": event.seq, "held": held, "good": good})
 
 
-def deploy_file(target: str) -> str:
-    return f"deploys/{encode(target)}"
-
-
-def deploy_record(state: State, target: str) -> Record | None:
-    """The last deploy of a target, and the last successful one."""
-    file = deploy_file(target)
-    record = state.get(file)
-    return None if record is None else check(record, _RECORD, file)
-
-
-def all_deploys(state: State) -> list[Record]:
-    return [check(record, _RECORD, file) for file, record in sorted(state.below("deploys").items())]
-
-
-def succeeded(body: Record) -> bool:
-    """The command did its work, and no verification says otherwise."""
-    return body["outcome"] in (OK, UNVERIFIED) and body["code"] == 0 and body["verify_code"] in (0, NOT_RUN)
-
-
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
-    return [(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))]
+    return [
+        attempt(decide, Deploy(actor, **{key: body[key] for key in FIELDS}, nonce=event.nonce, refused=event.refused))
+    ]
 
 
 def subject(event: Event) -> str:
@@ -103,14 +77,14 @@ def apply(state: State, event: Event) -> Changes:
     body = event.body
     target = _sound(event)
     record = agent_record(state, event.agent)
-    if record is None or record["state"] == KILLED:
+    if record is None or record.state == KILLED:
         raise Illegal(f"event {event.seq} is a deploy by '{event.agent}', who may not")
-    before = deploy_record(state, target)
-    entry = {"seq": event.seq, "at": event.at, "agent": event.agent, **{k: body[k] for k in FIELDS if k != "target"}}
-    good = before["good"] if before is not None else []
-    if succeeded(body) and not (good and good[0]["token"] > body["token"]):
-        good = [entry]  # one that woke up late, under an older token, does not count as the newest
-    return {deploy_file(target): {"v": VERSION, "target": target, "last": entry, "good": good}}
+    before = deploys_of(state, target)
+    last = Deployed(event.seq, event.at, event.agent, **{key: body[key] for key in FIELDS if key != "target"})
+    good = before.good if before is not None else None
+    if last.succeeded and not (good is not None and good.token > last.token):
+        good = last  # one that woke up late, under an older token, does not count as the newest
+    return {deploy_file(target): Deploys(target, last, good).to_record()}
 
 
 def _sound(event: Event) -> str:
@@ -126,5 +100,4 @@ def _sound(event: Event) -> str:
     return target
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, leads=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
-from gitcoord.effects.events.once import told
 from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, check_key, once_file, once_record
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.effects.once import Effect
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -45,16 +47,16 @@ def decide(state: State, command: Done, world: World) -> Decision | Refusal:
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("done", {"key": command.key, "token": command.token, "code": command.code})
     after = once_record(chain.state, command.key)
-    return Decision(chain.events, [], told(after) if after is not None else {"key": command.key})
+    return Decision(chain.events, [], after.to_json() if after is not None else {"key": command.key})
 
 
-def _is_own(record: Record, agent: str, token: int) -> bool:
-    return record["state"] == RUNNING and (record["agent"], record["token"]) == (agent, token)
+def _is_own(record: Effect, agent: str, token: int) -> bool:
+    return record.state == RUNNING and (record.agent, record.token) == (agent, token)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
-    return [(decide, Done(actor, body["key"], body["token"], body["code"], event.nonce, event.refused))]
+    return [attempt(decide, Done(actor, body["key"], body["token"], body["code"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -78,8 +80,7 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} ends '{key}', which '{event.agent}' did not begin so")
     if body["code"] == NOT_STARTED:
         return {once_file(key): None}
-    return {once_file(key): {**record, "state": DONE, "code": body["code"], "ended": event.at}}
+    return {once_file(key): record._replace(state=DONE, code=body["code"], ended=event.at).to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -6,6 +6,7 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.texts import one_line
 from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, standing
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +14,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -45,13 +47,13 @@ def decide(state: State, command: Forget, world: World) -> Decision | Refusal:
     if refusal is not None and refusal.code == UNDER_WAY:
         return refusal
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
-    event = chain.add("forget", {"key": command.key, "token": record["token"], "reason": reason})
-    return Decision(chain.events, [], {"key": command.key, "token": record["token"], "seq": event.seq})
+    event = chain.add("forget", {"key": command.key, "token": record.token, "reason": reason})
+    return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
-    return [(decide, Forget(actor, body["key"], body["reason"], event.nonce, event.refused))]
+    return [attempt(decide, Forget(actor, body["key"], body["reason"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -65,10 +67,9 @@ def apply(state: State, event: Event) -> Changes:
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     record = once_record(state, key)
-    if record is None or record["token"] != event.body["token"]:
+    if record is None or record.token != event.body["token"]:
         raise Illegal(f"event {event.seq} forgets '{key}', which was not begun so")
     return {once_file(key): None}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import MAX_DIGITS, VERSION, check
+from gitcoord.base.codec import MAX_DIGITS, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_word, encode
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +14,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -22,6 +24,19 @@ MOST = 1000  # numbers at a time
 LAST = 10**MAX_DIGITS - 1
 
 _RECORD = {"sequence": str, "last": int, "agent": str, "seq": int, "at": int}
+
+
+class Given(NamedTuple):
+    """The last number of a sequence that was given, to whom and when."""
+
+    sequence: str
+    last: int
+    agent: str
+    seq: int
+    at: int
+
+    def to_record(self) -> Record:
+        return record_of(_RECORD, self)
 
 
 class Number(NamedTuple):
@@ -69,15 +84,15 @@ def next_number(state: State, sequence: str, floor: int) -> int:
     """Above all that were given and all that are in use."""
     file = number_file(sequence)
     record = state.get(file)
-    last = 0 if record is None else check(record, _RECORD, file)["last"]
+    last = 0 if record is None else Given._make(values_of(record, _RECORD, file)).last
     return max(last, floor, 0) + 1
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """The floor is about files that only the client may have; whatever it is, numbers only grow."""
     event, body = events[0], events[0].body
     command = Number(actor, body["sequence"], body["count"], body["floor"], event.nonce, event.refused)
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -95,11 +110,7 @@ def apply(state: State, event: Event) -> Changes:
     last = body["first"] + body["count"] - 1
     if body["first"] != next_number(state, sequence, body["floor"]) or not 1 <= body["count"] <= MOST or last > LAST:
         raise Illegal(f"event {event.seq} gives numbers of '{sequence}' that are not the next ones")
-    record = {
-        "v": VERSION, "sequence": sequence, "last": last, "agent": event.agent, "seq": event.seq, "at": event.at,
-    }  # fmt: skip
-    return {number_file(sequence): record}
+    return {number_file(sequence): Given(sequence, last, event.agent, event.seq, event.at).to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.effects.once import begun, check_key, once_file, once_record, standing
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, admit, next_beat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
@@ -12,7 +13,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -33,7 +35,7 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     check_key(command.key)
     record = once_record(state, command.key)
     if record is not None:
-        return standing(state, world, record) or Decision([], [], {"begun": False, **told(record)})
+        return standing(state, world, record) or Decision([], [], {"begun": False, **record.to_json()})
     admitted = halted(state) or admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
@@ -42,17 +44,12 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     open_session(chain, command.actor, world, admitted)
     event = chain.add("once", {"key": command.key, "session": admitted.session})
     beat = next_beat(world.heartbeat(agent), agent, admitted.session, world)
-    return Decision(chain.events, [beat] if beat else [], {"begun": True, **told(begun(event))})
+    return Decision(chain.events, [beat] if beat else [], {"begun": True, **begun(event).to_json()})
 
 
-def told(record: Record) -> dict[str, object]:
-    """A record as `--json` shows it."""
-    return {key: record[key] for key in ("key", "state", "agent", "session", "token", "at", "code", "ended")}
-
-
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     last = events[-1]
-    return [(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
+    return [attempt(decide, Once(as_started(events, actor), last.body["key"], last.nonce, events[0].refused))]
 
 
 def subject(event: Event) -> str:
@@ -67,8 +64,7 @@ def apply(state: State, event: Event) -> Changes:
     require_open(state, event.agent, event.body["session"])
     if once_record(state, key) is not None:
         raise Illegal(f"event {event.seq} begins '{key}' a second time")
-    return {once_file(key): begun(event)}
+    return {once_file(key): begun(event).to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, check
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import is_oid, quote
+from gitcoord.gates.model import Reader, Reading, ack_file, reader
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
 FIELDS = {"version": str}
 _KEPT = 8  # branches may have different versions of the rules for a while: the last few that were read count
-
-_RECORD: dict[str, Shape] = {"agent": str, "read": [{"version": str, "seq": int, "at": int}]}
 
 
 class Ack(NamedTuple):
@@ -41,40 +41,16 @@ def decide(state: State, command: Ack, world: World) -> Decision | Refusal:
     agent = command.actor.agent
     beats = sign_of_life(state, command.actor, world)
     result = {"agent": agent, "version": command.version}
-    if command.version in versions(state, agent)[-1:]:
+    if command.version in [row.version for row in reader(state, agent).read[-1:]]:
         return Decision([], beats, {**result, "changed": False})
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     chain.add("ack", {"version": command.version})
     return Decision(chain.events, beats, {**result, "changed": True})
 
 
-def ack_file(agent: str) -> str:
-    return f"acks/{agent}"
-
-
-def versions(state: State, agent: str) -> list[str]:
-    """The versions that an agent itself has read, the last one last."""
-    file = ack_file(agent)
-    record = state.get(file)
-    return [] if record is None else [row["version"] for row in check(record, _RECORD, file)["read"]]
-
-
-def has_read(state: State, agent: str, version: str) -> bool:
-    """Has the agent, or whoever it is a subagent of, read this version?"""
-    while agent:
-        if version in versions(state, agent):
-            return True
-        agent = agent.rpartition(".")[0]
-    return False
-
-
-def all_acks(state: State) -> list[Record]:
-    return [check(record, _RECORD, file) for file, record in sorted(state.below("acks").items())]
-
-
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
+    return [attempt(decide, Ack(actor, event.body["version"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -85,13 +61,9 @@ def apply(state: State, event: Event) -> Changes:
     version = event.body["version"]
     if not is_oid(version):
         raise Illegal(f"event {event.seq} names no version of the rules")
-    file = ack_file(event.agent)
-    record = state.get(file)
-    before = check(record, _RECORD, file)["read"] if record is not None else []
-    read = [row for row in before if row["version"] != version][1 - _KEPT :]
-    entry = {"version": version, "seq": event.seq, "at": event.at}
-    return {file: {"v": VERSION, "agent": event.agent, "read": [*read, entry]}}
+    read = [row for row in reader(state, event.agent).read if row.version != version][1 - _KEPT :]
+    new = Reader(event.agent, (*read, Reading(version, event.seq, event.at)))
+    return {ack_file(event.agent): new.to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

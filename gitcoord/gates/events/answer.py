@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
-from gitcoord.gates.events.request import APPROVED, DENIED, OPEN, approval_file, approvals
+from gitcoord.gates.model import APPROVED, DENIED, OPEN, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +14,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -36,40 +38,40 @@ def decide(state: State, command: Answer, world: World) -> Decision | Refusal:
     refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
-    record = next((r for r in approvals(state) if r["id"] == command.id), None)
+    record = next((one for one in approvals(state) if one.id == command.id), None)
     if record is None:
         return Refusal("unknown", f"there is no request '{printable(command.id)}'", hints=("git coord approvals",))
     refusal = _may_not(command, record, world)
     if refusal is not None:
         return refusal
     wanted = APPROVED if command.approved else DENIED
-    result = {"id": record["id"], "path": record["path"], "state": wanted, "changed": record["state"] != wanted}
-    if record["state"] == wanted:
+    result = {"id": record.id, "path": record.path, "state": wanted, "changed": record.state != wanted}
+    if record.state == wanted:
         return Decision([], [], result)
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     body = {
-        "id": record["id"], "approved": command.approved, "path": record["path"], "blob": record["blob"],
+        "id": record.id, "approved": command.approved, "path": record.path, "blob": record.blob,
         "reason": command.reason,
     }  # fmt: skip
     chain.add("answer", body)
     return Decision(chain.events, [], result)
 
 
-def _may_not(command: Answer, record: Record, world: World) -> Refusal | None:
+def _may_not(command: Answer, record: Approval, world: World) -> Refusal | None:
     refusal = not_an_approver(command.actor, world, "answer", "ask one of them")
     if refusal is not None:
         return refusal
-    if command.actor.agent == record["agent"]:
+    if command.actor.agent == record.agent:
         return Refusal("own", "whoever asked may not answer", hints=("ask another person",))
-    if command.blob != record["blob"]:
+    if command.blob != record.blob:
         return Refusal("content", "that is not the content that was shown", hints=("git coord approvals",))
     return None
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
     command = Answer(actor, body["id"], body["approved"], body["blob"], body["reason"], event.nonce, event.refused)
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -78,17 +80,16 @@ def subject(event: Event) -> str:
 
 
 def apply(state: State, event: Event) -> Changes:
-    record = state.get(approval_file(event.body["id"]))
-    if record is None or record["blob"] != event.body["blob"] or record["path"] != event.body["path"]:
+    record = approval(state, event.body["id"])
+    if record is None or record.blob != event.body["blob"] or record.path != event.body["path"]:
         raise Illegal(f"event {event.seq} answers a request that was not made")
-    if record["agent"] == event.agent:
+    if record.agent == event.agent:
         raise Illegal(f"event {event.seq} is an answer by whoever asked")
     state_now = APPROVED if event.body["approved"] else DENIED
-    if record["state"] == state_now and record["state"] != OPEN:
+    if record.state == state_now and record.state != OPEN:
         raise Illegal(f"event {event.seq} answers again what was answered so")
-    new = {**record, "state": state_now, "by": event.agent, "reason": event.body["reason"]}
-    return {approval_file(event.body["id"]): new}
+    new = record._replace(state=state_now, by=event.agent, reason=event.body["reason"])
+    return {approval_file(record.id): new.to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

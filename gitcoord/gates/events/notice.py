@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {"gate": str, "rows": [{"rule": str, "stage": str, "path": str, "agent": str, "commit": str}], "more": int}
+FIELDS: dict[str, Shape] = {
+    "gate": str,
+    "rows": [{"rule": str, "stage": str, "path": str, "agent": str, "commit": str}],
+    "more": int,
+}
 MAX_ROWS = 50
 
 
@@ -36,11 +42,11 @@ def decide(state: State, command: Notice, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"noted": len(command.rows)})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[0], events[0].body
     more = max(0, min(body["more"], 1_000_000))  # rows that were not written down: how many is all that is known
     rows = (*body["rows"], *({},) * more)
-    return [(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
+    return [attempt(decide, Notice(actor, body["gate"], rows, event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -52,5 +58,4 @@ def apply(state: State, event: Event) -> Changes:
     return {}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

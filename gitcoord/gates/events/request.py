@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION, check
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
+from gitcoord.gates.model import APPROVED, Approval, approval, approval_file, approvals
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {"rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]}
-OPEN, APPROVED, DENIED = "open", "approved", "denied"
-_SHAPE = {
-    "id": str, "path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": list,
-    "agent": str, "at": int, "state": str, "by": str, "reason": str,
-}  # fmt: skip
+FIELDS: dict[str, Shape] = {
+    "rows": [{"path": str, "mode": str, "blob": str, "rule": str, "commit": str, "bases": [str]}]
+}
 
 
 class Request(NamedTuple):
@@ -33,33 +32,23 @@ class Request(NamedTuple):
     refused: tuple[Record, ...] = ()
 
 
-def approvals(state: State) -> list[Record]:
-    """Every request, oldest first."""
-    found = [check(record, _SHAPE, file) for file, record in state.below("approvals").items()]
-    return sorted(found, key=lambda record: (record["at"], record["id"]))
-
-
-def approval_file(id: str) -> str:
-    return f"approvals/{id}"
-
-
 def decide(state: State, command: Request, world: World) -> Decision | Refusal:
     refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
-    known = {(r["path"], r["mode"], r["blob"]) for r in approvals(state) if r["state"] != APPROVED}
+    known = {one.content for one in approvals(state) if one.state != APPROVED}
     new = [row for row in command.rows if (row["path"], row["mode"], row["blob"]) not in known]
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     if new:
         chain.add("request", {"rows": new})
-    asked = {(r["path"], r["mode"], r["blob"]): r["id"] for r in approvals(chain.state)}
+    asked = {one.content: one.id for one in approvals(chain.state)}
     ids = [asked[row["path"], row["mode"], row["blob"]] for row in command.rows]
     return Decision(chain.events, [], {"ids": ids})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Request(actor, tuple(event.body["rows"]), nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -72,13 +61,10 @@ def apply(state: State, event: Event) -> Changes:
     changes: Changes = {}
     for number, row in enumerate(event.body["rows"]):
         id = f"{event.seq}" if not number else f"{event.seq}.{number}"
-        if state.get(approval_file(id)) is not None:
+        if approval(state, id) is not None:
             raise Illegal(f"event {event.seq} asks for an approval that is there already")
-        changes[approval_file(id)] = {
-            "v": VERSION, "id": id, **row, "agent": event.agent, "at": event.at, "state": OPEN, "by": "", "reason": "",
-        }  # fmt: skip
+        changes[approval_file(id)] = Approval(id, **row, agent=event.agent, at=event.at).to_record()
     return changes
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, attempt, touches_target
 from gitcoord.ledger.sessions import Actor, dead
-from gitcoord.policy.roles import not_an_approver
+from gitcoord.policy.roles import GivenRole, given_role, not_an_approver, role_file
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -34,19 +35,21 @@ def decide(state: State, command: SetRole, world: World) -> Decision | Refusal:
     refusal = refusal or not_an_approver(command.actor, world, "give roles", "ask one of them")
     if refusal is not None:
         return refusal
-    record = state.get(f"roles/{command.target}")
+    given = given_role(state, command.target)
     result = {"agent": command.target, "role": command.role}
-    if (record["role"] if record is not None else "") == command.role:
+    if (given.role if given is not None else "") == command.role:
         return Decision([], [], {**result, "changed": False})
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("role", {"target": command.target, "role": command.role})
     return Decision(chain.events, [], {**result, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
     return [
-        (decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused))
+        attempt(
+            decide, SetRole(actor, event.body["target"], event.body["role"], nonce=event.nonce, refused=event.refused)
+        )
     ]
 
 
@@ -62,9 +65,8 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     target, role = event.body["target"], event.body["role"]
     if not role:
-        return {f"roles/{target}": None}
-    return {f"roles/{target}": {"v": VERSION, "agent": target, "role": role, "by": event.agent, "seq": event.seq}}
+        return {role_file(target): None}
+    return {role_file(target): GivenRole(target, role, event.agent, event.seq).to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-import posix
-
-from gitcoord.git.files import is_directory, list_files, make_directory, remove_file
+from gitcoord.git.files import (
+    close,
+    is_directory,
+    is_regular,
+    link,
+    list_files,
+    lstat,
+    make_directory,
+    open_new,
+    open_to_read,
+    read,
+    remove_file,
+    rename,
+    rmdir,
+    write_all,
+)
 
 
 def look(path: str) -> bytes | None:
     """A plain file's first bytes; None where nothing is; b'' for a link or whatever else is not a plain file."""
     try:
-        if posix.lstat(path).st_mode & 0o170000 != 0o100000:
+        if not is_regular(lstat(path)):
             return b""
     except OSError:
         return None
-    fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    fd = open_to_read(path)
     try:
-        return posix.read(fd, 1 << 20)
+        return read(fd, 1 << 20)
     finally:
-        posix.close(fd)
-
-
-def is_executable(path: str) -> bool:
-    return posix.access(path, posix.X_OK)
+        close(fd)
 
 
 def same_file(path: str, other: str) -> bool:
     """Two names of one file: what a `put` that was interrupted leaves."""
-    return posix.lstat(path).st_ino == posix.lstat(other).st_ino
+    return lstat(path).st_ino == lstat(other).st_ino
 
 
 def put(path: str, data: bytes, keep: str = "") -> None:
@@ -35,24 +44,22 @@ def put(path: str, data: bytes, keep: str = "") -> None:
     make_directory(path.rpartition("/")[0])
     new = f"{path}.gitcoord-new"
     remove_file(new)
-    fd = posix.open(new, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o777)
+    fd = open_new(new, 0o777)
     try:
-        world = memoryview(data)
-        while world:
-            world = world[posix.write(fd, world) :]
+        write_all(fd, data)
     finally:
-        posix.close(fd)
+        close(fd)
     if keep and look(keep) is None:
         try:
-            posix.link(path, keep, follow_symlinks=False)
+            link(path, keep, follow_symlinks=False)
         except (OSError, NotImplementedError):
-            posix.rename(path, keep)  # no second names on this file system: for a moment there is no hook
-    posix.rename(new, path)
+            rename(path, keep)  # no second names on this file system: for a moment there is no hook
+    rename(new, path)
 
 
 def bring_back(keep: str, path: str) -> None:
     """The kept file takes its place again, at once."""
-    posix.rename(keep, path)
+    rename(keep, path)
 
 
 def remove_tree(path: str) -> None:
@@ -66,6 +73,6 @@ def remove_tree(path: str) -> None:
         else:
             remove_file(below)
     try:
-        posix.rmdir(path)
+        rmdir(path)
     except OSError:
         pass  # somebody wrote into it meanwhile

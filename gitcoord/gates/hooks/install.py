@@ -9,13 +9,13 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, UsageError
 from gitcoord.claims.facts import deploy_refs
 from gitcoord.claims.model import format_record
-from gitcoord.gates.hooks.files import bring_back, is_executable, look, put, same_file
+from gitcoord.gates.hooks.files import bring_back, look, put, same_file
 from gitcoord.gates.hooks.managers import EVENTS, Managed, find_link, find_manager
 from gitcoord.gates.hooks.text import KEPT, Kit, is_edited, is_ours, render
+from gitcoord.git.commands.refs import common_dir, hooks_dir, version
+from gitcoord.git.commands.settings import change_settings, list_local_settings
 from gitcoord.git.config import parse_settings
-from gitcoord.git.config_writer import change_settings
-from gitcoord.git.files import free_name, read_file, remove_file, write_file
-from gitcoord.git.process import run
+from gitcoord.git.files import free_name, is_executable, read_file, remove_file, write_file
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -74,7 +74,7 @@ def gated_refs(ctx: Context) -> list[str]:
         raise NotInitialised(
             error.message, hints=("make the ledger: git coord init", "or all in one step: git coord setup")
         ) from None
-    return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state)['sync']}", *deploy_refs(ctx, snapshot)]))
+    return list(dict.fromkeys([f"refs/heads/{format_record(snapshot.state).sync}", *deploy_refs(ctx, snapshot)]))
 
 
 def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
@@ -250,33 +250,26 @@ def _undo(ctx: Context, steps: list[Step]) -> None:
 
 
 def git_version(ctx: Context) -> tuple[int, ...]:
-    _, out, _ = run(["git", "version"], ctx.repo.env)
-    words = out.decode("ascii", "replace").split()
+    words = version(ctx.repo.env).text.split()
     numbers = words[2].split(".")[:2] if len(words) > 2 else []
     return tuple(int(number) for number in numbers if number.isdecimal())
 
 
 def _places(ctx: Context) -> tuple[str, str]:
     """The common directory, and where git looks for hooks: absolute, links followed."""
-    where = ["-C", ctx.repo.worktree] if ctx.repo.worktree else []
-    found = []
-    for words in (["--git-common-dir"], ["--git-path", "hooks"]):  # apart, since a path may have a line's end in it
-        code, out, complaint = run(["git", *where, "rev-parse", "--path-format=absolute", *words], ctx.repo.env)
-        if code:
-            raise StoreError(f"git cannot tell where its hooks are: {complaint}")
-        found.append(out.decode("utf-8", "surrogateescape").removesuffix("\n"))
-    return found[0], found[1]
+    # Asked apart, since a path may have a line's end in it.
+    found = [ask(ctx.repo.env, ctx.repo.worktree) for ask in (common_dir, hooks_dir)]
+    common, hooks = (answer.require("git cannot tell where its hooks are", StoreError).text for answer in found)
+    return common, hooks
 
 
 def _own_directory(ctx: Context, common: str) -> str:
     """The git directory's own hooks directory, whatever core.hooksPath says; links followed."""
-    argv = ["git", "-c", f"core.hooksPath={common}/hooks", "rev-parse", "--path-format=absolute", "--git-path", "hooks"]
-    return run(argv, ctx.repo.env)[1].decode("utf-8", "surrogateescape").rstrip("\n")
+    return hooks_dir(ctx.repo.env, configured=f"{common}/hooks").text
 
 
 def _local(ctx: Context) -> list[tuple[str, str]]:
-    _, out, _ = run(["git", "config", "--local", "--list", "-z"], ctx.repo.env)
-    return parse_settings(out)
+    return parse_settings(list_local_settings(ctx.repo.env).out)
 
 
 def _git_config(ctx: Context, words: list[str]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.gates.hooks.files import look
+from gitcoord.git.commands.settings import scope_of_setting
 from gitcoord.git.files import is_directory, list_files
-from gitcoord.git.process import run
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -56,9 +56,7 @@ def find_link(directory: str, common: str) -> Managed | None:
 
 def _scope(ctx: Context) -> str:
     """Whose settings say core.hooksPath: 'local', 'worktree', 'global', 'system' or 'command'."""
-    argv = ["git", "-C", ctx.repo.worktree, "config", "--show-scope", "--get", "core.hooksPath"]
-    _, out, _ = run(argv, ctx.repo.env)
-    return out.decode("utf-8", "surrogateescape").partition("\t")[0]
+    return scope_of_setting(ctx.repo.env, "core.hooksPath", ctx.repo.worktree)
 
 
 # --- what to add -------------------------------------------------------------------------------------------------

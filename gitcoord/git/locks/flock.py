@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import posix
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 
-from gitcoord.git.files import remove_file
-
-_FLAGS = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC
+from gitcoord.git.files import close, open_to_change, open_to_read, remove_file
 
 
-def hold(path: str) -> int:
-    """Hold this file from now on; gives what to `let_go` by, or -1 where another process holds it."""
-    fd = posix.open(path, _FLAGS, 0o666)
+def acquire(path: str) -> int:
+    """Hold this file from now on; gives what to `release` by, or -1 where another process holds it."""
+    fd = open_to_change(path)
     try:
         flock(fd, LOCK_EX | LOCK_NB)
     except BlockingIOError:
-        posix.close(fd)
+        close(fd)
         return -1
     return fd
 
 
-def let_go(fd: int, path: str = "") -> None:
+def release(fd: int, path: str = "") -> None:
     """With its path, the file goes too. Removed first: nobody finds it there and unheld."""
     if path:
         remove_file(path)
-    posix.close(fd)
+    close(fd)
 
 
-def is_held(path: str) -> bool | None:
+def is_locked(path: str) -> bool | None:
     """Does a living process hold it? None where there is no such file. Looking keeps nobody else from looking."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = open_to_read(path)
     except OSError:
         return None
     try:
@@ -40,4 +37,4 @@ def is_held(path: str) -> bool | None:
     except BlockingIOError:
         return True
     finally:
-        posix.close(fd)
+        close(fd)

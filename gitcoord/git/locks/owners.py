@@ -7,11 +7,22 @@ files they are. `stale` says when a lock may be removed.
 
 from __future__ import annotations
 
-import posix
-
 from gitcoord.base.names import RefName
-from gitcoord.git.files import list_files, make_directory, read_up_to, remove_file, write_at_once
-from gitcoord.git.process import Child, is_running, own_namespace, runs_still, start_time
+from gitcoord.git.files import (
+    close,
+    fstat,
+    list_files,
+    lstat,
+    make_directory,
+    open_new,
+    open_to_read,
+    random_hex,
+    read_up_to,
+    remove_file,
+    write_at_once,
+)
+from gitcoord.git.host import is_running, own_namespace, runs_still, start_time
+from gitcoord.git.process import Child
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -23,7 +34,6 @@ if TYPE_CHECKING:
 PACKED = "packed-refs"
 ANY = ("refs/*", "HEAD", "ORIG_HEAD")  # for a git that decides itself which refs it moves
 _LIMIT = 1 << 24
-_FLAGS = posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK  # what lies there may be anything
 
 
 class Owner(NamedTuple):
@@ -86,7 +96,7 @@ class Note:
 
     def _close(self) -> None:
         if self._fd >= 0:
-            posix.close(self._fd)
+            close(self._fd)
             self._fd = -1
 
 
@@ -103,7 +113,7 @@ class LockNotes:
     def note(self, pid: int, refs: Iterable[RefName], *, deletes: bool = True) -> Note:
         """Write down that this git process is about to lock these refs, or those below a name that ends in '/*'."""
         self.sweep()
-        start = start_time(pid) or f"-{posix.urandom(4).hex()}"
+        start = start_time(pid) or f"-{random_hex(4)}"
         name = Owner(str(pid), start, self._boot, own_namespace()).name
         # Only a transaction that deletes refs locks packed-refs too.
         data = "\n".join([name, *refs, *((PACKED,) if deletes else ())]).encode("utf-8", "surrogateescape") + b"\0"
@@ -132,9 +142,9 @@ class LockNotes:
             pass
         return child
 
-    def recover(self, refs: Iterable[RefName]) -> bool:
+    def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
-        return self._removal().recover(refs)
+        return self._removal().remove_stale_locks(refs)
 
     def sweep(self) -> None:
         """Remove the locks of dead owners, where that can be done at once, and drop notes that are no longer needed."""
@@ -158,11 +168,11 @@ class LockNotes:
     def content(self, name: str) -> Content | None:
         """What a note says: nothing where it is not whole, or speaks of another process. None if it cannot be read."""
         try:
-            fd = posix.open(f"{self.directory}/{name}", _FLAGS | posix.O_RDONLY)
+            fd = open_to_read(f"{self.directory}/{name}", waits=False, follows=False)
             try:
-                data, written = read_up_to(fd, _LIMIT), posix.fstat(fd).st_mtime_ns
+                data, written = read_up_to(fd, _LIMIT), fstat(fd).st_mtime_ns
             finally:
-                posix.close(fd)
+                close(fd)
         except OSError:
             return None
         if len(data) == _LIMIT:
@@ -197,7 +207,7 @@ def owner_of(name: str) -> Owner | None:
 def which_file(path: str) -> str:
     """A file's inode and change time, which no other file shares; '' where there is none."""
     try:
-        found = posix.lstat(path)
+        found = lstat(path)
         return f"{found.st_ino}:{found.st_ctime_ns}"
     except OSError:
         return ""
@@ -205,16 +215,15 @@ def which_file(path: str) -> str:
 
 def _write(path: str, data: bytes) -> int:
     """A new file, still open. A note of which a part is missing must not be found."""
-    flags = _FLAGS | posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL
     try:
-        fd = posix.open(path, flags, 0o666)
+        fd = open_new(path)
     except FileExistsError:
         remove_file(path)  # of a process that this one has replaced within a tick
-        fd = posix.open(path, flags, 0o666)
+        fd = open_new(path)
     try:
         write_at_once(fd, data)
     except OSError:
         remove_file(path)
-        posix.close(fd)
+        close(fd)
         raise
     return fd

@@ -7,15 +7,14 @@ those who left it would only make each other lose.
 
 from __future__ import annotations
 
-import posix
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 from fcntl import LOCK_EX, LOCK_NB, flock
 from time import monotonic, sleep
 
 from gitcoord.base.errors import StoreError
 from gitcoord.base.names import printable
-from gitcoord.git.files import read_file, write_file
-from gitcoord.git.process import process_state, start_time
+from gitcoord.git.files import close, fstat, open_to_change, open_to_read, read, read_file, utime, write_file
+from gitcoord.git.host import process_state, start_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,9 +59,8 @@ class Queue:
         self.held = False
 
     def __enter__(self) -> Queue:
-        flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC
         try:
-            self._fd = posix.open(self._path, flags, 0o666)
+            self._fd = open_to_change(self._path)
         except OSError as error:
             raise StoreError(f"cannot open {self._path}: {error.strerror}") from None
         try:
@@ -144,7 +142,7 @@ class Queue:
                 self._tell(f"waiting behind {described(pid)}")
             attempt(min((_WORD if waited < _WORD < self._seconds else most) - waited, self._seconds))
             if self.held:
-                posix.utime(self._fd)
+                utime(self._fd)
                 return
             if turn != self._turn():
                 turn, since = self._turn(), monotonic()
@@ -163,11 +161,11 @@ class Queue:
             self._tell(f"note: going on past {described(pid)}, which did not make way")
 
     def _turn(self) -> int:
-        return posix.fstat(self._fd).st_mtime_ns
+        return fstat(self._fd).st_mtime_ns
 
     def _holder(self) -> int:
         """The process that has the lock; 0 where the system does not tell."""
-        inode = f":{posix.fstat(self._fd).st_ino} ".encode()
+        inode = f":{fstat(self._fd).st_ino} ".encode()
         for row in _all_of("/proc/locks").split(b"\n"):
             words = row.split()
             if inode in row and b"->" not in words and b"FLOCK" in words and words[4].isdigit():
@@ -176,7 +174,7 @@ class Queue:
 
     def __exit__(self, *_: object) -> None:
         if self._fd >= 0:  # or there is no queue
-            posix.close(self._fd)
+            close(self._fd)
         self._fd = -1
         self.held = False
 
@@ -184,13 +182,13 @@ class Queue:
 def _all_of(path: str) -> bytes:
     """A file of the kernel's, which it hands out page by page; empty where there is none."""
     try:
-        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = open_to_read(path)
     except OSError:
         return b""
     parts: list[bytes] = []
     while parts[-1:] != [b""]:
-        parts.append(posix.read(fd, 65536))
-    posix.close(fd)
+        parts.append(read(fd, 65536))
+    close(fd)
     return b"".join(parts)
 
 

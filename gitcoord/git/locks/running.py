@@ -5,10 +5,8 @@ In doubt a process counts: a lock is then waited for, and not removed.
 
 from __future__ import annotations
 
-import posix
-
-from gitcoord.git.files import list_files, read_file, same_file
-from gitcoord.git.process import own_namespace
+from gitcoord.git.files import list_files, read_file, readlink, same_file
+from gitcoord.git.host import own_namespace
 from gitcoord.git.repo import common_of, follow, is_git_dir
 
 OWN = "gitcoord.noted=true"  # a setting of our own gits: of these the notes tell (see `locks`), and many only wait for their turn
@@ -50,7 +48,7 @@ def _strings(path: str) -> list[str]:
 def _link(path: str) -> str:
     """The target of a link in /proc; '' where it may not be read."""
     try:
-        return posix.readlink(path)
+        return readlink(path)
     except OSError:
         return ""
 

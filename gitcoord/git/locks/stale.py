@@ -13,16 +13,26 @@ stopped in the middle.
 
 from __future__ import annotations
 
-import posix
 from fcntl import LOCK_EX, LOCK_NB, flock
 from time import monotonic, sleep
 
 from gitcoord.base.errors import LockHeld, StoreError
 from gitcoord.base.names import RefName
-from gitcoord.git.files import list_files, remove_file
+from gitcoord.git.files import (
+    close,
+    link,
+    list_files,
+    lstat,
+    open_new,
+    open_to_change,
+    random_hex,
+    remove_file,
+    rename,
+    unlink,
+)
+from gitcoord.git.host import getpid, process_state
 from gitcoord.git.locks.owners import PACKED, which_file
 from gitcoord.git.locks.running import running_gits
-from gitcoord.git.process import process_state
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -54,7 +64,7 @@ class StaleLocks:
         self._notes = notes
         self._sights: dict[str, Sight] = {}
 
-    def recover(self, refs: Iterable[RefName]) -> bool:
+    def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
         names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if which_file(self._path(name))]
         for name in names:
@@ -149,7 +159,7 @@ class StaleLocks:
     def _remove(self, lock: str, file: str) -> None:
         """Move the lock aside first: if another git made a new one just now, it is not lost."""
         path = self._path(lock)
-        aside = f"{self._notes.directory}/stale-{posix.urandom(6).hex()}"  # below refs/ a leftover would be a ref
+        aside = f"{self._notes.directory}/stale-{random_hex(6)}"  # below refs/ a leftover would be a ref
         fd = self._exclusive()
         try:
             if which_file(path) != file:
@@ -157,10 +167,10 @@ class StaleLocks:
             if lock == _PACKED:
                 # It is made under this lock, so by the same owner. It goes first: once the lock is gone, it may be another's.
                 remove_file(self._path(_NEW))
-            posix.rename(path, aside)
-            if posix.lstat(aside).st_ino != int(file.partition(":")[0]):
-                posix.link(aside, path)
-            posix.unlink(aside)
+            rename(path, aside)
+            if lstat(aside).st_ino != int(file.partition(":")[0]):
+                link(aside, path)
+            unlink(aside)
         except (FileNotFoundError, FileExistsError):
             pass
         except OSError as error:
@@ -170,7 +180,7 @@ class StaleLocks:
                 data={"file": path},
             ) from None
         finally:
-            posix.close(fd)
+            close(fd)
 
     def _drop_orphan(self) -> bool:
         """Remove a packed-refs.new without its lock, which would stop everybody who deletes refs.
@@ -179,10 +189,9 @@ class StaleLocks:
         """
         if not which_file(self._path(_NEW)) or which_file(self._path(_PACKED)):
             return False
-        note = self._notes.note(posix.getpid(), ())
+        note = self._notes.note(getpid(), ())
         try:
-            flags = posix.O_CREAT | posix.O_EXCL | posix.O_WRONLY | posix.O_CLOEXEC
-            posix.close(posix.open(self._path(_PACKED), flags, 0o666))
+            close(open_new(self._path(_PACKED)))
         except OSError:
             return False  # a living git has it
         else:
@@ -194,9 +203,9 @@ class StaleLocks:
 
     def _exclusive(self) -> int:
         """The right to remove locks here, for as long as this descriptor is open."""
-        path, flags = f"{self._notes.directory}.lock", posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
+        path = f"{self._notes.directory}.lock"
         try:
-            fd = posix.open(path, flags, 0o666)
+            fd = open_to_change(path, follows=False)
         except OSError as error:
             raise StoreError(f"stale locks cannot be removed: {path}: {error.strerror}") from None
         end = monotonic() + _SECONDS
@@ -206,7 +215,7 @@ class StaleLocks:
                 return fd
             except BlockingIOError:
                 if monotonic() > end:
-                    posix.close(fd)
+                    close(fd)
                     raise LockHeld(
                         "another process is removing stale locks here, and does not get on",
                         hints=("see whether a gitcoord command is stopped, and let it go on",),

@@ -6,8 +6,7 @@ is not as expected, is not known, and lets nothing pass.
 
 from __future__ import annotations
 
-import posix
-
+from gitcoord.git.files import close, fstat, open_to_read, pread
 from gitcoord.guard.tools.common import parse
 
 TYPE_CHECKING = False
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from gitcoord.validators.tool_event import ToolEvent
 
 _TAIL = 1 << 20  # bytes; the line has what the command printed, cut off at 64 KiB, in which each one may take six
-_FLAGS = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK
 
 
 def told(event: ToolEvent) -> ToolEvent:
@@ -48,12 +46,12 @@ def _item(line: bytes) -> dict[str, object]:
 def _tail(path: str) -> bytes:
     """The end of a file; nothing of what has none: a pipe, a directory."""
     try:
-        fd = posix.open(path, _FLAGS)
+        fd = open_to_read(path, waits=False)
     except (OSError, ValueError):
         return b""
     try:
-        return posix.pread(fd, _TAIL, max(0, posix.fstat(fd).st_size - _TAIL))
+        return pread(fd, _TAIL, max(0, fstat(fd).st_size - _TAIL))
     except OSError:
         return b""
     finally:
-        posix.close(fd)
+        close(fd)

@@ -6,7 +6,6 @@ granted too where nobody else has taken it; where somebody has, nothing is accep
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.claims.events.expire import expire_body, joined, judged_beats, lose
@@ -14,19 +13,27 @@ from gitcoord.claims.model import (
     MAX_TTL,
     MODES,
     WRITE,
+    Claim,
     Item,
-    Standing,
-    check_claim,
     compatible,
-    describe,
     file_of,
     in_the_way,
     overlapping,
     own_claim,
     prefetch_around,
 )
-from gitcoord.handoff.model import ACCEPTED, closed_record, handoff_record, may_pass, not_addressed, not_open, unknown
+from gitcoord.handoff.model import (
+    ACCEPTED,
+    Offered,
+    closed_record,
+    handoff_record,
+    may_pass,
+    not_addressed,
+    not_open,
+    unknown,
+)
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import Actor, admit, next_beat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
@@ -37,24 +44,28 @@ from gitcoord.tasks.workers import role as role_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from collections.abc import Iterable
+
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.handoff.model import Handoff
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Admission, Beat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-    Judged = tuple[Record, Silence]
+    Judged = tuple[Claim, Silence]
 
-_GRANT = {
+_GRANT: dict[str, Shape] = {
     "mode": str, "ttl": int, "expected": int, "reason": str, "task": str, "base": str, "units": int, "capacity": int,
 }  # fmt: skip
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "handoff": str, "holder": str, "session": int, "task": str, "items": [(str, str)], "grants": [_GRANT],
     "claims": [{"space": str, "path": str, "agent": str, "token": int}], "ttl": int,
 }  # fmt: skip
 
 
-_CAP: Record = {"expected": 0, "reason": "", "task": "", "base": ""}  # what is said of a place under a cap
+_KEPT = ("expected", "reason", "task", "base")  # what passes on just as it was offered
 
 
 class Accept(NamedTuple):
@@ -78,7 +89,7 @@ def decide(state: State, command: Accept, world: World) -> Decision | Refusal:
     record = handoff_record(state, command.handoff)
     if record is None:
         return unknown(command.handoff)
-    if record["state"] == ACCEPTED and record["by"] == actor.agent:
+    if record.state == ACCEPTED and record.by == actor.agent:
         return Decision([], [], {**_told(record), "claims": [], "repeated": True})
     refusal = not_open(record) or not_addressed(state, world, record, actor) or _no_task(state, world, record, actor)
     if refusal is not None:
@@ -86,40 +97,40 @@ def decide(state: State, command: Accept, world: World) -> Decision | Refusal:
     return _accept(state, command, world, record, admitted)
 
 
-def _accept(state: State, command: Accept, world: World, record: Record, admitted: Admission) -> Decision | Refusal:
+def _accept(state: State, command: Accept, world: World, record: Handoff, admitted: Admission) -> Decision | Refusal:
     from gitcoord.claims.take import access_to
 
     actor, session = command.actor, admitted.session
-    prefetch_around(state, [Item(claim["space"], claim["path"]) for claim in record["claims"]])
+    prefetch_around(state, [claim.item for claim in record.claims])
     losing = _losing(state, record)
     free = _without(state, losing)
     ttl = _silence(state, world, command, record)
     offered = [*_with_task(record, ttl), *_caps(state, world, command, record, ttl)]
-    items = [Item(claim["space"], claim["path"]) for claim in offered]
+    items = [claim.item for claim in offered]
     grants = [_grant(state, world, item, claim, actor.agent) for item, claim in zip(items, offered)]
     for item, grant in zip(items, grants):
         refusal = access_to(actor, item, grant["mode"], grant["units"], world)
         if refusal is not None:
             return refusal
     ways = [in_the_way(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
-    binding = _by_claim(ways, "binding")
+    binding = _by_claim(way.binding for way in ways)
     if binding:
         return _held(record, list(binding.values()))
     only = set(command.only)
-    silent = {key: row for key, row in _by_claim(ways, "silent").items() if not only or key in only}
+    silent = {key: row for key, row in _by_claim(way.silent for way in ways).items() if not only or key in only}
     chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
     beats = _end_silent(chain, command, world, list(silent.values()))
     open_session(chain, actor, world, admitted)
     body = {
-        "handoff": record["id"], "holder": record["from"], "session": session, "task": record["task"],
+        "handoff": record.id, "holder": record.giver, "session": session, "task": record.task,
         "items": [list(item) for item in items], "grants": grants, "claims": losing, "ttl": ttl,
     }  # fmt: skip
     chain.add("accept", body)
     now = [own for item in items if (own := own_claim(chain.state, item, actor.agent)) is not None]
     beat = next_beat(
-        world.heartbeat(actor.agent), actor.agent, session, world, min([own["ttl"] for own in now], default=0)
+        world.heartbeat(actor.agent), actor.agent, session, world, min([own.ttl for own in now], default=0)
     )
-    result = {**_told(record), "claims": [describe(own, own["ttl"]) for own in now], "repeated": False}
+    result = {**_told(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
@@ -128,7 +139,7 @@ def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged
     if not silent:
         return []
     beats = []
-    if any(is_cap((claim["space"], claim["path"])) for claim, _ in silent):
+    if any(is_cap((claim.space, claim.path)) for claim, _ in silent):
         rows = lost(chain.state, world, chain.agent, command.lapsed)
         beats = add_lapses(chain, world, rows)
         known = [claim for claim, _ in silent]
@@ -137,105 +148,106 @@ def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged
     return joined(beats, judged_beats(world, silent, event.seq))
 
 
-def _told(record: Record) -> dict[str, object]:
-    return {key: record[key] for key in ("id", "from", "task", "branch", "head", "dirty", "unpushed")}
+def _told(record: Handoff) -> dict[str, object]:
+    row = record.to_json()
+    return {key: row[key] for key in ("id", "from", "task", "branch", "head", "dirty", "unpushed")}
 
 
-def _losing(state: State, record: Record) -> list[Record]:
+def _losing(state: State, record: Handoff) -> list[Record]:
     """Those of the claims that the one who handed over still has, whatever token they have by now; and with its last
     task its place under a cap."""
-    holder = record["from"]
-    owns = [own_claim(state, Item(claim["space"], claim["path"]), holder) for claim in record["claims"]]
+    holder = record.giver
+    owns = [own_claim(state, claim.item, holder) for claim in record.claims]
     held = [own for own in owns if own is not None]
-    if record["task"] and [task.id for task in held_by(state, holder)] == [record["task"]]:
+    if record.task and [task.id for task in held_by(state, holder)] == [record.task]:
         places = overlapping(state, Item("resource", "workers"))
-        held += [c for c in places if c["agent"] == holder and is_cap((c["space"], c["path"]))]
-    return [{key: own[key] for key in ("space", "path", "agent", "token")} for own in held]
+        held += [c for c in places if c.agent == holder and is_cap((c.space, c.path))]
+    return [{"space": own.space, "path": own.path, "agent": own.agent, "token": own.token} for own in held]
 
 
-def _silence(state: State, world: World, command: Accept, record: Record) -> int:
+def _silence(state: State, world: World, command: Accept, record: Handoff) -> int:
     """How long the task will survive silence: a worker's 60 seconds are no measure for one whom nobody beats for.
 
     What was agreed on for longer stays so. 0: no task passes.
     """
-    task = task_record(state, record["task"]) if record["task"] else None
+    task = task_record(state, record.task) if record.task else None
     if task is None or command.ttl:
         return command.ttl if task is not None else 0
     own = silence_of(world, command.actor)
-    return own if is_launched(command.actor) else max(own, task["ttl"])
+    return own if is_launched(command.actor) else max(own, task.ttl)
 
 
-def _with_task(record: Record, ttl: int) -> list[Record]:
+def _with_task(record: Handoff, ttl: int) -> list[Offered]:
     """The claims that are offered; those of the task live as long as it does."""
-    return [{**claim, "ttl": ttl} if ttl and claim["task"] == record["task"] else claim for claim in record["claims"]]
+    return [claim._replace(ttl=ttl) if ttl and claim.task == record.task else claim for claim in record.claims]
 
 
-def _caps(state: State, world: World, command: Accept, record: Record, ttl: int) -> list[Record]:
+def _caps(state: State, world: World, command: Accept, record: Handoff, ttl: int) -> list[Offered]:
     """The places under a cap that the new owner of a task needs and does not have yet."""
     actor = command.actor
-    needed = caps_for(state, world, actor) if record["task"] else ()
-    said = {**_CAP, "mode": WRITE, "ttl": ttl, "units": 1, "task": record["task"]}
-    return [
-        {**said, "space": item.space, "path": item.name}
-        for item in needed
-        if own_claim(state, item, actor.agent) is None
-    ]
+    needed = caps_for(state, world, actor) if record.task else ()
+    return [_place(item, record.task, ttl) for item in needed if own_claim(state, item, actor.agent) is None]
+
+
+def _place(item: Item, task: str, ttl: int) -> Offered:
+    """A place under a cap, as if it were offered with the task."""
+    return Offered(item.space, item.name, 0, WRITE, ttl, 0, "", task, "", 1)
 
 
 def _without(state: State, losing: list[Record]) -> State:
     return state.patched({file_of(state, Item(c["space"], c["path"]), c["agent"]): None for c in losing})
 
 
-def _grant(state: State, world: World, item: Item, claim: Record, agent: str) -> Record:
+def _grant(state: State, world: World, item: Item, claim: Offered, agent: str) -> Record:
     """The claim as the new owner gets it: as it was handed over, joined with what it holds there itself."""
     own = own_claim(state, item, agent)
-    grant = {key: claim[key] for key in _GRANT if key != "capacity"}
+    grant: Record = {key: getattr(claim, key) for key in _GRANT if key != "capacity"}
     grant["capacity"] = world.resource(item.name).capacity if item.space == "resource" else 1
     if own is not None:
-        grant["mode"] = max(own["mode"], claim["mode"], key=MODES.index)
-        grant["ttl"] = max(own["ttl"], claim["ttl"])
+        grant["mode"] = max(own.mode, claim.mode, key=MODES.index)
+        grant["ttl"] = max(own.ttl, claim.ttl)
         if grant["capacity"] > 1:
-            grant["units"] = min(own["units"] + claim["units"], grant["capacity"])
+            grant["units"] = min(own.units + claim.units, grant["capacity"])
     return grant
 
 
-def _by_claim(ways: list[Standing], part: str) -> dict[tuple[str, str, str], Judged]:
-    return {(c["space"], c["path"], c["agent"]): (c, verdict) for way in ways for c, verdict in getattr(way, part)}
+def _by_claim(rows: Iterable[list[Judged]]) -> dict[tuple[str, str, str], Judged]:
+    return {claim.key: (claim, verdict) for row in rows for claim, verdict in row}
 
 
-def _held(record: Record, rows: list[Judged]) -> Refusal:
+def _held(record: Handoff, rows: list[Judged]) -> Refusal:
     """Others took what had expired; nothing is accepted, and every holder is named."""
-    names = ", ".join(sorted({claim["agent"] for claim, _ in rows}))
-    held = tuple(describe(claim, verdict.expires_in) for claim, verdict in rows)
-    hints = (f"accept it when they have released it: git handoff accept {record['id']}",)
-    return Refusal("held", f"{record['id']} cannot be accepted now: part of it is held by {names}", held, hints)
+    names = ", ".join(sorted({claim.agent for claim, _ in rows}))
+    held = tuple(claim.to_json(verdict.expires_in) for claim, verdict in rows)
+    hints = (f"accept it when they have released it: git handoff accept {record.id}",)
+    return Refusal("held", f"{record.id} cannot be accepted now: part of it is held by {names}", held, hints)
 
 
-def _no_task(state: State, world: World, record: Record, actor: Actor) -> Refusal | None:
+def _no_task(state: State, world: World, record: Handoff, actor: Actor) -> Refusal | None:
     """A task that was finished meanwhile passes to nobody; one for a role only to who has it."""
-    if not record["task"]:
+    if not record.task:
         return None
-    task = task_record(state, record["task"])
-    if task is not None and may_pass(task, record["from"]):
-        if not task["role"] or role_here(state, world, actor) == task["role"]:
+    task = task_record(state, record.task)
+    if task is not None and may_pass(task, record.giver):
+        if not task.role or role_here(state, world, actor) == task.role:
             return None
-        return Refusal("role", f"the task {task['id']} is for the role '{printable(task['role'])}'")
-    now = "gone" if task is None else f"{task['state']}, by {task['owner']}" if task["owner"] else task["state"]
+        return Refusal("role", f"the task {task.id} is for the role '{printable(task.role)}'")
+    now = "gone" if task is None else f"{task.state}, by {task.owner}" if task.owner else task.state
     return Refusal(
         "task-gone",
-        f"the task {record['task']} of {record['id']} is {now}: there is nothing to accept",
-        hints=(f"git coord task show {record['task']}",),
+        f"the task {record.task} of {record.id} is {now}: there is nothing to accept",
+        hints=(f"git coord task show {record.task}",),
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
     actor = as_started(events, actor)
     lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
     said = (last.body["handoff"], first.nonce, first.refused, only, last.body["ttl"], lapsed)
-    return [(decide, Accept(actor, *said))]
+    return [attempt(decide, Accept(actor, *said))]
 
 
 def subject(event: Event) -> str:
@@ -254,7 +266,7 @@ def apply(state: State, event: Event) -> Changes:
         item = Item(*pair)
         _require_free(free, event, item, grant)
         file = file_of(state, item, event.agent)
-        changes[file] = check_claim(_claim(event, item, grant), file)
+        changes[file] = _claim(event, item, grant).checked(file).to_record()
     if body["task"]:
         task = task_record(state, body["task"])
         if task is None or not may_pass(task, body["holder"]):
@@ -264,21 +276,21 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def _sound(state: State, event: Event) -> Record:
+def _sound(state: State, event: Event) -> Handoff:
     """The handoff, if the event fits it."""
     body = event.body
     record = handoff_record(state, body["handoff"])
-    if record is None or not_open(record) is not None or record["from"] != body["holder"]:
+    if record is None or not_open(record) is not None or record.giver != body["holder"]:
         raise Illegal(f"event {event.seq} accepts a handoff that does not wait")
-    if event.agent == record["from"] or record["to"] not in ("", event.agent) or body["task"] != record["task"]:
+    if event.agent == record.giver or record.to not in ("", event.agent) or body["task"] != record.task:
         raise Illegal(f"event {event.seq} accepts a handoff that is for another")
-    offered = [[claim["space"], claim["path"]] for claim in record["claims"]]
+    offered = [[claim.space, claim.path] for claim in record.claims]
     items, more = body["items"][: len(offered)], body["items"][len(offered) :]
     sound = items == offered and all(body["task"] and is_cap(pair) for pair in more)
     if not sound or len(body["grants"]) != len(body["items"]) or body["claims"] != _losing(state, record):
         raise Illegal(f"event {event.seq} does not pass on what was handed over")
-    said = [*record["claims"], *({**_CAP, "task": record["task"]} for _ in more)]
-    if any(grant[key] != claim[key] for grant, claim in zip(body["grants"], said) for key in _CAP):
+    said = [*record.claims, *(_place(Item(*pair), record.task, 0) for pair in more)]
+    if any(grant[key] != getattr(claim, key) for grant, claim in zip(body["grants"], said) for key in _KEPT):
         raise Illegal(f"event {event.seq} passes something on as it was not offered")
     if (body["ttl"] < 1) == bool(body["task"]) or body["ttl"] > MAX_TTL:
         raise Illegal(f"event {event.seq} passes on a task for a time that makes no sense")
@@ -291,25 +303,32 @@ def _require_free(state: State, event: Event, item: Item, grant: Record) -> None
     capacity = grant["capacity"] if item.space == "resource" else 1
     units = grant["units"]
     for claim in overlapping(state, item):
-        if claim["agent"] == event.agent:
+        if claim.agent == event.agent:
             continue
-        if capacity > 1 and claim["path"] == item.name:
-            units += claim["units"]
-        elif not compatible(claim["mode"], grant["mode"]):
-            raise Illegal(f"event {event.seq} passes on '{printable(item.name)}', which {claim['agent']} holds")
+        if capacity > 1 and claim.path == item.name:
+            units += claim.units
+        elif not compatible(claim.mode, grant["mode"]):
+            raise Illegal(f"event {event.seq} passes on '{printable(item.name)}', which {claim.agent} holds")
     if units > max(capacity, 1) and item.space == "resource":
         raise Illegal(f"event {event.seq} passes on more of '@{item.name}' than there is")
 
 
-def _claim(event: Event, item: Item, grant: Record) -> Record:
+def _claim(event: Event, item: Item, grant: Record) -> Claim:
     kept = {key: value for key, value in grant.items() if key != "capacity"}
-    return {
-        "v": VERSION, "path": item.name, "space": item.space, "agent": event.agent, "session": event.body["session"],
-        "token": event.seq, "nonce": event.nonce, "at": event.at, **kept,
-    }  # fmt: skip
+    return Claim(
+        path=item.name, space=item.space, agent=event.agent, session=event.body["session"], token=event.seq,
+        nonce=event.nonce, at=event.at, **kept,
+    )  # fmt: skip
 
 
 def refs(state: State, event: Event) -> dict[str, bool]:
     body = event.body
     gone = {"refs/" + file_of(state, Item(c["space"], c["path"]), c["agent"]): False for c in body["claims"]}
     return gone | {"refs/" + file_of(state, Item(*pair), event.agent): True for pair in body["items"]}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in(event.body["items"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("holder", "claims"))

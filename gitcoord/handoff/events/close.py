@@ -7,6 +7,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.model import own_claim
 from gitcoord.handoff.model import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.policy.roles import may_approve
 from gitcoord.sessions.standing import barred, sign_of_life
@@ -17,9 +18,12 @@ from gitcoord.tasks.workers import caps_for
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.handoff.model import Handoff
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
+    from gitcoord.tasks.model import Task
 
 # `returned`: the task that was offered goes back into the queue.
 FIELDS = {"handoff": str, "state": str, "reason": str, "returned": bool}
@@ -48,51 +52,49 @@ def decide(state: State, command: Close, world: World) -> Decision | Refusal:
     record = handoff_record(state, command.handoff)
     if record is None:
         return unknown(command.handoff)
-    told = {"id": record["id"], "from": record["from"], "state": command.state, "reason": reason, "returned": False}
-    if (record["state"], record["by"]) == (command.state, agent):
-        return Decision([], [], {**told, "reason": record["reason"], "changed": False})
+    told = {"id": record.id, "from": record.giver, "state": command.state, "reason": reason, "returned": False}
+    if (record.state, record.by) == (command.state, agent):
+        return Decision([], [], {**told, "reason": record.reason, "changed": False})
     refusal = not_open(record) or _may_not(state, command, world, record)
     if refusal is not None:
         return refusal
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     returned = _lost_place(state, world, record)
-    body = {"handoff": record["id"], "state": command.state, "reason": reason, "returned": returned}
+    body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)
     beats = sign_of_life(state, command.actor, world)
     return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
 
 
-def _lost_place(state: State, world: World, record: Record) -> bool:
+def _lost_place(state: State, world: World, record: Handoff) -> bool:
     """Did the owner of the task lose its place under a cap while it waited? Then the task goes back into the queue."""
     task = _task(state, record)
-    if task is None or task["owner"] != record["from"]:
+    if task is None or task.owner != record.giver:
         return False
-    needed = caps_for(state, world, Actor(record["from"]))
-    return any(own_claim(state, item, record["from"]) is None for item in needed)
+    needed = caps_for(state, world, Actor(record.giver))
+    return any(own_claim(state, item, record.giver) is None for item in needed)
 
 
-def _task(state: State, record: Record) -> Record | None:
+def _task(state: State, record: Handoff) -> Task | None:
     """The task that this handoff offers, while it does."""
-    task = task_record(state, record["task"]) if record["task"] else None
-    return task if task is not None and task["handoff"] == record["id"] else None
+    task = task_record(state, record.task) if record.task else None
+    return task if task is not None and task.handoff == record.id else None
 
 
-def _may_not(state: State, command: Close, world: World, record: Record) -> Refusal | None:
+def _may_not(state: State, command: Close, world: World, record: Handoff) -> Refusal | None:
     if command.state == WITHDRAWN:
-        if record["from"] == command.actor.agent or may_approve(command.actor, world.approvers()):
+        if record.giver == command.actor.agent or may_approve(command.actor, world.approvers()):
             return None
-        return Refusal("not-yours", f"{record['id']} is {record['from']}'s: only they, or a person, may take it back")
-    if not record["to"] and not record["role"]:
-        return Refusal(
-            "for-anyone", f"{record['id']} is for anyone: leave it to the others", hints=("git handoff list",)
-        )
+        return Refusal("not-yours", f"{record.id} is {record.giver}'s: only they, or a person, may take it back")
+    if not record.to and not record.role:
+        return Refusal("for-anyone", f"{record.id} is for anyone: leave it to the others", hints=("git handoff list",))
     return not_addressed(state, world, record, command.actor)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[-1], events[-1].body
     command = Close(actor, body["handoff"], body["state"], body["reason"], event.nonce, event.refused)
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -104,9 +106,9 @@ def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = handoff_record(state, body["handoff"])
     mine = agent_record(state, event.agent)
-    if record is None or not_open(record) is not None or (mine is not None and mine["state"] == KILLED):
+    if record is None or not_open(record) is not None or (mine is not None and mine.state == KILLED):
         raise Illegal(f"event {event.seq} closes a handoff that does not wait")
-    own = record["from"] == event.agent
+    own = record.giver == event.agent
     if body["state"] not in (DECLINED, WITHDRAWN) or (body["state"] == DECLINED and (own or not body["reason"])):
         raise Illegal(f"event {event.seq} closes a handoff in a way that does not exist")
     try:
@@ -120,10 +122,9 @@ def apply(state: State, event: Event) -> Changes:
     if not body["returned"]:
         changes.update(set_handoff(state, task, ""))
     else:
-        reason = f"{record['id']} was {body['state']}, and {record['from']} had lost its place"
+        reason = f"{record.id} was {body['state']}, and {record.giver} had lost its place"
         changes.update(changed(state, task, given_back(task, event.at, reason=reason)))
     return changes
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

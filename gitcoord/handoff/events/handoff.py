@@ -8,6 +8,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, prefetch_around
 from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
@@ -16,20 +17,21 @@ from gitcoord.tasks.workers import is_cap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-_CLAIM = {
+_CLAIM: dict[str, Shape] = {
     "space": str, "path": str, "agent": str, "token": int, "mode": str, "ttl": int, "expected": int, "reason": str,
     "task": str, "base": str, "units": int,
 }  # fmt: skip
-FIELDS = {
+FIELDS: dict[str, Shape] = {
     "to": str, "role": str, "task": str, "session": int, "claims": [_CLAIM],
     "sections": {section.key: str for section in SECTIONS}, **FACTS,
 }  # fmt: skip
-AGENTS = ()  # `to` may be empty: see `apply`
 
 
 class New(NamedTuple):
@@ -65,15 +67,19 @@ def decide(state: State, command: New, world: World) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     record = agent_record(state, agent)
-    session = record["session"] if record is not None else 0
+    session = record.session if record is not None else 0
     body = {
         "to": command.to, "role": command.role, "task": command.task, "session": session, "sections": sections, **facts,
-        "claims": [{key: claim[key] for key in _CLAIM} for claim in claims],
+        "claims": [_row(claim) for claim in claims],
     }  # fmt: skip
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
     beats = sign_of_life(state, command.actor, world)
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
+
+
+def _row(claim: Claim) -> Record:
+    return {key: getattr(claim, key) for key in _CLAIM}
 
 
 def _told(body: Record) -> dict[str, object]:
@@ -107,21 +113,21 @@ def check_facts(facts: Record | None) -> Record:
     return found
 
 
-def _claims(state: State, command: New) -> list[Record] | Refusal:
+def _claims(state: State, command: New) -> list[Claim] | Refusal:
     """What goes along: all claims, or for each item the claim on it or those below it; what the task needs in any case.
 
     Never a place under a cap, which is the worker's and not the work's, nor what belongs to a task that stays.
     """
     agent = command.actor.agent
-    found: dict[tuple[str, str], Record] = {}
+    found: dict[tuple[str, str], Claim] = {}
     missing = []
     if not command.items:
-        found = {(claim["space"], claim["path"]): claim for claim in all_claims(state, agent)}
+        found = {(claim.space, claim.path): claim for claim in all_claims(state, agent)}
     prefetch_around(state, command.items)
     for item in command.items:
         own = own_claim(state, item, agent)
         mine = [own] if own is not None else [c for c in overlapping(state, item) if _is_below(c, item, agent)]
-        found.update({(claim["space"], claim["path"]): claim for claim in mine})
+        found.update({(claim.space, claim.path): claim for claim in mine})
         missing += [] if mine else [shown(item.name, item.space)]
     if missing:
         what = printable(", ".join(missing))
@@ -129,9 +135,9 @@ def _claims(state: State, command: New) -> list[Record] | Refusal:
     for item in _needed(state, command.task):
         own = own_claim(state, item, agent)
         if own is not None:
-            found[own["space"], own["path"]] = own
+            found[own.space, own.path] = own
     staying = set() if command.items else {held.id for held in held_by(state, agent)} - {command.task}
-    return [claim for key, claim in found.items() if not is_cap(key) and claim["task"] not in staying]
+    return [claim for key, claim in found.items() if not is_cap(key) and claim.task not in staying]
 
 
 def _needed(state: State, id: str) -> tuple[Item, ...]:
@@ -142,21 +148,21 @@ def _needed(state: State, id: str) -> tuple[Item, ...]:
     return items_of(task) if task is not None else ()
 
 
-def _is_below(claim: Record, item: Item, agent: str) -> bool:
-    return claim["agent"] == agent and covers(item.name, claim["path"])
+def _is_below(claim: Claim, item: Item, agent: str) -> bool:
+    return claim.agent == agent and covers(item.name, claim.path)
 
 
-def _overlap(state: State, command: New, claims: list[Record]) -> Refusal | None:
+def _overlap(state: State, command: New, claims: list[Claim]) -> Refusal | None:
     """One piece of work is offered once."""
-    offered = {(claim["space"], claim["path"]) for claim in claims}
+    offered = {(claim.space, claim.path) for claim in claims}
     for row in open_handoffs(state):
-        both = [shown(pair[1], pair[0]) for pair in row["claims"] if tuple(pair) in offered]
-        if row["from"] == command.actor.agent and (both or (command.task and row["task"] == command.task)):
+        both = [shown(pair[1], pair[0]) for pair in row.claims if tuple(pair) in offered]
+        if row.giver == command.actor.agent and (both or (command.task and row.task == command.task)):
             what = printable(both[0]) if both else command.task
             return Refusal(
                 "handed-over",
-                f"{what} is part of {row['id']}, which waits to be accepted",
-                hints=(f"take that one back first: git handoff withdraw {row['id']}",),
+                f"{what} is part of {row.id}, which waits to be accepted",
+                hints=(f"take that one back first: git handoff withdraw {row.id}",),
             )
     return None
 
@@ -169,9 +175,9 @@ def _task(state: State, command: New) -> Refusal | None:
         return task
     if may_pass(task, command.actor.agent):
         return _not_whole(state, command)
-    who = f"it is {task['owner']}'s" if task["owner"] else f"it is {task['state']}"
+    who = f"it is {task.owner}'s" if task.owner else f"it is {task.state}"
     return Refusal(
-        "not-yours", f"{task['id']} is not yours to hand over: {who}", hints=(f"git coord task show {task['id']}",)
+        "not-yours", f"{task.id} is not yours to hand over: {who}", hints=(f"git coord task show {task.id}",)
     )
 
 
@@ -199,12 +205,12 @@ def _not_whole(state: State, command: New) -> Refusal | None:
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[-1], events[-1].body
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
     told = (body["sections"], body["to"], body["role"], body["task"], items, facts)
-    return [(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -228,11 +234,11 @@ def apply(state: State, event: Event) -> Changes:
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     record = agent_record(state, event.agent)
-    if not sound or body["to"] == event.agent or (record is not None and record["state"] == KILLED):
+    if not sound or body["to"] == event.agent or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is a handoff that cannot be made")
     for claim in body["claims"]:
         own = own_claim(state, Item(claim["space"], claim["path"]), event.agent)
-        if own is None or any(own[key] != claim[key] for key in _CLAIM):
+        if own is None or _row(own) != claim:
             raise Illegal(f"event {event.seq} hands over '{printable(claim['path'])}', which is not held so")
     changes = new_record(event.seq, event.agent, event.at, body)
     if body["task"]:
@@ -243,5 +249,4 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing, agents=("claims",))

@@ -7,6 +7,7 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_path, check_word, printable
 from gitcoord.base.texts import prose
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.nonces import day
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.sessions.standing import barred, sign_of_life
@@ -14,12 +15,13 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {"text": str, "paths": [str], "task": str}
+FIELDS: dict[str, Shape] = {"text": str, "paths": [str], "task": str}
 _MOST_PATHS = 100
 
 
@@ -61,10 +63,10 @@ def entry_file(event: Event) -> str:
     return f"journal/{day(event.at)}/{minute // 60 % 24:02d}/{minute % 60:02d}/{event.seq}-{event.agent}.md"
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[-1], events[-1].body
     command = Write(actor, body["text"], tuple(body["paths"]), body["task"], event.nonce, event.refused)
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -78,7 +80,7 @@ def apply(state: State, event: Event) -> Changes:
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     record = agent_record(state, event.agent)
-    if not sound or (record is not None and record["state"] == KILLED):
+    if not sound or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is an entry that '{event.agent}' cannot make")
     file = entry_file(event)
     if state.get(file) is not None:
@@ -87,5 +89,4 @@ def apply(state: State, event: Event) -> Changes:
     return {file: {"v": VERSION, **told, "text": body["text"] + "\n"}}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

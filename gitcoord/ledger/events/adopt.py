@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from gitcoord.claims.model import format_record
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -25,16 +27,16 @@ class Adopt(NamedTuple):
 
 
 def decide(state: State, command: Adopt, world: World) -> Decision:
-    if format_record(state)["authority"] == command.authority:
+    if format_record(state).authority == command.authority:
         return Decision([], [], {"adopted": False})
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     chain.add("adopt", {"authority": command.authority})
     return Decision(chain.events, [], {"adopted": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Adopt(actor, event.body["authority"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -42,8 +44,7 @@ def subject(event: Event) -> str:
 
 
 def apply(state: State, event: Event) -> Changes:
-    return {"format": {**format_record(state), "authority": event.body["authority"]}}
+    return {"format": format_record(state)._replace(authority=event.body["authority"]).to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, personal=True)

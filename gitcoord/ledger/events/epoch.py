@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Decision, Event
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Recalled
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -42,9 +43,9 @@ def decide(state: State, command: Epoch, world: World) -> Decision | Refusal:
     return Decision([event], [], {"seq": command.seq})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
+    return [attempt(decide, Epoch(actor, event.seq, event.body["reason"], event.nonce, event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -55,5 +56,4 @@ def apply(state: State, event: Event) -> Changes:
     return {}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

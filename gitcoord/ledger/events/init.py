@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
-from gitcoord.claims.model import FORMAT_MAJOR, FORMAT_MINOR
+from gitcoord.claims.model import FORMAT_MAJOR, FORMAT_MINOR, Format
 from gitcoord.ledger.event import Event, Illegal
+from gitcoord.ledger.kinds import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ def apply(state: State, event: Event) -> Changes:
     if state.seq:
         raise Illegal("a ledger begins once")
     return {
-        "format": {"v": VERSION, "major": FORMAT_MAJOR, "minor": FORMAT_MINOR, "ledger": event.nonce, **event.body},
+        "format": Format(FORMAT_MAJOR, FORMAT_MINOR, **event.body, ledger=event.nonce).to_record(),
         "README.md": {"text": README},
     }
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply)

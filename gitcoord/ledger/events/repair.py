@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from gitcoord.base.names import is_oid
 from gitcoord.ledger.event import Illegal
+from gitcoord.ledger.kinds import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitcoord.base.codec import Shape
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.state import Changes, State
 
-FIELDS = {"skipped": [str], "reason": str}
+FIELDS: dict[str, Shape] = {"skipped": [str], "reason": str}
 
 
 def subject(event: Event) -> str:
@@ -23,5 +25,4 @@ def apply(state: State, event: Event) -> Changes:
     return {}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, personal=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Contention, CouldNotJudge, StoreError, UsageError
 from gitcoord.base.names import LEDGER, LOST, TIP
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.store import RefUpdate, SwapFailed, move
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
@@ -21,7 +22,7 @@ from gitcoord.ledger.remote.carrier import push_options
 from gitcoord.ledger.remote.fetch import STUBBORN, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import HOST, LANDED, NONE, Report
 from gitcoord.ledger.remote.git_remote import LOST as LOST_RACE
-from gitcoord.ledger.remote.restored import Standing, compare, foreign, is_in, lines
+from gitcoord.ledger.remote.restored import Standing, compare, foreign, lines
 from gitcoord.ledger.remote.transaction import outcome_error
 from gitcoord.ledger.repair.lost_events import events_among, newest_claim, newest_event
 from gitcoord.ledger.repair.projection import projected
@@ -43,10 +44,10 @@ def bring_back(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> N
     """Make the server's ledger and what this clone has seen one history again. The carrier's lock and the queue are held."""
     tip, ledger = ctx.near.resolve([TIP, LEDGER])
     # A plain `git fetch` may have moved the mirror on, or back; never the tip.
-    newest = ledger if tip is None or (ledger is not None and is_in(ctx, tip, ledger)) else tip
+    newest = ledger if tip is None or (ledger is not None and is_ancestor(ctx.repo.env, tip, ledger)) else tip
     there = _fetch(ctx)
     seen = newest or there or _trace(ctx)
-    if there is not None and is_in(ctx, seen, there):
+    if there is not None and is_ancestor(ctx.repo.env, seen, there):
         _move_here(ctx, [(TIP, tip, there)])
         _note_root(ctx, done)
         return

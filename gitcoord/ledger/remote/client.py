@@ -15,12 +15,23 @@ from __future__ import annotations
 from _signal import ITIMER_REAL, SIGALRM, getitimer, setitimer, signal
 
 from gitcoord.base.names import Oid
+from gitcoord.git.commands.remotes import push_urls
+from gitcoord.git.commands.settings import match_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.long_process import end_all
-from gitcoord.git.process import OURS, Child, has_terminal, run
+from gitcoord.git.process import OURS, Child, has_terminal
 from gitcoord.git.store import RefUpdate
 from gitcoord.git.tree import parse_tree
-from gitcoord.ledger.remote.git_remote import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE, Far, Report, sort_out
+from gitcoord.ledger.remote.git_remote import (
+    FAILED,
+    LANDED,
+    LOST,
+    UNKNOWN,
+    UNREACHABLE,
+    GitRemote,
+    Report,
+    sort_out,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +60,7 @@ class _Late(BaseException):
     """The time is over. Nobody between here and the wait may take it for an error of the connection, and try again."""
 
 
-class Client(Far):
+class Client(GitRemote):
     """A remote whose refs this process moves by itself, where it can."""
 
     def __init__(self, near: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:
@@ -224,10 +235,8 @@ def way_to(name: str, env: dict[bytes, bytes]) -> tuple[str, str] | None:
     """A remote's address, and the ssh that git would start; None where only git knows the way."""
     if b"GIT_SSH" in env or any(variable.startswith(_VARIABLES) for variable in env):
         return None
-    _, out, _ = run(["git", "remote", "get-url", "--push", "--all", "--", name], env)
-    urls = out.decode("utf-8", "surrogateescape").splitlines()
-    _, out, _ = run(["git", "config", "-z", "--get-regexp", r"^(https?|ssh|protocol|core|remote)\."], env)
-    settings = dict(parse_settings(out))
+    urls = push_urls(env, name).text.splitlines()
+    settings = dict(parse_settings(match_settings(env, r"^(https?|ssh|protocol|core|remote)\.").out))
     own = [f"remote.{name}.{key}" for key in ("receivepack", "proxy", "proxyauthmethod", "vcs")]
     ssh = _text(env, b"GIT_SSH_COMMAND") or settings.get("core.sshcommand", "ssh")
     variant = _text(env, b"GIT_SSH_VARIANT") or settings.get("ssh.variant") or ssh.split(" ")[0].rpartition("/")[2]

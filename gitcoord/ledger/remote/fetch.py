@@ -11,13 +11,13 @@ from gitcoord.base.errors import (
     Unreachable,
 )
 from gitcoord.base.names import LEDGER, SESSIONS, TIP
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
-from gitcoord.git.process import run
 from gitcoord.git.store import SwapFailed, Update, Verify
 from gitcoord.ledger.context import QUEUE_SECONDS
 from gitcoord.ledger.remote.git_remote import BEHIND, LANDED, LOCKED, LOST, NONE, OWN, Report, locked_refs
-from gitcoord.ledger.remote.mirror_store import RemoteStore
+from gitcoord.ledger.remote.mirror_store import MirrorStore
 from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
@@ -31,8 +31,8 @@ _FAILED_MS = 2000  # a remote that took so long to fail, or was given up, is lef
 _REST_MS = 30_000
 
 
-def store_of(ctx: Context) -> RemoteStore:
-    assert isinstance(ctx.store, RemoteStore)
+def store_of(ctx: Context) -> MirrorStore:
+    assert isinstance(ctx.store, MirrorStore)
     return ctx.store
 
 
@@ -91,7 +91,7 @@ def _judge_look(ctx: Context, report: Report, began: int) -> None:
 def _clear_locks(ctx: Context, words: str, *, last: bool) -> None:
     """Lock files of this clone stopped a fetch: remove what a dead process left."""
     try:
-        ctx.notes.recover(locked_refs(words))
+        ctx.notes.remove_stale_locks(locked_refs(words))
     except LockHeld:
         if last:
             raise
@@ -104,14 +104,12 @@ def _overtaken(ctx: Context, known: Oid | None) -> Report:
     """
     far = store_of(ctx).far
     there = far.ledger()
-    code, _, _ = run(
-        ["git", "--no-replace-objects", "merge-base", "--is-ancestor", known or "", there or ""], ctx.repo.env
-    )
-    if code == 1:
+    kept = is_ancestor(ctx.repo.env, known or "", there or "")
+    if kept is False:
         return far.fetch(back=True)
     store_of(ctx).refresh()
     moved = store_of(ctx).near.resolve([LEDGER])[0] != known
-    return Report(LANDED if moved and not code else LOST)  # lost: it has moved on, to where nobody here has been yet
+    return Report(LANDED if moved and kept else LOST)  # lost: it has moved on, to where nobody here has been yet
 
 
 def _lacking(ctx: Context) -> Report:
@@ -135,13 +133,13 @@ def _follow_tip(ctx: Context) -> bool:
     tip, ledger = near.resolve([TIP, LEDGER])
     if ledger is None or tip in (None, ledger):
         return True
-    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", tip or "", ledger], ctx.repo.env)
-    if not code and _grows(ctx, tip or "", ledger):
+    kept = is_ancestor(ctx.repo.env, tip or "", ledger)
+    if kept and _grows(ctx, tip or "", ledger):
         try:
             near.swap([Verify(LEDGER, ledger), Update(TIP, tip or "", ledger)])
         except SwapFailed:
             pass  # another look was quicker
-    return code != 1
+    return kept is not False
 
 
 def _grows(ctx: Context, tip: Oid, ledger: Oid) -> bool:

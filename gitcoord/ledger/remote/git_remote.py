@@ -7,9 +7,8 @@ into few answers, because each asks for something else: try again, give up, look
 from __future__ import annotations
 
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
+from gitcoord.git.commands.remotes import fetch_own, look_at_own_ref, push_own
 from gitcoord.git.deadline import Patience, fixed
-from gitcoord.git.long_process import run_bounded, watched
-from gitcoord.git.process import Child, has_terminal
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -25,11 +24,6 @@ LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, LOCKED, OWN = (
     "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind", "locked", "own",
 )  # fmt: skip
 
-# gitcoord's own transfers run no hooks here: what they carry was judged before.
-_GIT = [
-    "git", "-c", "core.hooksPath=/dev/null", "-c", "hook.gitcoord-reference-transaction.enabled=false",
-    "-c", "hook.gitcoord-pre-push.enabled=false", "-c", "push.useForceIfIncludes=false", "-c", "gitcoord.noted=true",
-]  # fmt: skip
 # Words for a ref that was not where it was expected: by the client, by the server, in older and newer git.
 _MOVED = (
     "stale info", "fetch first", "non-fast-forward", "already exists", "failed to update ref", "cannot lock ref",
@@ -63,7 +57,7 @@ class Report(NamedTuple):
     words: str = ""
 
 
-class Far:
+class GitRemote:
     """A remote by its name in git's settings. `branches`: it takes nothing but branches. `atomic`: all refs or none."""
 
     def __init__(
@@ -121,30 +115,11 @@ class Far:
         return Report(LANDED) if ledger else followed
 
     def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
-        argv = [
-            *_GIT,
-            "push",
-            "--porcelain",
-            "--no-verify",
-            "--no-signed",
-            "--no-follow-tags",
-            "--recurse-submodules=no",
-        ]
-        argv += ["--atomic"] if self.atomic else []
-        argv += [f"--push-option={option}" for option in options]
-        argv += [f"--force-with-lease={self.there(m.ref)}:{m.old}" for m in moves]
-        argv += ["--", self.name, *(f"{m.new}:{self.there(m.ref)}" for m in moves)]
-        code, out, complaint = watched(self._start(argv), self.patience, sends=True)
+        rows = [(self.there(m.ref), m.old, m.new) for m in moves]
+        code, out, complaint = push_own(
+            self._env, self.patience, self.notes, self.name, rows, atomic=self.atomic, options=options
+        )
         return read_report(code, out.decode("utf-8", "replace"), complaint)
-
-    def _start(self, argv: list[str]) -> Child:
-        """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
-        # Without a terminal nobody can be asked. Then git, and what serves a repository on this machine to it, are in a group of
-        # their own: whoever kills the group of a command leaves them to end in order.
-        shares = has_terminal()
-        if self.notes is None:
-            return Child(argv, self._env, shares_terminal=shares)
-        return self.notes.start(argv, self._env, shares_terminal=shares)
 
     def fetch(self, *, back: bool = False, ledger: bool = True) -> Report:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
@@ -157,15 +132,13 @@ class Far:
         specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}"] if ledger else []
         specs += [f"+{sessions}*:{SESSIONS}*"]
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
-        argv = [*_GIT, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
-        argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", self.name, *specs]
         with self.patience.asking(changes=False):
-            return self._answered(self._fetch(argv))
+            return self._answered(self._fetch(specs))
 
-    def _fetch(self, argv: list[str]) -> Report:
+    def _fetch(self, specs: list[str]) -> Report:
         if self.patience.is_over:
             return Report(UNREACHABLE, self.patience.words)
-        code, _, complaint = watched(self._start(argv), self.patience)
+        code, _, complaint = fetch_own(self._env, self.patience, self.notes, self.name, specs)
         if not code:
             return Report(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
@@ -185,10 +158,8 @@ class Far:
 
     def ledger(self) -> Oid | None:
         """Where the ledger is there, by its own word."""
-        argv = [*_GIT, "ls-remote", "--quiet", "--", self.name, LEDGER]
         with self.patience.asking(changes=False):
-            code, out, _ = run_bounded(argv, self._env, self.patience)
-        return out.decode("ascii", "replace").partition("\t")[0] or None if not code else None
+            return look_at_own_ref(self._env, self.patience, self.name, LEDGER).text.partition("\t")[0] or None
 
 
 def locked_refs(complaint: str) -> list[str]:

@@ -8,17 +8,17 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refusal, Refused, StoreError, Unreachable, UsageError
 from gitcoord.base.names import CLAIMS, LEDGER, PROBE, SESSIONS, TIP, printable, quote
 from gitcoord.claims.model import format_record
+from gitcoord.git.commands.objects import is_ancestor
+from gitcoord.git.commands.refs import drop_ref
+from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
+from gitcoord.git.commands.settings import change_settings, get_local_values
 from gitcoord.git.config import Settings
-from gitcoord.git.config_writer import change_settings
-from gitcoord.git.long_process import run_bounded
-from gitcoord.git.process import run
 from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import Decision
-from gitcoord.ledger.kinds import kind_module
 from gitcoord.ledger.remote.fetch import look, store_of
-from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, Far
-from gitcoord.ledger.remote.mirror_store import RemoteStore, waiting_for
+from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote
+from gitcoord.ledger.remote.mirror_store import MirrorStore, waiting_for
 from gitcoord.ledger.remote.restored import settle_gone
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.ledger.snapshot import read_snapshot
@@ -27,8 +27,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
+    from gitcoord.claims.model import Format
     from gitcoord.git.deadline import Patience
     from gitcoord.git.plumbing_store import PlumbingStore
     from gitcoord.ledger.remote.git_remote import Report
@@ -84,11 +84,11 @@ def init_remote(
         raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
     _follow_tip(joined)
     record = _recorded(joined, actor, found, adopt=adopt, same=same or looks)
-    known = {"root": root_of(joined), "ledger": str(record["ledger"])}
+    known = {"root": root_of(joined), "ledger": record.ledger}
     note(ctx, {"readOnly": "true" if looks else "", **known, "authority": name, **_notes(ways)})
     _fetch_with_the_rest(joined, name, ways)
     return {
-        "created": found.there is None, **known, "sync": record["sync"], "remote": name,
+        "created": found.there is None, **known, "sync": record.sync, "remote": name,
         "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
     }  # fmt: skip
 
@@ -124,13 +124,14 @@ def _find(ctx: Context, near: PlumbingStore, name: str) -> _Found:
     return _Found(name, url, there, local)
 
 
-def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Record:
+def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Format:
     """What the ledger says of itself. Refused where it was set up at another address, until somebody says what that is."""
     record = format_record(read_snapshot(joined, trusting=True).state)
-    recorded = str(record["authority"].get("remote", ""))
+    recorded = str(record.authority.get("remote", ""))
     if adopt and recorded != found.url:
-        kind = kind_module("adopt")
-        transact(joined, kind.decide, kind.Adopt(actor, {"remote": found.url}), copied=True)
+        from gitcoord.ledger.events.adopt import Adopt, decide
+
+        transact(joined, decide, Adopt(actor, {"remote": found.url}), copied=True)
     elif not same and (not recorded or place(recorded) != place(found.url)):
         _forget_copies(store_of(joined).near)
         raise _elsewhere(found.name, found.url, recorded)
@@ -146,10 +147,10 @@ def _notes(ways: Ways) -> dict[str, str]:
 
 
 def _url(ctx: Context, name: str) -> str:
-    code, out, _ = run(["git", "remote", "get-url", "--", name], ctx.repo.env)
-    if code or name.startswith("-"):
+    answer = remote_url(ctx.repo.env, name)
+    if answer.code or name.startswith("-"):
         raise UsageError(f"{quote(name[:80])} is not a remote of this clone", hints=("those it has: git remote -v",))
-    return without_secrets(out.decode("utf-8", "surrogateescape").strip())
+    return without_secrets(answer.text.strip())
 
 
 def without_secrets(url: str) -> str:
@@ -165,7 +166,7 @@ def without_secrets(url: str) -> str:
 
 def _near(ctx: Context) -> PlumbingStore:
     store = ctx.store
-    return store.near if isinstance(store, RemoteStore) else store  # type: ignore[return-value]
+    return store.near if isinstance(store, MirrorStore) else store  # type: ignore[return-value]
 
 
 def _patience(ctx: Context, name: str) -> Patience:
@@ -177,12 +178,9 @@ def _patience(ctx: Context, name: str) -> Patience:
 
 def _ledger_there(ctx: Context, name: str) -> Oid | None:
     """Where the remote's ledger stands; None where it has none."""
-    argv = ["git", "ls-remote", "--", name, LEDGER, LEDGER + "/*"]
-    code, out, complaint = run_bounded(argv, ctx.repo.env, _patience(ctx, name))
-    if code:
-        raise Unreachable(f"'{name}' cannot be reached: {complaint}", hints=("nothing was changed",))
-    lines = out.decode("utf-8", "surrogateescape").split("\n")
-    rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in lines if line)}
+    answer = ls_remote(ctx.repo.env, _patience(ctx, name), name, LEDGER, LEDGER + "/*")
+    answer.require(f"'{name}' cannot be reached", Unreachable, hints=("nothing was changed",))
+    rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines)}
     below = [ref for ref in rows if ref.startswith(LEDGER + "/")]
     if below:
         branch = printable(below[0].removeprefix("refs/heads/"))
@@ -195,19 +193,18 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
 
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
-    argv = ["git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, f"+{LEDGER}:{PROBE}ledger"]
-    run_bounded(argv, ctx.repo.env, _patience(ctx, name), notes=ctx.notes)
-    code, _, _ = run(["git", "merge-base", "--is-ancestor", here, f"{PROBE}ledger"], ctx.repo.env)
-    ctx.run_git(["git", "update-ref", "-d", f"{PROBE}ledger"])
-    return not code
+    fetch_ref(ctx.repo.env, _patience(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
+    continues = is_ancestor(ctx.repo.env, here, f"{PROBE}ledger") is True
+    drop_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
+    return continues
 
 
 def _joined(ctx: Context, near: PlumbingStore, name: str, ways: Ways) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
-    far = Far(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
+    far = GitRemote(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
     far.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
-    return Context(ctx.repo, settings, RemoteStore(near, far), ctx.host, ctx.make_world)
+    return Context(ctx.repo, settings, MirrorStore(near, far), ctx.host, ctx.make_world)
 
 
 def probe(ctx: Context, name: str) -> Ways:
@@ -235,7 +232,7 @@ def probe(ctx: Context, name: str) -> Ways:
     return ways._replace(branches=True)
 
 
-class _Probing(Far):
+class _Probing(GitRemote):
     def takes(self, ref: str) -> bool:
         return True
 
@@ -248,10 +245,11 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
     """This clone's own ledger becomes the remote's: an event that says so, and everything it stands on, in one push."""
     store = store_of(joined)
     with ctx.queue():
+        from gitcoord.ledger.events.adopt import Adopt, decide
+
         snapshot = read_snapshot(ctx)
-        kind = kind_module("adopt")
-        order = kind.Adopt(actor, {"remote": url}, ctx.host.random())
-        decision = kind.decide(snapshot.state, order, ctx.world(snapshot))
+        order = Adopt(actor, {"remote": url}, ctx.host.random())
+        decision = decide(snapshot.state, order, ctx.world(snapshot))
         assert isinstance(decision, Decision)
         head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()
@@ -319,8 +317,7 @@ def _fetch_with_the_rest(ctx: Context, name: str, ways: Ways) -> None:
     key = f"remote.{name}.fetch"
     sessions = BRANCH_SESSIONS if ways.branches else SESSIONS
     wanted = [f"+{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*", *([] if ways.branches else [f"+{CLAIMS}*:{CLAIMS}*"])]
-    _, out, _ = run(["git", "config", "--local", "--get-all", key], ctx.repo.env)
-    there = out.decode("utf-8", "surrogateescape").split("\n")
+    there = get_local_values(ctx.repo.env, key).lines
     for spec in wanted:
         if spec not in there:
             code, complaint = change_settings(ctx.repo, ["--local", "--add", key, spec], ctx.host.pause)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import CONFIG
+from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.files import exists
-from gitcoord.git.process import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,5 +47,4 @@ def policy_setting(ctx: Context, name: str) -> str:
     path = f"{ctx.repo.worktree}/{CONFIG}"
     if not ctx.repo.worktree or not exists(path):
         return ""
-    code, out, _ = run(["git", "config", "--file", path, "--get", f"gitcoord.{name}"], ctx.repo.env)
-    return out.decode("utf-8", "surrogateescape").strip() if not code else ""
+    return get_setting(ctx.repo.env, f"gitcoord.{name}", file=path).text.strip()

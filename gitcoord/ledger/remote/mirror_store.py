@@ -6,11 +6,11 @@ Reading looks here, through what waits to be pushed (the overlay); a swap is a p
 from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, LEDGER, Oid, RefName
+from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.deadline import Patience
 from gitcoord.git.files import exists
-from gitcoord.git.process import run
 from gitcoord.git.store import Create, Delete, RefUpdate, SwapFailed, Update, Verify, move
-from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, Far
+from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from gitcoord.git.store import Object, Operation
 
 
-class RemoteStore:
+class MirrorStore:
     """Implements Store on two repositories: `near` has the copies, `far` decides."""
 
-    def __init__(self, near: PlumbingStore, far: Far) -> None:
+    def __init__(self, near: PlumbingStore, far: GitRemote) -> None:
         self.near = near
         self.far = far
         self.overlay: dict[RefName, Oid | None] = {}
@@ -50,8 +50,8 @@ class RemoteStore:
         oid = self.overlay[ref]
         return f"{oid}{colon}{path}" if oid is not None else ""
 
-    def at_hand(self, oid: Oid) -> Object | None:
-        return self.near.at_hand(oid)
+    def read_if_loose(self, oid: Oid) -> Object | None:
+        return self.near.read_if_loose(oid)
 
     def target(self, ref: RefName) -> Oid | None:
         return self.overlay[ref] if ref in self.overlay else self.near.target(ref)
@@ -105,11 +105,11 @@ class RemoteStore:
             return False
         return True
 
-    def recover(self, operations: Sequence[Operation]) -> bool:
-        return self.near.recover(operations)
+    def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
+        return self.near.remove_stale_locks(operations)
 
-    def mend(self) -> bool:
-        return self.near.mend()
+    def replay_redo_log(self) -> bool:
+        return self.near.replay_redo_log()
 
     def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
         return self.near.set_aside_broken(names)
@@ -134,7 +134,7 @@ def as_update(operation: Operation) -> RefUpdate:
 
 def at_remote(
     near: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, stays: bool = False
-) -> RemoteStore:
+) -> MirrorStore:
     """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
     name = settings.get("gitcoord.authority")
     ways: dict[str, Any] = {
@@ -145,11 +145,11 @@ def at_remote(
     if stays:
         from gitcoord.ledger.remote.client import Client
 
-        far: Far = Client(near, repo.env, name, **ways)
+        far: GitRemote = Client(near, repo.env, name, **ways)
     else:
-        far = Far(repo.env, name, **ways)
+        far = GitRemote(repo.env, name, **ways)
     far.notes = notes
-    return RemoteStore(near, far)
+    return MirrorStore(near, far)
 
 
 def waiting_for(
@@ -172,8 +172,7 @@ def _of_the_project(repo: Repo) -> str:
     path = f"{repo.worktree}/{CONFIG}"
     if not repo.worktree or not exists(path):
         return ""
-    code, out, _ = run(["git", "config", "--file", path, "--get", "remote.timeout"], repo.env)
-    return out.decode("utf-8", "replace").strip() if not code else ""
+    return get_setting(repo.env, "remote.timeout", file=path).text.strip()
 
 
 def _seconds(wish: str, usual: float) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, printable
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import first_parents, is_ancestor, merge_base
 from gitcoord.git.store import Delete, SwapFailed, Update, Verify
 from gitcoord.ledger.snapshot import Commit, Snapshot
 from gitcoord.startup.namedtuple import NamedTuple
@@ -65,8 +65,7 @@ def compare(ctx: Context, seen: Oid, there: Oid | None) -> Standing:
     reader = ctx.near
     if there is None:
         return Standing(_commit(reader, seen), None, True, _above(ctx, seen, None), [])
-    code, _, _ = run(["git", "--no-replace-objects", "merge-base", seen, there], ctx.repo.env)
-    if code:
+    if merge_base(ctx.repo.env, seen, there).code:
         return _compare_events(ctx, seen, there)
     return Standing(
         _commit(reader, seen), _commit(reader, there), True, _above(ctx, seen, there), _above(ctx, there, seen)
@@ -88,11 +87,8 @@ def _commit(reader: Reader, oid: Oid) -> Commit:
 
 def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
     """The commits below `head` that `other` does not have. What is no event is left out."""
-    argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", "--reverse", head]
-    code, out, complaint = run([*argv, *([f"^{other}"] if other else []), "--"], ctx.repo.env)
-    if code:
-        raise CouldNotJudge(f"git cannot walk the ledger: {complaint}")
-    oids = out.decode().split()
+    answer = first_parents(ctx.repo.env, head, until=other or "", oldest_first=True)
+    oids = answer.require("git cannot walk the ledger").lines
     found = []
     for start in range(0, len(oids), _BATCH):
         for row in ctx.near.read(oids[start : start + _BATCH]):
@@ -103,12 +99,6 @@ def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
                 continue
             found.append(commit)
     return found
-
-
-def is_in(ctx: Context, old: Oid, new: Oid) -> bool | None:
-    """Is `old` part of the history of `new`? None where git cannot tell, since an object is missing here."""
-    code, _, _ = run(["git", "--no-replace-objects", "merge-base", "--is-ancestor", old, new], ctx.repo.env)
-    return None if code not in (0, 1) else not code
 
 
 # --- looking ------------------------------------------------------------------------------------------------------
@@ -179,7 +169,7 @@ def foreign(ctx: Context) -> CouldNotJudge:
 def differences(ctx: Context) -> list[str]:
     """For `fsck`: the events that were seen here and are not at the server, by the last look."""
     tip, ledger = ctx.near.resolve([TIP, LEDGER])
-    if tip is None or (ledger is not None and is_in(ctx, tip, ledger) is not False):
+    if tip is None or (ledger is not None and is_ancestor(ctx.repo.env, tip, ledger) is not False):
         return []
     standing = compare(ctx, tip, ledger)
     return [behind(ctx, standing).message, *lines("not there", standing.lacking)]
@@ -216,7 +206,7 @@ def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
 def server_snapshot(ctx: Context, shown: Snapshot) -> Snapshot | None:
     """The server's own ledger, where it has events that the shown one lacks."""
     assert shown.server is not None
-    if is_in(ctx, shown.server.oid, shown.head):
+    if is_ancestor(ctx.repo.env, shown.server.oid, shown.head):
         return None
     return Snapshot(ctx.store, shown.tip, Commit(shown.server, LEDGER))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS
-from gitcoord.git.process import run
-from gitcoord.ledger.fsck import is_ancestor
+from gitcoord.git.commands.objects import is_ancestor, list_objects
 from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
@@ -30,9 +29,8 @@ def newest_claim(ctx: Context) -> Commit | None:
 
 def all_events(ctx: Context) -> Iterator[Commit]:
     """Every event that git still has, also of writers who lost their race."""
-    argv = ["git", "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
-    _, out, _ = run(argv, ctx.repo.env)
-    oids = [line[7:] for line in out.decode().split("\n") if line.startswith("commit ")]
+    rows = list_objects(ctx.repo.env).out.decode().split("\n")
+    oids = [row[7:] for row in rows if row.startswith("commit ")]
     for start in range(0, len(oids), _BATCH):
         yield from events_among(ctx, oids[start : start + _BATCH])
 
@@ -45,7 +43,7 @@ def newest_event(ctx: Context) -> Commit | None:
     """The event with the highest Seq that descends from the recorded root."""
     root = ctx.settings.get("gitcoord.root")
     for commit in sorted(all_events(ctx), key=lambda commit: commit.event.seq, reverse=True):
-        if not root or is_ancestor(ctx, root, commit.oid):
+        if not root or is_ancestor(ctx.repo.env, root, commit.oid):
             return commit
     return None
 

@@ -9,10 +9,10 @@ from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Beat, encode_beat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
     from gitcoord.base.names import Oid
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.fsck import Replay
+    from gitcoord.ledger.sessions import Agent
 
     Row = tuple[str, "Oid | None", "Oid | None"]
 
@@ -31,16 +31,16 @@ def projected(ctx: Context, outcome: Replay) -> list[Row]:
     return [row for row in rows if row[1] != row[2]]
 
 
-def _session_row(ctx: Context, agent: str, record: Record) -> list[Row]:
+def _session_row(ctx: Context, agent: str, record: Agent) -> list[Row]:
     old = ctx.store.resolve([session_ref(agent)])[0]
     try:
         beat = beat_of(ctx, agent)
     except Malformed:
         beat = None
-    if record["state"] == KILLED and (beat is None or not beat.killed):
-        tomb = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), 1, killed=1)
+    if record.state == KILLED and (beat is None or not beat.killed):
+        tomb = Beat("", agent, ctx.host.boot, record.session, ctx.host.mono(), ctx.host.wall(), 1, killed=1)
         return [(session_ref(agent), old, ctx.write_beat(encode_beat(tomb)))]
-    if record["state"] == OPEN and beat is None:
-        fresh = Beat("", agent, ctx.host.boot, record["session"], ctx.host.mono(), ctx.host.wall(), SLOT_MS)
+    if record.state == OPEN and beat is None:
+        fresh = Beat("", agent, ctx.host.boot, record.session, ctx.host.mono(), ctx.host.wall(), SLOT_MS)
         return [(session_ref(agent), old, ctx.write_beat(encode_beat(fresh)))]
     return []

@@ -9,10 +9,11 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import LEDGER, TIP
 from gitcoord.claims.model import format_record
-from gitcoord.git.process import run
+from gitcoord.git.commands.objects import is_ancestor, roots
+from gitcoord.git.commands.refs import reflog
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
-from gitcoord.ledger.fsck import is_ancestor, replay
+from gitcoord.ledger.fsck import replay
 from gitcoord.ledger.remote.restored import compare, lines, subject
 from gitcoord.ledger.repair.lost_events import events_among, newest_event
 from gitcoord.ledger.setup import note_root
@@ -39,12 +40,14 @@ def is_rewritten(ctx: Context, head: Oid, tip: Oid | None) -> bool:
     A tip that still is the original tells by itself what is wrong.
     """
     root = ctx.settings.get("gitcoord.root")
-    if not root or (tip is not None and tip != head and is_ancestor(ctx, root, tip)):
+    if not root or (tip is not None and tip != head and is_ancestor(ctx.repo.env, root, tip)):
         return False
-    if not is_ancestor(ctx, root, head):
+    if not is_ancestor(ctx.repo.env, root, head):
         return True
-    kept = [oid for oid in ctx.store.resolve(list(_KEPT_BY_GIT)) if oid is not None and is_ancestor(ctx, root, oid)]
-    return any(not is_ancestor(ctx, oid, head) and compare(ctx, oid, head).lacking for oid in kept)
+    kept = [
+        oid for oid in ctx.store.resolve(list(_KEPT_BY_GIT)) if oid is not None and is_ancestor(ctx.repo.env, root, oid)
+    ]
+    return any(not is_ancestor(ctx.repo.env, oid, head) and compare(ctx, oid, head).lacking for oid in kept)
 
 
 def unwritten(ctx: Context, actor: Actor, reader: Reader, head: Oid, done: list[str]) -> Oid | None:
@@ -76,27 +79,23 @@ def _original(ctx: Context, head: Oid) -> Commit | None:
     """The newest event of the ledger as it was: from what git keeps of moved refs, else from its objects."""
     root = ctx.settings.get("gitcoord.root")
     kept = [oid for oid in ctx.store.resolve(list(_KEPT_BY_GIT)) if oid is not None]
-    if is_ancestor(ctx, root, head):
-        return next(events_among(ctx, [oid for oid in kept if not is_ancestor(ctx, oid, head)]), None)
-    _, out, _ = run(["git", "reflog", "show", "--format=%H", LEDGER, "--"], ctx.repo.env)
-    names = list(dict.fromkeys([*kept, *out.decode().split()]))
+    if is_ancestor(ctx.repo.env, root, head):
+        return next(events_among(ctx, [oid for oid in kept if not is_ancestor(ctx.repo.env, oid, head)]), None)
+    names = list(dict.fromkeys([*kept, *reflog(ctx.repo.env, LEDGER).lines]))
     found = sorted(events_among(ctx, names), key=lambda commit: commit.event.seq, reverse=True)
-    return next((commit for commit in found if is_ancestor(ctx, root, commit.oid)), None) or newest_event(ctx)
+    return next((commit for commit in found if is_ancestor(ctx.repo.env, root, commit.oid)), None) or newest_event(ctx)
 
 
 def _is_ours(ctx: Context, reader: Reader) -> bool:
     try:
         outcome = replay(ctx, reader)
-        return outcome.last is not None and format_record(outcome.state)["ledger"] == ctx.settings.get(
-            "gitcoord.ledger"
-        )
+        return outcome.last is not None and format_record(outcome.state).ledger == ctx.settings.get("gitcoord.ledger")
     except (CouldNotJudge, StoreError):
         return False
 
 
 def _root(ctx: Context, head: Oid) -> str:
-    argv = ["git", "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", head, "--"]
-    return run(argv, ctx.repo.env)[1].decode().split()[-1]
+    return roots(ctx.repo.env, head).lines[-1]
 
 
 def _go_on(ctx: Context, actor: Actor, original: Commit, standing: Standing, done: list[str]) -> Oid:

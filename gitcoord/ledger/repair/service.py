@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, LockHeld, StoreError
 from gitcoord.base.names import CLAIMS, LEDGER, LOST, SESSIONS, TIP, Oid
+from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.loose_writer import framed, hasher
 from gitcoord.git.plumbing_store import PlumbingStore
@@ -15,7 +16,7 @@ from gitcoord.git.store import SwapFailed, Verify, move
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.events.epoch import LEAP
-from gitcoord.ledger.fsck import blobs_of, examine, is_ancestor, replay, tree_differences
+from gitcoord.ledger.fsck import blobs_of, examine, replay, tree_differences
 from gitcoord.ledger.remote.bring_back import bring_back, push_rows
 from gitcoord.ledger.remote.fetch import carriers_place
 from gitcoord.ledger.repair.lost_events import commit_at, events_among, highest_seq, newest_claim, newest_event
@@ -38,7 +39,7 @@ def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str
     done: list[str] = []
     with _carrier(ctx), ctx.queue():
         if isinstance(ctx.near, PlumbingStore):
-            ctx.near.mend_all()
+            ctx.near.replay_every_redo_log()
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         if ctx.remote:
@@ -62,7 +63,7 @@ def _clear_locks(ctx: Context, done: list[str]) -> None:
     end = ctx.host.mono() + _LOCKED_MS
     while True:
         try:
-            if ctx.store.recover([Verify(LEDGER, ""), Verify(TIP, "")]):
+            if ctx.store.remove_stale_locks([Verify(LEDGER, ""), Verify(TIP, "")]):
                 done.append("removed lock files of a dead git process")
             return
         except LockHeld:  # most likely a git at work, which lets go in a moment
@@ -101,10 +102,10 @@ def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str])
             done.append(f"kept the replaced ledger at {LOST}{head}")
             _swap(ctx, actor, (LEDGER, head, new), (TIP, tip, new))
         return
-    if tip is not None and head is not None and (head == tip or is_ancestor(ctx, tip, head)):
+    if tip is not None and head is not None and (head == tip or is_ancestor(ctx.repo.env, tip, head)):
         return
     if tip is not None:
-        if head is not None and not is_ancestor(ctx, head, tip):
+        if head is not None and not is_ancestor(ctx.repo.env, head, tip):
             _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
             done.append(f"kept the replaced ledger at {LOST}{head}")
         _swap(ctx, actor, (LEDGER, head, tip))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
-from gitcoord.sessions.admission import halt_record
+from gitcoord.sessions.admission import Halted, halt_record
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -37,9 +38,9 @@ def decide(state: State, command: Halt, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"halted": True, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -49,8 +50,7 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     if halt_record(state) is not None:
         raise Illegal(f"event {event.seq} halts what is halted")
-    return {"halt": {"v": VERSION, "by": event.agent, "reason": event.body["reason"], "seq": event.seq, "at": event.at}}
+    return {"halt": Halted(event.agent, event.body["reason"], event.seq, event.at).to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

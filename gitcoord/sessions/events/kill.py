@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
-from gitcoord.claims.model import Item, all_claims, describe, file_of
+from gitcoord.claims.model import Item, all_claims, file_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
 from gitcoord.ledger.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
-from gitcoord.sessions.events.stop import end_children, free
+from gitcoord.sessions.admission import end_children
+from gitcoord.sessions.events.stop import free
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
+FIELDS: dict[str, Shape] = {"target": str, "session": int, "reason": str, "freed": [(str, str)]}
 
 
 class Kill(NamedTuple):
@@ -35,22 +38,26 @@ def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
     record = agent_record(state, command.target)
     if record is None:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
-    if record["state"] == KILLED:
+    if record.state == KILLED:
         return Decision([], [], {"agent": command.target, "killed": False, "freed": []})
     claims = all_claims(state, command.target)
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
-    freed = [[c["space"], c["path"]] for c in claims]
-    body = {"target": command.target, "session": record["session"], "reason": command.reason, "freed": freed}
+    freed = [[c.space, c.path] for c in claims]
+    body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)
     end_children(chain, command.target)
-    tomb = Beat("", command.target, world.boot, record["session"], world.mono, world.wall, 1, killed=event.seq)
-    result = {"agent": command.target, "killed": True, "freed": [describe(c, None) for c in claims]}
+    tomb = Beat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
+    result = {"agent": command.target, "killed": True, "freed": [c.to_json(None) for c in claims]}
     return Decision(chain.events, [tomb], result)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused))]
+    return [
+        attempt(
+            decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused)
+        )
+    ]
 
 
 def subject(event: Event) -> str:
@@ -60,9 +67,9 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
-    if record is None or record["session"] != body["session"] or record["state"] == KILLED:
+    if record is None or record.session != body["session"] or record.state == KILLED:
         raise Illegal(f"event {event.seq} kills '{body['target']}', which is not there")
-    changes: Changes = {agent_file(body["target"]): {**record, "state": KILLED, "kept": []}}
+    changes: Changes = {agent_file(body["target"]): record._replace(state=KILLED, kept=[]).to_record()}
     free(state, body["target"], body["freed"], changes)
     return changes
 
@@ -74,3 +81,10 @@ def refs(state: State, event: Event) -> dict[str, bool]:
 def tombstone(event: Event) -> tuple[str, int]:
     """Whose session ref must say that this session is dead."""
     return event.body["target"], event.body["session"]
+
+
+def touches(event: Event) -> Touched:
+    return Touched((event.body["target"],), paths_in(event.body["freed"]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("target",), leads=True)

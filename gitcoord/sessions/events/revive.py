@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_target
 from gitcoord.ledger.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
 from gitcoord.policy.roles import not_an_overseer
 from gitcoord.sessions.admission import halted
@@ -12,7 +13,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -33,7 +35,7 @@ def decide(state: State, command: Revive, world: World) -> Decision | Refusal:
     record = agent_record(state, command.target)
     if record is None:
         return Refusal("no-agent", f"no agent '{command.target}' is known here", hints=("who is: git coord agents",))
-    if record["state"] != KILLED:
+    if record.state != KILLED:
         return Decision([], [], {"agent": command.target, "revived": False})
     refusal = not_an_overseer(state, command.actor, world, "revive the killed")
     if refusal is not None:
@@ -43,9 +45,9 @@ def decide(state: State, command: Revive, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -54,10 +56,9 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.body["target"])
-    if record is None or record["state"] != KILLED:
+    if record is None or record.state != KILLED:
         raise Illegal(f"event {event.seq} revives '{event.body['target']}', which was not killed")
-    return {agent_file(event.body["target"]): {**record, "state": ENDED}}
+    return {agent_file(event.body["target"]): record._replace(state=ENDED).to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))

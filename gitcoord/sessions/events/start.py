@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
-from gitcoord.claims.model import Item, all_claims, describe, in_the_way, own_claim, prefetch_around, prefetch_own
+from gitcoord.claims.model import Item, all_claims, in_the_way, own_claim, prefetch_around, prefetch_own
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import (
     KILLED,
     OPEN,
     Actor,
+    Agent,
     admit,
     agent_file,
     agent_record,
     alive,
-    new_agent,
     next_beat,
 )
 from gitcoord.sessions.admission import as_started, halted, open_session
@@ -23,7 +24,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -75,13 +77,13 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
     taken = [row["item"] for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
     held = all_claims(chain.state, agent)
     beat = next_beat(
-        world.heartbeat(agent), agent, admitted.session, world, min([c["ttl"] for c in held if taken], default=0)
+        world.heartbeat(agent), agent, admitted.session, world, min([c.ttl for c in held if taken], default=0)
     )
     result = {
         "agent": agent,
         "session": admitted.session,
         "opened": admitted.opens,
-        "claims": [describe(c, c["ttl"]) for c in held],
+        "claims": [c.to_json(c.ttl) for c in held],
         "again": [shown(item[1], item[0]) for item in taken],
     }
     return Decision(chain.events, [beat] if beat else [], result)
@@ -113,16 +115,16 @@ def _is_for_another(state: State, id: str, agent: str) -> bool:
     from gitcoord.tasks.model import task_record
 
     task = task_record(state, id) if id else None
-    return task is not None and task["owner"] != agent
+    return task is not None and task.owner != agent
 
 
 def _is_somebody(state: State, world: World, agent: str) -> bool:
     """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
     record = agent_record(state, agent)
-    return record is not None and bool(record["instance"]) and alive(state, world, record)
+    return record is not None and bool(record.instance) and alive(state, world, record)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, actor = events[0], as_started(events, actor)
     prefetch_own(state, [Item(*event.body["items"][0]) for event in events if event.kind == "claim"], actor.agent)
     again = tuple(
@@ -130,7 +132,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
         for event in events
         if event.kind == "claim" and own_claim(state, Item(*event.body["items"][0]), actor.agent) is None
     )
-    return [(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
+    return [attempt(decide, Start(actor, fresh, first.nonce, first.refused, again)) for fresh in (False, True)]
 
 
 def _said(event: Event) -> Record:
@@ -143,12 +145,11 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     record = agent_record(state, event.agent)
-    last = record["session"] if record is not None else 0
-    if event.body["session"] != last + 1 or (record is not None and record["state"] in (OPEN, KILLED)):
+    last = record.session if record is not None else 0
+    if event.body["session"] != last + 1 or (record is not None and record.state in (OPEN, KILLED)):
         raise Illegal(f"event {event.seq} opens session {event.body['session']} of '{event.agent}', which may not open")
-    new = new_agent(event.agent, last + 1, event.body["instance"], event.body["parent"], event.at)
-    return {agent_file(event.agent): new}
+    new = Agent(event.agent, last + 1, OPEN, event.body["instance"], event.body["parent"], event.at, (), [])
+    return {agent_file(event.agent): new.to_record()}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)

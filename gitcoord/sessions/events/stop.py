@@ -6,20 +6,22 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.events.release import add_release, dirty_paths, stranded, unpushed
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, own_claim
-from gitcoord.handoff.model import handed_over
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, agent_records, dead
+from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
+from gitcoord.ledger.sessions import ENDED, OPEN, Actor, admit_or_none, agent_file, agent_record, dead
+from gitcoord.sessions.admission import end_children, end_session
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.model import ACTIVE, tasks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
-FIELDS = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
+FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed": [(str, str)], "kept": [(str, str)]}
 
 
 class Stop(NamedTuple):
@@ -45,19 +47,21 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     record = agent_record(state, agent)
-    wrong = record is not None and command.actor.session not in (0, record["session"])
-    if record is None or wrong or (record["state"] != OPEN and not (record["kept"] and command.actor.session)):
+    wrong = record is not None and command.actor.session not in (0, record.session)
+    if record is None or wrong or (record.state != OPEN and not (record.kept and command.actor.session)):
         return Decision([], [], {"agent": agent, "stopped": False, "released": [], "kept": [], "handed_over": []})
-    is_open = record["state"] == OPEN
+    is_open = record.state == OPEN
     refusal = admit_or_none(state, command.actor, world) if is_open else None
     if refusal is not None:
         return refusal
-    tasks = [task for task in tasks_of(state, agent) if task["state"] == ACTIVE and not task["handoff"]]
-    if tasks and is_open and not command.keep:
-        return _stranded(tasks)
+    if is_open and not command.keep:
+        for hooks in session_hooks():
+            refusal = hooks.before_end(state, agent)
+            if refusal is not None:
+                return refusal
     claims, handed = _by_handoff(state, agent)
     unclean = _unclean(world, agent, claims, blind=command.blind)
-    dirty = [c for c in claims if c["space"] == "path" and c["path"] in unclean]
+    dirty = [c for c in claims if c.space == "path" and c.path in unclean]
     if dirty and not command.keep:
         return Refusal(
             "dirty",
@@ -67,7 +71,7 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
                 "or leave the claims to their ttl: git coord stop --keep",
             ),
         )
-    clean = [c for c in claims if c["space"] != "path" or c["path"] not in unclean]
+    clean = [c for c in claims if c.space != "path" or c.path not in unclean]
     if clean and world.remote:
         trial = Chain(state, agent, world.wall, command.nonce)
         add_release(trial, world, clean, "")
@@ -75,76 +79,46 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
         if refusal is not None:
             return refusal
         left = set(stranded(world, trial.events[-1]))
-        dirty += [c for c in clean if c["space"] == "path" and c["path"] in left]
-        clean = [c for c in clean if c["space"] != "path" or c["path"] not in left]
+        dirty += [c for c in clean if c.space == "path" and c.path in left]
+        clean = [c for c in clean if c.space != "path" or c.path not in left]
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     if clean:
         add_release(chain, world, clean, "")
     if is_open:
-        give_up_all(chain, tasks)
-        end_session(chain, record, "stopped", [], [[c["space"], c["path"]] for c in [*dirty, *handed]])
+        for hooks in session_hooks():
+            hooks.on_end(chain)
+        end_session(chain, record, "stopped", [], [[c.space, c.path] for c in [*dirty, *handed]])
         end_children(chain, agent)
     result: dict[str, object] = {
-        "agent": agent, "stopped": is_open, "session": record["session"],
-        "released": [shown(c["path"], c["space"]) for c in clean],
-        "kept": [shown(c["path"], c["space"]) for c in dirty],
-        "handed_over": [shown(c["path"], c["space"]) for c in handed],
+        "agent": agent, "stopped": is_open, "session": record.session,
+        "released": [shown(c.path, c.space) for c in clean],
+        "kept": [shown(c.path, c.space) for c in dirty],
+        "handed_over": [shown(c.path, c.space) for c in handed],
     }  # fmt: skip
     return Decision(chain.events, [], result)
 
 
-def _unclean(world: World, agent: str, claims: list[Record], *, blind: bool) -> set[str]:
+def _unclean(world: World, agent: str, claims: list[Claim], *, blind: bool) -> set[str]:
     """The claimed paths below which something is not committed, or may not be."""
-    paths = [c["path"] for c in claims if c["space"] == "path" and (c["mode"] == WRITE or not blind)]
+    paths = [c.path for c in claims if c.space == "path" and (c.mode == WRITE or not blind)]
     return set(paths if blind or not paths else dirty_paths(world, paths, agent))
 
 
-def _by_handoff(state: State, agent: str) -> tuple[list[Record], list[Record]]:
+def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:
     """(claims that end or are stranded with the session, those that wait with a handoff to be accepted)."""
     claims = all_claims(state, agent)
-    waiting = handed_over(state, agent) if claims else set()
-    handed = [c for c in claims if (c["space"], c["path"]) in waiting]
-    return [c for c in claims if (c["space"], c["path"]) not in waiting], handed
+    waiting = {key for hooks in session_hooks() for key in hooks.outlives(state, agent)} if claims else set()
+    handed = [c for c in claims if (c.space, c.path) in waiting]
+    return [c for c in claims if (c.space, c.path) not in waiting], handed
 
 
-def _stranded(tasks: list[Record]) -> Refusal:
-    ids = [str(task["id"]) for task in tasks]
-    return Refusal(
-        "task",
-        f"{', '.join(ids)} would be left behind",
-        hints=(
-            f"hand it over: git handoff new --task {ids[0]}",
-            f"or finish it: git coord task complete {ids[0]}; or give it back: git coord task release {ids[0]}",
-        ),
-    )
-
-
-def give_up_all(chain: Chain, tasks: list[Record]) -> None:
-    if tasks:
-        from gitcoord.tasks.events.revise import give_up  # few sessions end with a task in hand
-
-        for task in tasks:
-            give_up(chain, task, f"{chain.agent}'s session ended")
-
-
-def end_session(chain: Chain, record: Record, cause: str, freed: list[list[str]], kept: list[list[str]]) -> None:
-    body = {"target": record["agent"], "session": record["session"], "cause": cause, "freed": freed, "kept": kept}
-    chain.add("stop", body)
-
-
-def end_children(chain: Chain, parent: str) -> None:
-    """A session that was launched inside another one ends with it."""
-    for record in agent_records(chain.state):
-        if record["parent"] == parent and record["state"] == OPEN and record["agent"] != parent:
-            # Whether its work is committed is not known here: its claims stay until their ttl.
-            kept = [[c["space"], c["path"]] for c in all_claims(chain.state, record["agent"])]
-            end_session(chain, record, f"ended with {parent}", [], kept)
-            end_children(chain, record["agent"])
-
-
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
-    return [(decide, Stop(actor, True, first.nonce, first.refused))]
+    if events[-1].kind != "stop":
+        # A session that was ended from outside gives back what was kept for it, in the name of its own number.
+        record = agent_record(state, actor.agent)
+        actor = actor._replace(session=record.session if record is not None else 0)
+    return [attempt(decide, Stop(actor, True, first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:
@@ -154,9 +128,9 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     record = agent_record(state, body["target"])
-    if record is None or record["state"] != OPEN or record["session"] != body["session"]:
+    if record is None or record.state != OPEN or record.session != body["session"]:
         raise Illegal(f"event {event.seq} ends session {body['session']} of '{body['target']}', which is not open")
-    changes: Changes = {agent_file(body["target"]): {**record, "state": ENDED, "kept": body["kept"]}}
+    changes: Changes = {agent_file(body["target"]): record._replace(state=ENDED, kept=body["kept"]).to_record()}
     free(state, body["target"], body["freed"], changes)
     return changes
 
@@ -170,3 +144,10 @@ def free(state: State, agent: str, freed: list[list[str]], changes: Changes) -> 
 
 def refs(state: State, event: Event) -> dict[str, bool]:
     return {"refs/" + file_of(state, Item(*pair), event.body["target"]): False for pair in event.body["freed"]}
+
+
+def touches(event: Event) -> Touched:
+    return Touched(paths=paths_in([*event.body["freed"], *event.body["kept"]]))
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("target",))

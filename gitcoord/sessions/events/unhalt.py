@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_overseer
 from gitcoord.sessions.admission import halt_record
@@ -12,7 +13,8 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -39,9 +41,9 @@ def decide(state: State, command: Unhalt, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"halted": False, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event = events[0]
-    return [(decide, Unhalt(actor, nonce=event.nonce, refused=event.refused))]
+    return [attempt(decide, Unhalt(actor, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -54,5 +56,4 @@ def apply(state: State, event: Event) -> Changes:
     return {"halt": None}
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, describe, overlaps, own_claim
+from gitcoord.claims.model import Item, all_claims, overlaps, own_claim
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
@@ -23,7 +24,6 @@ from gitcoord.tasks.model import (
     ASSIGNED,
     OPEN,
     changed,
-    described,
     held_by,
     number_of,
     ready,
@@ -37,10 +37,12 @@ from gitcoord.tasks.model import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
+    from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "session": int, "ttl": int}
 
@@ -119,12 +121,12 @@ def _read_on(chain: Chain, world: World, queue: list[str], index: int) -> None:
     """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
     if index >= _FIRST and not index & (index - 1):
         chain.state.prefetch(("file", task_file(id)) for id in queue[index : 2 * index])
-        world.prefetch_heartbeats([claim["agent"] for claim in all_claims(chain.state)])
+        world.prefetch_heartbeats([claim.agent for claim in all_claims(chain.state)])
 
 
-def _own(chain: Chain, world: World, task: Record, command: Assign) -> Decision | None:
+def _own(chain: Chain, world: World, task: Task, command: Assign) -> Decision | None:
     """Taking again what one has is harmless."""
-    held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task["id"])
+    held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task.id)
     if held is None or held.state != ACTIVE:
         return None
     beat = next_beat(world.heartbeat(held.agent), held.agent, held.session, world, held.ttl)
@@ -132,7 +134,7 @@ def _own(chain: Chain, world: World, task: Record, command: Assign) -> Decision 
 
 
 def _give(
-    chain: Chain, command: Assign, world: World, task: Record, admitted: Admission, beats: list[Beat]
+    chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Beat]
 ) -> Decision | Refusal:
     refusal = _not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent)
     if refusal is not None:
@@ -154,18 +156,18 @@ def _give(
         beat = next_beat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
         beats = [*beats, beat] if beat is not None else beats
     memo = _memo(command) if command.keep else None
-    own.add("assign", {"id": task["id"], "session": admitted.session, "ttl": ttl}, memo)
-    after = task_record(own.state, task["id"])
+    own.add("assign", {"id": task.id, "session": admitted.session, "ttl": ttl}, memo)
+    after = task_record(own.state, task.id)
     assert after is not None
     return Decision(own.events, beats, assignment(own.state, after))
 
 
 def _claims(
-    chain: Chain, command: Assign, world: World, items: tuple[Item, ...], task: Record, ttl: int
+    chain: Chain, command: Assign, world: World, items: tuple[Item, ...], task: Task, ttl: int
 ) -> Decision | Refusal:
     """All that the task needs, in one request; its events become part of the chain."""
     take = Take(
-        command.actor, items, ttl=ttl, expected=task["expected"], reason=task["title"], task=task["id"],
+        command.actor, items, ttl=ttl, expected=task.expected, reason=task.title, task=task.id,
         base=command.base, nonce=command.nonce, only=command.only or (),
     )  # fmt: skip
     granted = decide_take(chain.state, take, world)
@@ -190,55 +192,55 @@ def _capped(refusal: Refusal, caps: tuple[Item, ...]) -> Refusal:
     )
 
 
-def items_of(task: Record) -> tuple[Item, ...]:
+def items_of(task: Task) -> tuple[Item, ...]:
     """What is claimed for a task: its paths, and its line of work, which has one mover at a time."""
-    line = [Item("resource", f"line/{task['line']}")] if task["line"] else []
-    return (*(Item(*pair) for pair in task["paths"]), *line)
+    line = [Item("resource", f"line/{task.line}")] if task.line else []
+    return (*(Item(*pair) for pair in task.paths), *line)
 
 
 def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
     """What the other tasks that an agent has taken need, each with such a task: it is not given away with this one."""
-    others = [task for task in tasks_of(state, agent) if task["id"] != id and task["session"]]
-    return {item: str(task["id"]) for task in others for item in items_of(task)}
+    others = [task for task in tasks_of(state, agent) if task.id != id and task.session]
+    return {item: str(task.id) for task in others for item in items_of(task)}
 
 
-def _not_to_be_had(state: State, world: World, task: Record, actor: Actor) -> Refusal | None:
-    id, hint = task["id"], f"look at it: git coord task show {task['id']}"
-    if task["state"] not in (OPEN, ASSIGNED) or (task["state"] == ASSIGNED and task["owner"] != actor.agent):
-        whose = f", {task['owner']}'s" if task["owner"] else ""
-        return Refusal("not-open", f"{id} is {task['state']}{whose}", hints=(hint,))
+def _not_to_be_had(state: State, world: World, task: Task, actor: Actor) -> Refusal | None:
+    id, hint = task.id, f"look at it: git coord task show {task.id}"
+    if task.state not in (OPEN, ASSIGNED) or (task.state == ASSIGNED and task.owner != actor.agent):
+        whose = f", {task.owner}'s" if task.owner else ""
+        return Refusal("not-open", f"{id} is {task.state}{whose}", hints=(hint,))
     waits = unmet(state, task)
     if waits:
         return Refusal("not-ready", f"{id} waits for {', '.join(waits)}", hints=(hint,))
-    if task["role"] and workers.role(state, world, actor) != task["role"]:
-        return Refusal("role", f"{id} is for the role '{task['role']}'", hints=(hint,))
+    if task.role and workers.role(state, world, actor) != task.role:
+        return Refusal("role", f"{id} is for the role '{task.role}'", hints=(hint,))
     return None
 
 
-def _offered(state: State, task: Record, agent: str) -> Refusal | None:
+def _offered(state: State, task: Task, agent: str) -> Refusal | None:
     """What the asker itself waits to hand over it cannot have for another task: it may be gone any moment."""
     items = items_of(task)
     for row in open_handoffs(state) if items else ():
-        for given in (Item(*pair) for pair in row["claims"] if row["from"] == agent):
+        for given in (Item(*pair) for pair in row.claims if row.giver == agent):
             if any(given.space == item.space and overlaps(state, given, item) for item in items):
                 what = printable(shown(given.name, given.space))
                 return Refusal(
                     "handed-over",
-                    f"{task['id']} needs {what}, which is part of {row['id']} and waits to be accepted",
-                    hints=(f"take that one back first: git handoff withdraw {row['id']}",),
+                    f"{task.id} needs {what}, which is part of {row.id} and waits to be accepted",
+                    hints=(f"take that one back first: git handoff withdraw {row.id}",),
                 )
     return None
 
 
-def assignment(state: State, task: Record) -> dict[str, object]:
+def assignment(state: State, task: Task) -> dict[str, object]:
     """What an asker gets: the record that `task take --json` prints."""
-    claims = [claim for item in items_of(task) if (claim := own_claim(state, item, task["owner"])) is not None]
+    claims = [claim for item in items_of(task) if (claim := own_claim(state, item, task.owner)) is not None]
     return {
-        "task": described(task),
+        "task": task.to_json(),
         "assignment": {
-            "type": "assignment", "v": 1, "id": task["id"], "agent": task["owner"], "token": task["token"],
-            "attempt": task["attempts"] + 1, "silence_seconds": task["ttl"],
-            "claims": [describe(claim, claim["ttl"]) for claim in claims],
+            "type": "assignment", "v": 1, "id": task.id, "agent": task.owner, "token": task.token,
+            "attempt": task.attempts + 1, "silence_seconds": task.ttl,
+            "claims": [claim.to_json(claim.ttl) for claim in claims],
         },
     }  # fmt: skip
 
@@ -252,15 +254,15 @@ def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
     if first is None or isinstance(first, Refusal):
         return first
     for held in held_by(state, command.actor.agent):
-        task = task_record(state, held.id) if held.token == first["seq"] else None
+        task = task_record(state, held.id) if held.token == first.seq else None
         if task is not None:
             return Decision([], [], {**assignment(state, task), "repeated": True})
     return Refusal(
-        "gone", f"given before under this nonce (event {first['seq']}), and no longer yours", hints=("use a new nonce",)
+        "gone", f"given before under this nonce (event {first.seq}), and no longer yours", hints=("use a new nonce",)
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
     expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
@@ -270,7 +272,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
         last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired), tuple(lapsed),
         str(last.keep.get("id", "")) if last.keep is not None else None,
     )  # fmt: skip
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -281,15 +283,14 @@ def apply(state: State, event: Event) -> Changes:
     body = event.body
     task = task_record(state, body["id"])
     require_open(state, event.agent, body["session"])
-    fits = task is not None and (task["state"] == OPEN or (task["state"], task["owner"]) == (ASSIGNED, event.agent))
+    fits = task is not None and (task.state == OPEN or (task.state, task.owner) == (ASSIGNED, event.agent))
     if task is None or not fits or unmet(state, task) or body["ttl"] < 1:
         raise Illegal(f"event {event.seq} gives away {body['id']}, which is not to be had")
-    after = {
-        **task, "state": ACTIVE, "owner": event.agent, "session": body["session"], "token": event.seq,
-        "ttl": body["ttl"], "reason": "", "changed": event.at,
-    }  # fmt: skip
+    after = task._replace(
+        state=ACTIVE, owner=event.agent, session=body["session"], token=event.seq, ttl=body["ttl"], reason="",
+        changed=event.at,
+    )  # fmt: skip
     return changed(state, task, after)
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.claims.events.release import let_go
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
@@ -18,7 +19,6 @@ from gitcoord.tasks.model import (
     NEEDS_HUMAN,
     REVIEW,
     changed,
-    described,
     given_back,
     held_by,
     not_the_owner,
@@ -31,9 +31,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.claims.model import Item
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
+    from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "outcome": str, "result": dict}
 _MAKE = {DONE: complete_record, FAILED: failed_record}
@@ -66,7 +68,7 @@ def decide(state: State, command: Finish, world: World) -> Decision | Refusal:
     if isinstance(first, Refusal):
         return first
     if first is not None:
-        return Decision([], [], {"task": described(task), "released": [], "repeated": True})
+        return Decision([], [], {"task": task.to_json(), "released": [], "repeated": True})
     refusal = not_the_owner(state, task, command.actor.agent) or _waits_for_a_person(task)
     if refusal is not None:
         return refusal
@@ -79,35 +81,35 @@ def decide(state: State, command: Finish, world: World) -> Decision | Refusal:
     after = task_record(chain.state, command.id)
     assert after is not None
     beats = sign_of_life(state, command.actor, world)
-    return Decision(chain.events, beats, {"task": described(after), "released": released})
+    return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 
 
-def _waits_for_a_person(task: Record) -> Refusal | None:
+def _waits_for_a_person(task: Task) -> Refusal | None:
     """What an agent gave to a person it does not take back by handing something in."""
-    if task["state"] != NEEDS_HUMAN:
+    if task.state != NEEDS_HUMAN:
         return None
     return Refusal(
         "needs-human",
-        f"{task['id']} waits for a person, who decides how it goes on",
-        hints=(f"a person lets it go on: git coord task unblock {task['id']}",),
+        f"{task.id} waits for a person, who decides how it goes on",
+        hints=(f"a person lets it go on: git coord task unblock {task.id}",),
     )
 
 
-def to_release(state: State, world: World, actor: Actor, task: Record) -> tuple[Item, ...]:
+def to_release(state: State, world: World, actor: Actor, task: Task) -> tuple[Item, ...]:
     """What was claimed for a task and no other one of the agent's needs; its place under a cap only with the last task."""
-    others = [held for held in held_by(state, actor.agent) if held.id != task["id"] and held.state == ACTIVE]
-    kept = needed_beside(state, actor.agent, task["id"])
+    others = [held for held in held_by(state, actor.agent) if held.id != task.id and held.state == ACTIVE]
+    kept = needed_beside(state, actor.agent, task.id)
     items = tuple(item for item in items_of(task) if item not in kept)
     return (*items, *(() if others else caps_for(state, world, actor)))
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     outcome = FAILED if last.body["outcome"] == FAILED else DONE
     command = Finish(
         actor, last.body["id"], outcome, last.body["result"], True, first.nonce, last.keep is not None, first.refused
     )
-    return [(decide, command)]
+    return [attempt(decide, command)]
 
 
 def subject(event: Event) -> str:
@@ -126,10 +128,9 @@ def apply(state: State, event: Event) -> Changes:
             raise Illegal(f"event {event.seq} hands in what was not made tidy")
     except UsageError as error:
         raise Illegal(f"event {event.seq}: {error.message}") from None
-    over = REVIEW if body["outcome"] == DONE and task["review"] else body["outcome"]
+    over = REVIEW if body["outcome"] == DONE and task.review else body["outcome"]
     result = {**body["result"], "agent": event.agent, "seq": event.seq}
-    return changed(state, task, {**given_back(task, event.at), "state": over, "result": result})
+    return changed(state, task, given_back(task, event.at)._replace(state=over, result=result))
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

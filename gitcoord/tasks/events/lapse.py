@@ -10,23 +10,26 @@ from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.expire import expire_body, joined, judged_beats
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.sessions import MAX_LOST, Actor, agent_file, agent_record, dead, silence, sound_evidence
+from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, silence, sound_evidence
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.base.codec import Record, Shape
+    from gitcoord.claims.model import Claim
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.sessions import Beat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
-    from gitcoord.tasks.model import Held
+    from gitcoord.tasks.model import Held, Task
 
     Only = tuple[tuple[str, str, str], ...] | None  # (space, path, agent) of claims that may be ended; None: all
 
-FIELDS = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
+FIELDS: dict[str, Shape] = {"tasks": [{"id": str, "agent": str, "session": int, "beat": str, "rule": str, "to": str}]}
 
 
 class Collect(NamedTuple):
@@ -73,14 +76,14 @@ def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: 
 
 def left_behind(
     chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None
-) -> list[tuple[Record, Silence]]:
+) -> list[tuple[Claim, Silence]]:
     """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
     its claims until their ttl."""
     gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
-    claims = [c for c in all_claims(chain.state) if (c["agent"], c["task"]) in gone] if gone else []
+    claims = [c for c in all_claims(chain.state) if (c.agent, c.task) in gone] if gone else []
     if only is not None:
-        claims = [c for c in claims if (c["space"], c["path"], c["agent"]) in only]
-    judged = [(c, silence(chain.state, world, c["agent"], c["session"], c["ttl"])) for c in claims]
+        claims = [c for c in claims if c.key in only]
+    judged = [(c, silence(chain.state, world, c.agent, c.session, c.ttl)) for c in claims]
     return [row for row in judged if row[1].silent]
 
 
@@ -103,28 +106,27 @@ def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> 
     return [beat._replace(judged=event.seq) for beat in beats.values()]
 
 
-def after_loss(task: Record) -> str:
+def after_loss(task: Task) -> str:
     """Where a task goes whose owner was lost: back into the queue, until that has happened too often."""
-    return NEEDS_HUMAN if task["attempts"] + 1 >= task["limit"] else OPEN
+    return NEEDS_HUMAN if task.attempts + 1 >= task.limit else OPEN
 
 
-def lost_task(task: Record, at: int, why: str) -> Record:
+def lost_task(task: Task, at: int, why: str) -> Task:
     """The task without its owner, the attempt counted."""
-    after = {**given_back(task, at, reason=why), "attempts": task["attempts"] + 1}
-    return {**after, "state": after_loss(task)}
+    return given_back(task, at, reason=why)._replace(attempts=task.attempts + 1, state=after_loss(task))
 
 
-def _task(state: State, id: str) -> Record:
+def _task(state: State, id: str) -> Task:
     task = task_record(state, id)
     if task is None:
         raise Illegal(f"the task '{id}' is not there")
     return task
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
     only = tuple(row["id"] for row in first.body["tasks"])
-    return [(decide, Collect(actor, first.nonce, first.refused, only, ()))]
+    return [attempt(decide, Collect(actor, first.nonce, first.refused, only, ()))]
 
 
 def subject(event: Event) -> str:
@@ -137,7 +139,7 @@ def apply(state: State, event: Event) -> Changes:
     changes: Changes = {}
     for row in event.body["tasks"]:
         task = _task(state, row["id"])
-        if (task["state"], task["owner"], task["session"]) != (ACTIVE, row["agent"], row["session"]):
+        if (task.state, task.owner, task.session) != (ACTIVE, row["agent"], row["session"]):
             raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
         if row["to"] != after_loss(task) or not sound_evidence(row):
             raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
@@ -146,14 +148,14 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def _tell(state: State, event: Event, task: Record, changes: Changes) -> None:
+def _tell(state: State, event: Event, task: Task, changes: Changes) -> None:
     """Whoever lost it learns so with its next command."""
-    file = agent_file(task["owner"])
-    record = changes.get(file) or agent_record(state, task["owner"])
+    file = agent_file(task.owner)
+    made = changes.get(file)
+    record = Agent.from_record(made, file) if made is not None else agent_record(state, task.owner)
     if record is not None:
-        row = {"space": "task", "path": task["id"], "token": task["token"], "by": event.agent, "seq": event.seq}
-        changes[file] = {**record, "lost": [*record["lost"], {**row, "cause": event.kind}][-MAX_LOST:]}
+        row = Lost("task", task.id, task.token, event.agent, event.seq, event.kind)
+        changes[file] = record.losing([row]).to_record()
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall, judged="tasks")

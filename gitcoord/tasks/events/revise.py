@@ -9,6 +9,7 @@ from gitcoord.base.texts import one_line
 from gitcoord.claims.events.release import let_go
 from gitcoord.claims.model import own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.sessions.standing import barred, sign_of_life
@@ -29,7 +30,6 @@ from gitcoord.tasks.model import (
     REVIEW,
     changed,
     closes_a_circle,
-    described,
     given_back,
     not_the_owner,
     task_record,
@@ -40,13 +40,13 @@ from gitcoord.tasks.workers import caps_for
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
+    from gitcoord.tasks.model import Task
 
 FIELDS = {"id": str, "set": dict, "move": str, "owner": str, "reason": str, "counted": bool}
-AGENTS = ()
-
 # Where a task may go from where it is, other than by being taken or finished.
 MOVES = {
     OPEN: (ASSIGNED, BLOCKED, NEEDS_HUMAN, ABANDONED),
@@ -96,11 +96,11 @@ def decide(state: State, command: Revise, world: World) -> Decision | Refusal:
     refusal = _illegal(state, task, move, command.owner, content) or _may_not(state, world, command.actor, task, move)
     if refusal is not None:
         return refusal
-    if not move and all(task[key] == value for key, value in content.items()):
-        return Decision([], sign_of_life(state, command.actor, world), {"task": described(task), "released": []})
+    if not move and all(getattr(task, key) == value for key, value in content.items()):
+        return Decision([], sign_of_life(state, command.actor, world), {"task": task.to_json(), "released": []})
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     released: list[dict[str, object]] | Refusal = []
-    if move in (OPEN, ABANDONED) and task["owner"] == command.actor.agent and task["state"] != ASSIGNED:
+    if move in (OPEN, ABANDONED) and task.owner == command.actor.agent and task.state != ASSIGNED:
         released = let_go(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
         if isinstance(released, Refusal):
             return released
@@ -108,7 +108,7 @@ def decide(state: State, command: Revise, world: World) -> Decision | Refusal:
     after = task_record(chain.state, command.id)
     assert after is not None
     beats = sign_of_life(state, command.actor, world)
-    return Decision(chain.events, beats, {"task": described(after), "released": released})
+    return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 
 
 def _body(id: str, content: Record, move: str, owner: str, reason: str, *, counted: bool = False) -> Record:
@@ -116,39 +116,39 @@ def _body(id: str, content: Record, move: str, owner: str, reason: str, *, count
     return {"id": id, "set": content, "move": move, "owner": owner, "reason": reason, "counted": counted}
 
 
-def give_up(chain: Chain, task: Record, why: str) -> None:
+def give_up(chain: Chain, task: Task, why: str) -> None:
     """The owner's session ends without a result: the task goes to others, and the attempt counts."""
-    chain.add("revise", _body(task["id"], {}, after_loss(task), "", why, counted=True))
+    chain.add("revise", _body(task.id, {}, after_loss(task), "", why, counted=True))
 
 
-def _meant(state: State, world: World, task: Record, move: str) -> str:
+def _meant(state: State, world: World, task: Task, move: str) -> str:
     """Whoever lost what the task needs while it was blocked, or its place under a cap, has to take it again."""
     if move not in (_UNBLOCK, ACTIVE):
         return move
-    owner = task["owner"]
+    owner = task.owner
     there = bool(owner) and not_the_owner(state, task, owner) is None and _is_whole(state, task)
     places = caps_for(state, world, Actor(owner)) if there else ()
     return ACTIVE if there and all(own_claim(state, item, owner) is not None for item in places) else OPEN
 
 
-def _is_whole(state: State, task: Record) -> bool:
-    return all(own_claim(state, item, task["owner"]) is not None for item in items_of(task))
+def _is_whole(state: State, task: Task) -> bool:
+    return all(own_claim(state, item, task.owner) is not None for item in items_of(task))
 
 
-def _illegal(state: State, task: Record, move: str, owner: str, content: Record) -> Refusal | None:
-    id = task["id"]
-    if move and move not in MOVES[task["state"]]:
-        return Refusal("move", f"{id} is {task['state']}: from there it does not become {printable(move)}")
-    gone = not task["owner"] or not_the_owner(state, task, task["owner"]) is not None
+def _illegal(state: State, task: Task, move: str, owner: str, content: Record) -> Refusal | None:
+    id = task.id
+    if move and move not in MOVES[task.state]:
+        return Refusal("move", f"{id} is {task.state}: from there it does not become {printable(move)}")
+    gone = not task.owner or not_the_owner(state, task, task.owner) is not None
     if move == ACTIVE and (gone or not _is_whole(state, task)):
         return Refusal("move", f"{id} has nobody at work on it", hints=(f"git coord task take {id}",))
     if (move == ASSIGNED) != bool(owner):
         return Refusal("move", "a task is assigned to somebody", hints=(f"git coord task update {id} --owner <agent>",))
-    if task["handoff"] and move in (OPEN, ABANDONED):
+    if task.handoff and move in (OPEN, ABANDONED):
         return Refusal(
             "handoff",
-            f"{id} is being handed over ({task['handoff']})",
-            hints=(f"git handoff withdraw {task['handoff']}",),
+            f"{id} is being handed over ({task.handoff})",
+            hints=(f"git handoff withdraw {task.handoff}",),
         )
     missing = [need for need in content.get("needs", ()) if task_record(state, need) is None]
     if missing:
@@ -157,7 +157,7 @@ def _illegal(state: State, task: Record, move: str, owner: str, content: Record)
     if circle:
         return Refusal("circle", f"{id} cannot wait for {circle}, which waits for {id}")
     held = ("paths", "line", "role")
-    if task["session"] and any(key in held and task[key] != value for key, value in content.items()):
+    if task.session and any(key in held and getattr(task, key) != value for key, value in content.items()):
         return Refusal(
             "active",
             f"{id} is at work: what it needs cannot change under it",
@@ -166,32 +166,32 @@ def _illegal(state: State, task: Record, move: str, owner: str, content: Record)
     return None
 
 
-def _may_not(state: State, world: World, actor: Actor, task: Record, move: str) -> Refusal | None:
+def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) -> Refusal | None:
     """Nobody's task is anybody's to tend. One that somebody has: the owner's, and to pause it also the one's who asked for it."""
-    id, agent = task["id"], actor.agent
-    if task["state"] == NEEDS_HUMAN and move:
+    id, agent = task.id, actor.agent
+    if task.state == NEEDS_HUMAN and move:
         return not_an_approver(actor, world, f"decide on {id}, which waits for a person", "ask one of them")
-    if task["state"] == REVIEW and move in (OPEN, DONE) and task["result"].get("agent") == agent and not actor.person:
+    if task.state == REVIEW and move in (OPEN, DONE) and task.result.get("agent") == agent and not actor.person:
         return Refusal("own-work", f"'{agent}' did {id}: another one reviews it")
-    gone = task["state"] != ASSIGNED and not task["handoff"] and not_the_owner(state, task, task["owner"]) is not None
-    if gone or agent == task["owner"] or actor.person:
+    gone = task.state != ASSIGNED and not task.handoff and not_the_owner(state, task, task.owner) is not None
+    if gone or agent == task.owner or actor.person:
         return None
-    if agent == task["by"] and move in ("", ASSIGNED, BLOCKED, NEEDS_HUMAN, ACTIVE):
+    if agent == task.by and move in ("", ASSIGNED, BLOCKED, NEEDS_HUMAN, ACTIVE):
         return None
-    if task["state"] == ASSIGNED and agent == task["by"]:
+    if task.state == ASSIGNED and agent == task.by:
         return None
     return Refusal(
         "not-yours",
-        f"{id} is {task['owner']}'s",
+        f"{id} is {task.owner}'s",
         hints=("its owner gives it back with: git coord task release, or hands it over: git handoff new --task",),
     )
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     body = last.body
     return [
-        (
+        attempt(
             decide,
             Revise(
                 actor,
@@ -228,9 +228,9 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq}: {error.message}") from None
     if content != body["set"] or _illegal(state, task, body["move"], body["owner"], body["set"]) is not None:
         raise Illegal(f"event {event.seq} revises {body['id']} as it may not be")
-    after = {**task, **body["set"], "changed": event.at}
+    after = task._replace(**body["set"], changed=event.at)
     if body["counted"]:
-        if task["state"] != ACTIVE or body["move"] != after_loss(task):
+        if task.state != ACTIVE or body["move"] != after_loss(task):
             raise Illegal(f"event {event.seq} counts an attempt that was none")
         after = lost_task(after, event.at, body["reason"])
     elif body["move"]:
@@ -238,16 +238,13 @@ def apply(state: State, event: Event) -> Changes:
     return changed(state, task, after)
 
 
-def _moved(task: Record, body: Record, at: int) -> Record:
+def _moved(task: Task, body: Record, at: int) -> Task:
     move = body["move"]
     if move == OPEN:
         return given_back(task, at, reason=body["reason"])
-    if move in (ABANDONED, DONE):
-        return {**given_back(task, at, reason=body["reason"]), "state": move}
-    if move == ASSIGNED:
-        return {**given_back(task, at, reason=body["reason"]), "state": ASSIGNED, "owner": body["owner"]}
-    return {**task, "state": move, "reason": body["reason"]}
+    if move in (ABANDONED, DONE, ASSIGNED):
+        return given_back(task, at, reason=body["reason"])._replace(state=move, owner=body["owner"])
+    return task._replace(state=move, reason=body["reason"])
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

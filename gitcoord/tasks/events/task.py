@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gitcoord.base.codec import VERSION
 from gitcoord.base.durations import LONGEST
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_path, check_resource, check_word, quote
 from gitcoord.base.texts import one_line, prose
 from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.standing import barred, sign_of_life
 from gitcoord.startup.namedtuple import NamedTuple
@@ -18,9 +18,9 @@ from gitcoord.tasks.model import (
     MAX_PATHS,
     OPEN,
     PRIORITIES,
+    Task,
     by_key,
     changed,
-    described,
     number_of,
     task_record,
 )
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.event import Event, Recalled
+    from gitcoord.ledger.event import Event
+    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -87,7 +88,7 @@ def decide(state: State, command: Add, world: World) -> Decision | Refusal:
             id = f"t{chain.add('task', _body(chain.state, new, world)).seq}"
         ids.append(id)
     found = [task for id in ids if (task := task_record(chain.state, id)) is not None]
-    result: dict[str, object] = {"tasks": [described(task) for task in found], "known": known}
+    result: dict[str, object] = {"tasks": [task.to_json() for task in found], "known": known}
     return Decision(chain.events, sign_of_life(state, command.actor, world), result)
 
 
@@ -155,17 +156,14 @@ def _named(item: Item) -> Item:
     return Item(item.space, check_path(item.name) if item.space == "path" else check_resource(item.name))
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> Recalled:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
     rows = []
     for event in events:
         body = {key: event.body[key] for key in FIELDS}
         items = tuple(Item(*pair) for pair in body["paths"])
         rows.append(New(**{**body, "needs": tuple(body["needs"]), "paths": items}))
-    return [(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
-
-
-AGENTS = ()
+    return [attempt(decide, Add(actor, tuple(rows), first.nonce, first.refused))]
 
 
 def subject(event: Event) -> str:
@@ -185,13 +183,11 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} waits for a task that is not there")
     if body["key"] and by_key(state, body["key"]):
         raise Illegal(f"event {event.seq} adds a task twice")
-    task: Record = {
-        "v": VERSION, **body, "id": f"t{event.seq}", "state": ASSIGNED if body["owner"] else OPEN, "session": 0,
-        "token": 0, "ttl": 0, "attempts": 0, "handoff": "", "reason": "", "by": event.agent, "at": event.at,
-        "changed": event.at, "result": {},
-    }  # fmt: skip
+    task = Task(
+        **body, id=f"t{event.seq}", state=ASSIGNED if body["owner"] else OPEN, session=0, token=0, ttl=0, attempts=0,
+        handoff="", reason="", by=event.agent, at=event.at, changed=event.at, result={},
+    )  # fmt: skip
     return changed(state, None, task)
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {}
+KIND = Kind(FIELDS, subject, apply, recall)

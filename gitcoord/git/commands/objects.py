@@ -1,0 +1,218 @@
+"""Objects: how commits are related, what they brought, what lies in trees, what differs, and what attributes say of paths."""
+
+from __future__ import annotations
+
+from gitcoord.base.errors import StoreError
+from gitcoord.git.process import LITERAL, ORIGINAL, WHOLE, Child, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.base.names import Oid
+    from gitcoord.git.process import Answer, Env
+
+_RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+_NAMES = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
+# -c: of a merge, what differs from every parent; also where git made that alone, or makes nothing of the parents.
+_STEPS = (
+    "log", "--no-show-signature", "--encoding=UTF-8", "--root", "-c", *_RAW,
+    "--format=%x01%H %P%x02%(trailers:key=Agent,valueonly,separator=%x0A)",
+)  # fmt: skip
+_NOBODY = ("-c", "user.name=gitcoord", "-c", "user.email=gitcoord@gitcoord.invalid", "-c", "commit.gpgSign=false")
+_NEVER = {b"GIT_AUTHOR_DATE": b"@0 +0000", b"GIT_COMMITTER_DATE": b"@0 +0000"}  # the same stand-in each time
+
+
+def compare_ancestry(env: Env, old: str, new: str) -> Answer:
+    """Exit code 0: `old` is part of the history of `new`; 1: it is not; any other: git cannot tell."""
+    return run([*ORIGINAL, "merge-base", "--is-ancestor", old, new], env)
+
+
+def is_ancestor(env: Env, old: str, new: str) -> bool | None:
+    """Is `old` part of the history of `new`? None where git cannot tell, since an object is missing here."""
+    return {0: True, 1: False}.get(compare_ancestry(env, old, new).code)
+
+
+def merge_base(env: Env, *commits: str) -> Answer:
+    """Exit code 1: they have nothing in common."""
+    return run([*ORIGINAL, "merge-base", *commits], env)
+
+
+def merge_base_of_all(env: Env, *commits: str) -> Answer:
+    return run([*ORIGINAL, "merge-base", "--octopus", *commits], env)
+
+
+def independent(env: Env, *commits: str) -> Answer:
+    """Those of the commits that no other one of them contains."""
+    return run([*ORIGINAL, "merge-base", "--independent", *commits], env)
+
+
+def first_parents(env: Env, head: str, *, until: str = "", oldest_first: bool = False, most: int = 0) -> Answer:
+    """The chain of first parents from `head` back to, without, `until`."""
+    argv = [*ORIGINAL, "rev-list", "--first-parent", *(["--reverse"] if oldest_first else [])]
+    return run([*argv, *([f"--max-count={most}"] if most else []), head, *([f"^{until}"] if until else []), "--"], env)
+
+
+def first_parent_messages(env: Env, head: str, until: str = "") -> Answer:
+    """The same, oldest first, in lines: 'commit' and the id, the parents, the message and a NUL."""
+    argv = [*ORIGINAL, "rev-list", "--first-parent", "--reverse", "--encoding=UTF-8", "--format=%P%n%B%x00", head]
+    return run([*argv, *([f"^{until}"] if until else []), "--"], env)
+
+
+def roots(env: Env, head: str) -> Answer:
+    """Where the chain of first parents begins."""
+    return run([*ORIGINAL, "rev-list", "--first-parent", "--max-parents=0", head, "--"], env)
+
+
+def rev_list(env: Env, *revisions: str, most: int = 0) -> Answer:
+    """Every commit that these revisions, in the words of git-rev-list(1), name; of many at most so many."""
+    return run([*ORIGINAL, "rev-list", *([f"--max-count={most}"] if most else []), *revisions], env)
+
+
+def list_outside(env: Env, commits: Iterable[str], within: str, *, ancestry_path: bool = False) -> Answer:
+    """Of these commits and all below them, those that `within` does not contain; `ancestry_path`: and that contain it."""
+    argv = [*ORIGINAL, "rev-list", *(["--ancestry-path"] if ancestry_path else []), "--stdin"]
+    return run(argv, env, "".join(f"{line}\n" for line in [*commits, f"^{within}"]).encode())
+
+
+def count_commits(env: Env, *revisions: str, tree: str = "") -> Answer:
+    """`tree`: with the refs of that work tree."""
+    return run([*ORIGINAL, *(["-C", tree] if tree else []), "rev-list", "--count", *revisions, "--"], env)
+
+
+def count_apart(env: Env, one: str, other: str) -> Answer:
+    """How many commits only `one` has, and how many only `other`."""
+    return run([*ORIGINAL, "rev-list", "--left-right", "--count", f"{one}...{other}", "--"], env)
+
+
+def author_names(env: Env, *revisions: str) -> Answer:
+    """A line for each commit; it may be empty."""
+    form = ("--no-commit-header", "--encoding=UTF-8", "--format=%aN")
+    return run([*ORIGINAL, "rev-list", *form, *revisions, "--"], env)
+
+
+def list_objects(env: Env) -> Answer:
+    """Type and id of every object that git has, in any order, also of those that no ref reaches."""
+    argv = [*ORIGINAL, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objecttype) %(objectname)"]
+    return run(argv, env)
+
+
+def has_commit(env: Env, oid: str) -> bool:
+    return not run([*ORIGINAL, "cat-file", "-e", f"{oid}^{{commit}}"], env).code
+
+
+# --- logs ----------------------------------------------------------------------------------------------------------
+
+
+def start_steps(env: Env, new: str, known: Iterable[str]) -> Child:
+    """Let git list the commits of `new` that none of the known commits contains, each after its parents, with what it changes."""
+    child = Child([*ORIGINAL, *_STEPS, "--topo-order", "--stdin"], {**env, **WHOLE})
+    child.send("".join(f"{line}\n" for line in [new, *(f"^{oid}" for oid in known)]).encode())
+    child.close_input()
+    return child
+
+
+def log_steps(env: Env, revisions: Iterable[str], pathspecs: Iterable[str]) -> Answer:
+    """The same for all commits that touch these paths, also where a merge left no trace of them."""
+    return run([*ORIGINAL, *_STEPS, "--full-history", *revisions, "--", *pathspecs], env)
+
+
+def log_subjects(env: Env, revisions: str, most: int) -> Answer:
+    """Newest first, with NUL between them: the commit, a blank, its subject."""
+    argv = [*ORIGINAL, "log", "-z", f"--max-count={most}", "--no-show-signature", "--format=%H %s", revisions, "--"]
+    return run(argv, env)
+
+
+def last_agent(env: Env, path: str, since: object) -> Answer:
+    """The agents that the trailers of the last commit at a path since then name."""
+    argv = [*LITERAL, "log", "-1", f"--since={since}", "--format=%(trailers:key=Agent,valueonly)", "--", path]
+    return run(argv, env)
+
+
+# --- merges --------------------------------------------------------------------------------------------------------
+
+
+def merge_tree(env: Env, ours: str, theirs: str) -> Answer:
+    """The tree of their merge, then conflicts. Exit code 1: it is not clean."""
+    return run([*ORIGINAL, "merge-tree", "--write-tree", "--no-messages", ours, theirs], env)
+
+
+def merge_tree_names(env: Env, ours: str, theirs: str) -> Answer:
+    """The same with NUL between the tree and the names of conflicting files."""
+    argv = [*ORIGINAL, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
+    return run(argv, env)
+
+
+def commit_stand_in(env: Env, tree: str, *parents: str) -> Answer:
+    """A commit that nobody sees, the same each time."""
+    words = [word for parent in parents for word in ("-p", parent)]
+    return run([*ORIGINAL, *_NOBODY, "commit-tree", tree, *words, "-m", "stand-in"], {**env, **_NEVER})
+
+
+# --- trees and blobs ---------------------------------------------------------------------------------------------------
+
+
+def empty_tree(env: Env) -> Oid:
+    """The id of the tree without files, by which all files of a commit differ."""
+    answer = run([*ORIGINAL, "hash-object", "-t", "tree", "/dev/null"], env)
+    return answer.require("git hash-object failed", StoreError).text
+
+
+def write_blob(env: Env, data: bytes) -> Answer:
+    return run([*ORIGINAL, "hash-object", "-w", "--stdin"], env, data)
+
+
+def staged_blob(env: Env, path: str) -> Answer:
+    """What the index has of this path."""
+    return run([*ORIGINAL, "cat-file", "blob", f":{path}"], env)
+
+
+def ls_tree(env: Env, tree: str) -> Answer:
+    """Every file: mode, type and id, a tab, the path."""
+    return run([*ORIGINAL, "ls-tree", "-r", "-z", "--full-tree", tree], env)
+
+
+def ls_tree_names(env: Env, tree: str, *below: str) -> Answer:
+    return run([*ORIGINAL, "ls-tree", "-r", "-z", "--name-only", "--full-tree", tree, "--", *below], env)
+
+
+def ls_tree_entry(env: Env, tree: str, path: str) -> Answer:
+    """What lies at this very path, as `ls_tree` says it."""
+    return run([*LITERAL, "ls-tree", "-z", "--full-tree", tree, "--", path], env)
+
+
+def diff_raw(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
+    """Of each changed file the modes and ids before and after, and its path."""
+    return run([*ORIGINAL, "diff-tree", "-r", *_RAW, old, new, "--", *pathspecs], env)
+
+
+def diff_raw_since_fork(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
+    """The same from the merge base of the two on. It fails where they have none."""
+    return run([*ORIGINAL, "diff-tree", "-r", *_RAW, "--merge-base", old, new, "--", *pathspecs], env)
+
+
+def diff_index_raw(env: Env, commit: str) -> Answer:
+    """What the index has otherwise than a commit."""
+    return run([*ORIGINAL, "diff-index", "--cached", *_RAW, commit, "--"], env)
+
+
+def diff_names(env: Env, old: str, new: str, *pathspecs: str) -> Answer:
+    return run([*ORIGINAL, "diff-tree", *_NAMES, old, new, "--", *pathspecs], env)
+
+
+def diff_counts(env: Env, old: str, new: str) -> Answer:
+    """Of each changed file how many lines came and went."""
+    argv = [*ORIGINAL, "diff-tree", "-r", "--numstat", "-z", "--no-renames", "--no-commit-id", old, new]
+    return run(argv, env)
+
+
+def diff_blobs(env: Env, old: str, new: str) -> Answer:
+    """The lines that differ, in a form that no setting of anybody's can turn."""
+    return run([*ORIGINAL, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text", old, new], env)
+
+
+def check_attr(env: Env, attributes: Iterable[str], paths: Iterable[str], file: str = "/dev/null") -> Answer:
+    """For each path and attribute: path, attribute, value. By the index, and by `file` instead of the user's own."""
+    data = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
+    argv = [*ORIGINAL, "-c", f"core.attributesFile={file}", "check-attr", "--cached", "--stdin", "-z", *attributes]
+    return run(argv, env, data)

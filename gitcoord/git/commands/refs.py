@@ -1,0 +1,113 @@
+"""Refs, names of objects, and where git keeps things. What moves refs is noted, so that its locks are removed if it is killed."""
+
+from __future__ import annotations
+
+from gitcoord.git.process import GIT, ORIGINAL, finish, run, without_grafts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.process import Answer, Env
+    from gitcoord.git.repo import Repo
+
+
+def rev_parse(env: Env, name: str, tree: str = "") -> Answer:
+    """The id of what is named so; it fails without words where there is none. `tree`: as it is named in that work tree."""
+    where = ["-C", tree] if tree else []
+    return run([*ORIGINAL, *where, "rev-parse", "--verify", "--quiet", "--end-of-options", name], env)
+
+
+def rev_parse_commit(env: Env, name: str) -> Answer:
+    return rev_parse(env, f"{name}^{{commit}}")
+
+
+def symbolic_ref(env: Env, ref: str = "HEAD") -> Answer:
+    """The ref that it stands for. Exit code 1: it stands for none."""
+    return run([*GIT, "symbolic-ref", "--quiet", ref], env)
+
+
+def for_each_ref(env: Env, *patterns: str, most: int = 0) -> Answer:
+    """In lines: id, a blank, name."""
+    argv = [*ORIGINAL, "for-each-ref", "--format=%(objectname) %(refname)", *([f"--count={most}"] if most else [])]
+    return run([*argv, *patterns], env)
+
+
+def has_ref(env: Env, ref: str) -> bool:
+    return not run([*GIT, "show-ref", "--verify", "--quiet", ref], env).code
+
+
+def is_branch_name(env: Env, name: str) -> bool:
+    return not name.startswith("-") and not run([*GIT, "check-ref-format", f"refs/heads/{name}"], env).code
+
+
+def reflog(env: Env, ref: str) -> Answer:
+    """Where the ref was, newest first."""
+    return run([*GIT, "reflog", "show", "--format=%H", ref, "--"], env)
+
+
+# --- moves ---------------------------------------------------------------------------------------------------------
+
+
+def _run_noted(repo: Repo, notes: LockNotes, argv: list[str], env: Env | None = None) -> Answer:
+    from gitcoord.git.locks.owners import ANY
+
+    own = f"{repo.git_dir}/HEAD".removeprefix(f"{repo.common_dir}/")  # of a linked work tree
+    return finish(notes.start(argv, env or repo.env, (*ANY, own)))
+
+
+def update_ref(repo: Repo, notes: LockNotes, ref: str, new: str, expected: str, reason: str) -> Answer:
+    """Move a ref from where it is expected; zeros: it must not be there yet. HEAD itself is moved, no branch with it."""
+    target = ["--no-deref", ref] if ref == "HEAD" else [ref]
+    return _run_noted(repo, notes, [*GIT, "update-ref", "-m", reason, *target, new, expected])
+
+
+def delete_ref(repo: Repo, notes: LockNotes, ref: str, expected: str) -> Answer:
+    return _run_noted(repo, notes, [*GIT, "update-ref", "-d", ref, expected])
+
+
+def drop_ref(repo: Repo, notes: LockNotes, ref: str) -> Answer:
+    """Delete a ref that only this process uses, wherever it is."""
+    return _run_noted(repo, notes, [*GIT, "update-ref", "-d", ref])
+
+
+def merge(repo: Repo, notes: LockNotes, commit: str, message: str) -> Answer:
+    """Merge into what is checked out, as the history is: without replaced objects and grafts. Hooks are asked."""
+    words = ("--ff", "--commit", "--no-squash", "--no-autostash", "--no-edit", "--no-stat", "--quiet")
+    argv = [*ORIGINAL, "merge", *words, "-m", message, commit]
+    return _run_noted(repo, notes, argv, without_grafts(repo.env))
+
+
+def abort_merge(repo: Repo, notes: LockNotes) -> Answer:
+    return _run_noted(repo, notes, [*ORIGINAL, "merge", "--abort"], without_grafts(repo.env))
+
+
+def add_worktree(repo: Repo, notes: LockNotes, path: str, branch: str) -> Answer:
+    return _run_noted(repo, notes, [*GIT, "worktree", "add", "--quiet", path, branch])
+
+
+# --- places --------------------------------------------------------------------------------------------------------
+
+
+def git_dir(env: Env, tree: str = "") -> Answer:
+    """It fails where git does not trust the repository (safe.directory)."""
+    return run([*GIT, *(["-C", tree] if tree else []), "rev-parse", "--absolute-git-dir"], env)
+
+
+def top_of(env: Env, tree: str) -> Answer:
+    return run([*GIT, "-C", tree, "rev-parse", "--show-toplevel"], env)
+
+
+def common_dir(env: Env, tree: str = "") -> Answer:
+    """Absolute, links followed."""
+    where = ["-C", tree] if tree else []
+    return run([*GIT, *where, "rev-parse", "--path-format=absolute", "--git-common-dir"], env)
+
+
+def hooks_dir(env: Env, tree: str = "", configured: str = "") -> Answer:
+    """Where git looks for hooks: absolute, links followed. `configured`: if core.hooksPath said so."""
+    where = [*(["-C", tree] if tree else []), *(["-c", f"core.hooksPath={configured}"] if configured else [])]
+    return run([*GIT, *where, "rev-parse", "--path-format=absolute", "--git-path", "hooks"], env)
+
+
+def version(env: Env) -> Answer:
+    return run([*GIT, "version"], env)

@@ -1,0 +1,106 @@
+"""Remotes: their addresses, looking at them, fetching and pushing. Each has its time for an answer."""
+
+from __future__ import annotations
+
+from gitcoord.git.long_process import run_bounded, watched
+from gitcoord.git.process import GIT, ORIGINAL, UNHOOKED, Child, has_terminal, run, without_grafts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.git.deadline import Patience
+    from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.process import Answer, Env
+
+# gitcoord's own transfers run no hooks here: what they carry was judged before.
+_TRANSFER = (
+    *UNHOOKED, "-c", "hook.gitcoord-pre-push.enabled=false", "-c", "push.useForceIfIncludes=false",
+)  # fmt: skip
+
+
+def list_remotes(env: Env) -> Answer:
+    return run([*GIT, "remote"], env)
+
+
+def remote_url(env: Env, name: str) -> Answer:
+    return run([*GIT, "remote", "get-url", "--", name], env)
+
+
+def push_urls(env: Env, name: str) -> Answer:
+    return run([*GIT, "remote", "get-url", "--push", "--all", "--", name], env)
+
+
+# --- for the user: with what git asks at the terminal, and with hooks ---------------------------------------------------
+
+
+def ls_remote(env: Env, patience: Patience, name: str, *refs: str) -> Answer:
+    """In lines: id, a tab, name."""
+    return run_bounded([*GIT, "ls-remote", "--", name, *refs], env, patience)
+
+
+def fetch_ref(env: Env, patience: Patience, notes: LockNotes, name: str, refspec: str) -> Answer:
+    argv = [*GIT, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, refspec]
+    return run_bounded(argv, env, patience, notes=notes)
+
+
+# --- during a check: nobody is asked for a password --------------------------------------------------------------------
+
+
+def look_at_ref(env: Env, patience: Patience, notes: LockNotes, name: str, ref: str) -> Answer:
+    return _ask_silently(env, patience, notes, ["ls-remote", "--quiet", "--", name, ref])
+
+
+def fetch_branch(env: Env, patience: Patience, notes: LockNotes, name: str, refspec: str) -> Answer:
+    """Only this branch, whatever the settings say."""
+    words = ["--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
+    return _ask_silently(env, patience, notes, ["fetch", *words, "--no-write-fetch-head", "--", name, refspec])
+
+
+def _ask_silently(env: Env, patience: Patience, notes: LockNotes, words: list[str]) -> Answer:
+    argv = [*ORIGINAL, *words]
+    return run_bounded(argv, without_grafts(env), patience, shares_terminal=False, notes=notes)
+
+
+# --- gitcoord's own transfers ----------------------------------------------------------------------------------------
+
+
+def look_at_own_ref(env: Env, patience: Patience, name: str, ref: str) -> Answer:
+    return run_bounded([*_TRANSFER, "ls-remote", "--quiet", "--", name, ref], env, patience)
+
+
+def fetch_own(env: Env, patience: Patience, notes: LockNotes | None, name: str, refspecs: Iterable[str]) -> Answer:
+    """All of these refs or none; those that are gone there go here."""
+    argv = [*_TRANSFER, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
+    argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", name, *refspecs]
+    return watched(_start_transfer(argv, env, notes), patience)
+
+
+def push_own(
+    env: Env,
+    patience: Patience,
+    notes: LockNotes | None,
+    name: str,
+    moves: Iterable[tuple[str, str, str]],
+    *,
+    atomic: bool,
+    options: Iterable[str],
+) -> Answer:
+    """`moves`: each ref there, its expected id, its new one; '' for none."""
+    rows = list(moves)
+    argv = [*_TRANSFER, "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
+    argv += ["--recurse-submodules=no", *(["--atomic"] if atomic else [])]
+    argv += [f"--push-option={option}" for option in options]
+    argv += [f"--force-with-lease={ref}:{expected}" for ref, expected, _ in rows]
+    argv += ["--", name, *(f"{new}:{ref}" for ref, _, new in rows)]
+    return watched(_start_transfer(argv, env, notes), patience, sends=True)
+
+
+def _start_transfer(argv: list[str], env: Env, notes: LockNotes | None) -> Child:
+    """git locks refs of this clone too: when it fetches, and when it notes what it has pushed."""
+    # Without a terminal nobody can be asked. Then git, and what serves a repository on this machine to it, are in a group of
+    # their own: whoever kills the group of a command leaves them to end in order.
+    shares = has_terminal()
+    if notes is None:
+        return Child(argv, env, shares_terminal=shares)
+    return notes.start(argv, env, shares_terminal=shares)

@@ -1,0 +1,66 @@
+"""git's settings: read where the cached answer of `git/config.py` does not say it, and written."""
+
+from __future__ import annotations
+
+from gitcoord.git.process import GIT, ORIGINAL, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitcoord.git.process import Answer, Env
+    from gitcoord.git.repo import Repo
+
+_TRIES = 60
+
+
+def list_settings(env: Env, *, file: str) -> Answer:
+    """All settings of a file; `parse_settings` reads them."""
+    return run([*GIT, "config", "--file", file, "--list", "-z"], env)
+
+
+def list_settings_in_blob(env: Env, blob: str) -> Answer:
+    return run([*ORIGINAL, "config", "--blob", blob, "--list", "-z"], env)
+
+
+def list_local_settings(env: Env) -> Answer:
+    return run([*GIT, "config", "--local", "--list", "-z"], env)
+
+
+def match_settings(env: Env, pattern: str) -> Answer:
+    """Those whose keys match a regular expression."""
+    return run([*GIT, "config", "-z", "--get-regexp", pattern], env)
+
+
+def get_setting(env: Env, key: str, *, file: str = "", kind: str = "") -> Answer:
+    """The last value. `kind`: bool or path, as git understands these."""
+    where = [*(["--file", file] if file else []), *([f"--type={kind}"] if kind else [])]
+    return run([*GIT, "config", *where, "--get", key], env)
+
+
+def get_local_values(env: Env, key: str) -> Answer:
+    return run([*GIT, "config", "--local", "--get-all", key], env)
+
+
+def scope_of_setting(env: Env, key: str, tree: str) -> str:
+    """Whose settings say it: 'local', 'worktree', 'global', 'system' or 'command'; '' where nobody does."""
+    return run([*GIT, "-C", tree, "config", "--show-scope", "--get", key], env).text.partition("\t")[0]
+
+
+def set_in_worktree(env: Env, key: str, value: str, tree: str) -> Answer:
+    return run([*GIT, "-C", tree, "config", "--worktree", key, value], env)
+
+
+def forget_branch_settings(env: Env, branch: str) -> Answer:
+    return run([*GIT, "config", "--remove-section", f"branch.{branch}"], env)
+
+
+def change_settings(repo: Repo, words: list[str], pause: Callable[[float], None]) -> tuple[int, str]:
+    """`git config <words>`: its exit code, and what it said. git takes the file's lock or fails at once: another writer of the
+    same file is waited for here, some seconds."""
+    for number in range(1, _TRIES):
+        code, _, complaint = run([*GIT, "config", *words], repo.env)
+        if not code or "could not lock config file" not in complaint or "File exists" not in complaint:
+            return code, complaint
+        pause(min(0.01 * number, 0.1))
+    return code, f"{complaint} (if no git process is running here, remove its lock file)"

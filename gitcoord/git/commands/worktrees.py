@@ -1,0 +1,190 @@
+"""Work trees, the index, hooks and messages: git as the user's own. `tree`: in that directory."""
+
+from __future__ import annotations
+
+from gitcoord.git.process import GIT, ORIGINAL, Child, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitcoord.git.process import Answer, Env
+
+_STATUS = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
+_LOCATION = (b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_COMMON_DIR")
+
+
+def without_location(env: Env) -> Env:
+    """For a git that is to find the repository by its directory."""
+    return {key: value for key, value in env.items() if key not in _LOCATION}
+
+
+def with_index(env: Env, index: str) -> Env:
+    """For a git that is to work on another index."""
+    return {**env, b"GIT_INDEX_FILE": index.encode("utf-8", "surrogateescape")}
+
+
+def _in(tree: str) -> list[str]:
+    return [*GIT, *(["-C", tree] if tree else [])]
+
+
+# --- status and files ----------------------------------------------------------------------------------------------
+
+
+def start_status(env: Env, pathspecs: Iterable[str], tree: str = "") -> Child:
+    """Let git look for what is not committed. Each entry: two letters, a blank, the path."""
+    child = Child([*_in(tree), "status", *_STATUS, "--", *pathspecs], env)
+    child.close_input()
+    return child
+
+
+def status_in(env: Env, tree: str) -> Answer:
+    """What is changed in submodules counts, whatever the settings say."""
+    return run([*_in(tree), "status", *_STATUS, "--ignore-submodules=none"], env)
+
+
+def status_original(env: Env) -> Answer:
+    return run([*ORIGINAL, "status", *_STATUS], env)
+
+
+def status_of_tracked(env: Env) -> Answer:
+    return run([*ORIGINAL, "status", "--porcelain", "--untracked-files=no"], env)
+
+
+def status_with_branch(env: Env, pathspecs: Iterable[str]) -> Answer:
+    """In git's second format, with the branch and the commit that are checked out."""
+    words = ("--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all")
+    return run([*ORIGINAL, "status", *words, "--", *pathspecs], env)
+
+
+def ls_files(env: Env, *pathspecs: str, tree: str = "", untracked: bool = False) -> Answer:
+    """What is tracked, by names from the top of the work tree on; `untracked`: and what is not."""
+    which = ["--cached", "--others"] if untracked else []
+    return run([*_in(tree), "ls-files", "-z", "--full-name", *which, "--", *pathspecs], env)
+
+
+def ls_files_from_here(env: Env, *pathspecs: str) -> Answer:
+    """What is tracked, untracked or gone, by names from the current directory on, as `update_index_from_files` reads them."""
+    return run([*GIT, "ls-files", "-z", "--cached", "--others", "--deleted", "--", *pathspecs], env)
+
+
+def ls_files_marked(env: Env, tree: str) -> Answer:
+    """Each with a letter before it: lower case where it is assumed unchanged, S where it is skipped."""
+    return run([*_in(tree), "ls-files", "-v", "-z"], env)
+
+
+def ls_files_unmerged(env: Env, tree: str) -> Answer:
+    return run([*_in(tree), "ls-files", "-u", "-z"], env)
+
+
+def ls_files_ignored(env: Env, tree: str) -> Answer:
+    return run([*_in(tree), "ls-files", "--others", "--ignored", "--exclude-standard", "-z"], env)
+
+
+def check_ignore(env: Env, paths: Iterable[str], tree: str) -> Answer:
+    """Those of the paths that are ignored. Exit code 1: none."""
+    data = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
+    return run([*_in(tree), "check-ignore", "-z", "--stdin"], env, data)
+
+
+# --- the index -----------------------------------------------------------------------------------------------------
+
+# A split index would leave parts of itself behind in the git directory.
+_WHOLE_INDEX = (*GIT, "-c", "core.splitIndex=false")
+
+
+def read_tree(env: Env, commit: str, *, reset: bool = False) -> Answer:
+    """`commit` '': the index becomes empty."""
+    how = [*(["--reset"] if reset else []), commit] if commit else ["--empty"]
+    return run([*_WHOLE_INDEX, "read-tree", *how], env)
+
+
+def write_tree(env: Env, *, whole: bool = False) -> Answer:
+    """`whole`: of a private index, which is never split."""
+    return run([*(_WHOLE_INDEX if whole else GIT), "write-tree"], env)
+
+
+def update_index(env: Env, entries: bytes, *, whole: bool = False) -> Answer:
+    """`entries`: mode, id, a tab, the path, NUL. `whole`: of a private index, which is never split."""
+    return run([*(_WHOLE_INDEX if whole else GIT), "update-index", "-z", "--index-info"], env, entries)
+
+
+def update_index_from_files(env: Env, names: bytes) -> Answer:
+    """As the work tree has these files, whether they are new or gone."""
+    return run([*GIT, "update-index", "--add", "--remove", "-z", "--stdin"], env, names)
+
+
+def unmark_files(env: Env, tree: str, flag: str, names: Iterable[str]) -> Answer:
+    """`flag`: assume-unchanged or skip-worktree."""
+    data = "".join(name + "\0" for name in names).encode("utf-8", "surrogateescape")
+    return run([*_in(tree), "update-index", f"--no-{flag}", "-z", "--stdin"], env, data)
+
+
+def add_files(env: Env, pathspecs: Iterable[str], *, force: bool) -> Answer:
+    """All or nothing of what the work tree has of these paths; `force`: ignored ones too."""
+    how = ("-c", "add.ignoreErrors=false", "-c", "advice.addEmbeddedRepo=false", "add", "-A")
+    argv = [*_WHOLE_INDEX, *how, *(["-f"] if force else []), "--pathspec-from-file=-", "--pathspec-file-nul"]
+    return run(argv, env, "".join(spec + "\0" for spec in pathspecs).encode("utf-8", "surrogateescape"))
+
+
+def staged_raw(env: Env, base: str) -> Answer:
+    """What the index has otherwise than a commit or tree. What is only intended to be added (`add -N`) is not staged."""
+    raw = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", "--ita-invisible-in-index")
+    return run([*GIT, "diff-index", "--cached", *raw, base, "--"], env)
+
+
+# --- commits and their messages ------------------------------------------------------------------------------------
+
+
+def commit_tree(env: Env, tree: str, parent: str, message: bytes, *, sign: bool) -> Answer:
+    """`parent` '': the first commit."""
+    argv = [*GIT, "commit-tree", *(["-S"] if sign else []), *(["-p", parent] if parent else []), "-F", "-", tree]
+    return run(argv, env, message)
+
+
+def strip_message(env: Env, message: bytes, *, comments: bool) -> Answer:
+    """Without needless blanks; `comments`: and without lines of comment."""
+    return run([*GIT, "stripspace", *(["-s"] if comments else [])], env, message)
+
+
+def parse_trailers(env: Env, message: bytes) -> Answer:
+    return run([*GIT, "interpret-trailers", "--no-divider", "--parse"], env, message)
+
+
+def add_trailers(env: Env, message: bytes, trailers: Iterable[str]) -> Answer:
+    """Where the user's settings say."""
+    words = [word for trailer in trailers for word in ("--trailer", trailer)]
+    return run([*GIT, "interpret-trailers", "--no-divider", *words], env, message)
+
+
+def add_trailer(env: Env, message: bytes, trailer: str) -> Answer:
+    """At the end. A line '---' in a message is not the start of a patch here, as little as for `git log`."""
+    rules = ("--no-divider", "--where", "end", "--if-exists", "add", "--if-missing", "add")
+    return run([*GIT, "interpret-trailers", *rules, "--trailer", trailer], env, message)
+
+
+def add_trailer_to_file(env: Env, file: str, trailer: str) -> Answer:
+    """The same in a file, unless a trailer of that name is there."""
+    rules = ("--no-divider", "--where", "end", "--if-exists", "doNothing", "--if-missing", "add")
+    return run([*GIT, "interpret-trailers", "--in-place", *rules, "--trailer", trailer, file], env)
+
+
+def run_hook(env: Env, name: str, *words: str) -> Answer:
+    """A commit hook of the user's, with what it may ask at the terminal. Nothing happens where there is none."""
+    return run([*GIT, "hook", "run", "--ignore-missing", name, "--", *words], env, shares_terminal=True)
+
+
+def editor(env: Env) -> Answer:
+    """The command of git's editor."""
+    return run([*GIT, "var", "GIT_EDITOR"], env)
+
+
+# --- work trees ----------------------------------------------------------------------------------------------------
+
+
+def list_worktrees(env: Env) -> Answer:
+    return run([*GIT, "worktree", "list", "--porcelain", "-z"], env)
+
+
+def remove_worktree(env: Env, path: str, *, force: bool = False) -> Answer:
+    return run([*GIT, "worktree", "remove", *(["--force"] if force else []), path], env)
