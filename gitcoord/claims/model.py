@@ -202,8 +202,13 @@ def overlapping(state: State, item: Item) -> list[Claim]:
 
 def all_claims(state: State, agent: str = "") -> list[Claim]:
     """Every claim there is, or every claim of one agent."""
-    claims = [Claim.from_record(record, file) for file, record in sorted(state.below("claims").items())]
-    return [c for c in claims if c.agent == agent] if agent else claims
+    found = state.named("claims", f"@{agent}") if agent else state.below("claims")
+    return [Claim.from_record(record, file) for file, record in sorted(found.items())]
+
+
+def claims_part(agent: str = "") -> Part:
+    """The part of the state in which they are."""
+    return ("named", f"claims//@{agent}") if agent else ("below", "claims")
 
 
 class Standing(NamedTuple):

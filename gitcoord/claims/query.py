@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, covers_item, folds_case, in_the_way, overlapping
+from gitcoord.claims.model import WRITE, Item, all_claims, claims_part, covers_item, folds_case, in_the_way, overlapping
 from gitcoord.git.files import is_directory
 from gitcoord.ledger.sessions import (
     OPEN,
@@ -35,7 +35,7 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bo
     """All live claims, or the actor's own; with `silent` also those whose holders fell silent."""
     agent = actor.agent if actor is not None else ""
     try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=(("below", "claims"),), trusting=True)
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=(claims_part(agent if mine else ""),), trusting=True)
     except NotInitialised:
         return {"initialised": False, "claims": []}
     state, world = snapshot.state, ctx.world(snapshot)

@@ -1,6 +1,6 @@
 """The gates of a clone: what a commit, a ref update or a push would change, and by which policy it is judged.
 
-Each method says which moves are judged, what was accepted before, and whose policy counts; `judging.py` does the rest.
+Each method says which moves are judged, what was accepted before, and whose policy counts; `gate.py` does the rest.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import match, targets
-from gitcoord.gates.gate import Judging, Move, Outcome
+from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
 from gitcoord.gates.judge import Step, Verdict
 from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.files import read_file
+from gitcoord.git.store import RefUpdate
 from gitcoord.policy.model import ENFORCE, parse_policy
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -33,10 +34,10 @@ class Clean(NamedTuple):
     staged: bytes
 
 
-class Gate(Judging):
+class Gate(GateBase):
     clean: Clean | None = None
 
-    def index(self, index: bytes, heads: Iterable[str]) -> Outcome:
+    def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
@@ -53,7 +54,7 @@ class Gate(Judging):
         """Was anybody else's heartbeat looked at? Whoever is silent now may be heard of at any moment, without an event."""
         return not self._snapshot.heartbeats.keys() <= {self.actor.agent}
 
-    def _validated_index(self, outcome: Outcome, head: str, step: Step, index: bytes) -> Outcome:
+    def _validated_index(self, outcome: Verdicts, head: str, step: Step, index: bytes) -> Verdicts:
         from gitcoord.gates.validation_changes import Span, on_changes
 
         # A change may not bring the command that judges it: those of where work lands count.
@@ -61,11 +62,11 @@ class Gate(Judging):
         found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
-    def moves(self, moves: list[Move]) -> Outcome:
+    def moves(self, moves: list[RefUpdate]) -> Verdicts:
         """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
         return _together([self._move(move) for move in moves])
 
-    def _move(self, move: Move) -> Outcome:
+    def _move(self, move: RefUpdate) -> Verdicts:
         if is_private(move.ref):
             return self._judge("", []) if self._is_fetch(move) else self._refuse(_private(move, self.actor.agent))
         if move.ref == f"refs/heads/{self.sync}" and not move.new:
@@ -78,11 +79,11 @@ class Gate(Judging):
             outcome = self._moved(move)
         return outcome
 
-    def _moved(self, move: Move) -> Outcome:
+    def _moved(self, move: RefUpdate) -> Verdicts:
         known = [*([move.old] if move.old else []), *self._tracking()] or self._tips()
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 
-    def _has_landed(self, move: Move) -> bool:
+    def _has_landed(self, move: RefUpdate) -> bool:
         """`git fetch origin main:main` moves this branch before the remote-tracking one: only the remote can tell what landed.
 
         git never fetches into a branch that is checked out, so most refusals need not ask.
@@ -95,11 +96,11 @@ class Gate(Judging):
 
         return f"{move.new}\t{move.ref}" in ask_remote(self._ctx, self.remote, look_at_ref, move.ref).lines
 
-    def push(self, remote: str, moves: list[Move]) -> Outcome:
+    def push(self, remote: str, moves: list[RefUpdate]) -> Verdicts:
         """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
         return _together([self._pushed(remote, move) for move in moves])
 
-    def _pushed(self, remote: str, move: Move) -> Outcome:
+    def _pushed(self, remote: str, move: RefUpdate) -> Verdicts:
         is_sync = move.ref == f"refs/heads/{self.sync}"
         if is_private(move.ref):
             return self._judge("", []) if self._is_copy(move) else self._refuse(_private(move, self.actor.agent))
@@ -126,7 +127,7 @@ class Gate(Judging):
         outcome = self._validated(outcome, commit, old if is_sync else None, move.new)
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
 
-    def _without_commit(self, remote: str, move: Move) -> Outcome:
+    def _without_commit(self, remote: str, move: RefUpdate) -> Verdicts:
         """A file or a directory under a name of its own: it has no history, so nobody can say what it lacks."""
         if self._deploys(remote, move.ref):
             raise CouldNotJudge(
@@ -144,8 +145,8 @@ class Gate(Judging):
         there = self._ctx.store.list_refs(f"refs/remotes/{remote}/") if remote else {}
         return [*before, *self._tracking(), *there.values(), *self._tips()]
 
-    def _refuse(self, verdict: Verdict) -> Outcome:
-        return Outcome([verdict], parse_policy(()))
+    def _refuse(self, verdict: Verdict) -> Verdicts:
+        return Verdicts([verdict], parse_policy(()))
 
     def _deploys(self, remote: str, ref: str) -> list[tuple[Target, str]]:
         """The targets that a push of this ref deploys, each with the name of its remote."""
@@ -161,10 +162,10 @@ class Gate(Judging):
 
         return remote if remote in list_remotes(self._ctx.repo.env).lines else wanted
 
-    def range(self, base: str, head: str, *, named: bool = True) -> Outcome:
+    def range(self, base: str, head: str, *, named: bool = True) -> Verdicts:
         """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
         self._named = named
-        steps = self._steps(Move("", base, head), [base], strict=True, gated=False)
+        steps = self._steps(RefUpdate("", base, head), [base], strict=True, gated=False)
         return self._validated(self._judge(base, steps, pushed=True), base, base, head)
 
     def _is_gated(self, ref: str) -> bool:
@@ -182,7 +183,7 @@ class Gate(Judging):
         known = targets(self._source(self._policy_commit()).pairs).values()
         return any(match(target, target.remote, ref) for target in known)
 
-    def _is_fetch(self, move: Move) -> bool:
+    def _is_fetch(self, move: RefUpdate) -> bool:
         """Where a remote decides, the refs here are copies, which a plain `git fetch` renews. The ledger only goes forward."""
         if not self._ctx.remote or move.ref == TIP:
             return False
@@ -190,7 +191,7 @@ class Gate(Judging):
             return True
         return self._is_ancestor(move.old, move.new)
 
-    def _is_copy(self, move: Move) -> bool:
+    def _is_copy(self, move: RefUpdate) -> bool:
         """A push that only brings a copy of the ledger up to date, as a backup."""
         if move.ref != LEDGER:
             return False
@@ -198,17 +199,17 @@ class Gate(Judging):
         return all(self._is_ancestor(old, new) for old, new in zip(chain, [*chain[1:], self._snapshot.head]))
 
 
-def _together(outcomes: list[Outcome]) -> Outcome:
+def _together(outcomes: list[Verdicts]) -> Verdicts:
     """The verdicts of all; what is said of rules comes from a policy that was asked."""
-    asked = [outcome for outcome in outcomes if outcome.verdicts] or [Outcome([], parse_policy(()))]
-    return Outcome([verdict for outcome in asked for verdict in outcome.verdicts], asked[-1].policy)
+    asked = [outcome for outcome in outcomes if outcome.verdicts] or [Verdicts([], parse_policy(()))]
+    return Verdicts([verdict for outcome in asked for verdict in outcome.verdicts], asked[-1].policy)
 
 
 def is_private(ref: str) -> bool:
     return ref == LEDGER or ref.startswith(_PRIVATE[1:])
 
 
-def _private(move: Move, agent: str) -> Verdict:
+def _private(move: RefUpdate, agent: str) -> Verdict:
     words = "deleted" if not move.new else "moved by hand"
     return Verdict(
         "ledger", ENFORCE, "", agent, f"{move.ref} may not be {words}",
@@ -216,6 +217,6 @@ def _private(move: Move, agent: str) -> Verdict:
     )  # fmt: skip
 
 
-def _deleted(move: Move, agent: str) -> Verdict:
+def _deleted(move: RefUpdate, agent: str) -> Verdict:
     message = f"{move.ref} is where everybody's work lands; deleting it would undo all of it"
     return Verdict("lineage", ENFORCE, "", agent, message, hints=("a person may do so with the hooks off",))

@@ -1,7 +1,7 @@
 """What every gate does: gather what would change, read the policy that applies, ask the one policy function.
 
-Which moves are judged, by which policy and against what was accepted before is each gate's own business (`gate.py`,
-`receive_code.py`). A gate fails closed: what it cannot read raises, and the hook refuses.
+Which moves are judged, by which policy and against what was accepted before is each gate's own business (`client_gate.py`,
+`server/receive_code.py`). A gate fails closed: what it cannot read raises, and the hook refuses.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from gitcoord.deploy.targets import Target
     from gitcoord.gates.validation_changes import Asked
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
@@ -32,15 +33,9 @@ if TYPE_CHECKING:
 _ALL = (("below", "claims"), ("below", "lineage"), ("below", "approvals"), ("below", "roles"), ("file", "halt"))
 
 
-class Move(NamedTuple):
-    """A ref that is about to move; no id: it is made or deleted."""
+class Verdicts(NamedTuple):
+    """What stands against the changes, and by which policy they were judged."""
 
-    ref: str
-    old: str
-    new: str
-
-
-class Outcome(NamedTuple):
     verdicts: list[Verdict]
     policy: Policy
 
@@ -53,7 +48,7 @@ class Outcome(NamedTuple):
         return [verdict for verdict in self.verdicts if verdict.stage != ENFORCE]
 
 
-class Judging:
+class GateBase:
     """One look at the ledger, for one actor."""
 
     def __init__(self, ctx: Context, who: Callable[[], Actor], snapshot: Snapshot | None = None) -> None:
@@ -111,7 +106,7 @@ class Judging:
 
     # --- gathering
 
-    def _steps(self, move: Move, known: list[str], *, strict: bool, gated: bool) -> list[Step]:
+    def _steps(self, move: RefUpdate, known: list[str], *, strict: bool, gated: bool) -> list[Step]:
         """The new commits, and on the sync branch (`strict`) what the result changes besides.
 
         There a path may differ from the old tip only by a new commit or by what landed at its remote. Elsewhere the new
@@ -136,9 +131,9 @@ class Judging:
 
     # --- judging
 
-    def _judge(self, commit: str, steps: list[Step], *, pushed: bool = False) -> Outcome:
+    def _judge(self, commit: str, steps: list[Step], *, pushed: bool = False) -> Verdicts:
         if not steps:
-            return Outcome([], parse_policy(()))
+            return Verdicts([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
         policy = self._source(commit).policy(paths)
         if len(policy.attributes) > FEW:
@@ -146,7 +141,7 @@ class Judging:
         actor, readers = self.actor, self._readers(steps) if pushed else []
         world, history = self._ctx.world(self._snapshot), GitHistory(self._ctx, self._snapshot, paths)
         verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers)
-        return Outcome(verdicts, policy)
+        return Verdicts(verdicts, policy)
 
     def _readers(self, steps: list[Step]) -> list[str]:
         """Who must know the rules: whoever pushes, unless it is a person. CI is nobody in particular: there, the authors."""
@@ -178,7 +173,7 @@ class Judging:
         commands = (trusted or (lambda: policy)) if self._runs_commands else None
         return Asked(self._source(commit), policy, self.actor, commands)
 
-    def _validated(self, outcome: Outcome, commit: str, base: str | None, new: str) -> Outcome:
+    def _validated(self, outcome: Verdicts, commit: str, base: str | None, new: str) -> Verdicts:
         """With what validators say of all that is brought; `base` None: from where the branch left what landed."""
         if not outcome.policy.validators:
             return outcome

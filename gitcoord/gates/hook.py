@@ -19,9 +19,10 @@ from gitcoord.world.open import Opening, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.git.process import Environ
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.terminal.screen import Screen
@@ -124,11 +125,11 @@ def _heads(ctx: Context, env: Environ) -> list[str]:
     return [head, *merging] if head else []
 
 
-def _moves(ctx: Context, hook: str) -> list[Move] | None:
+def _moves(ctx: Context, hook: str) -> list[RefUpdate] | None:
     """What git says on stdin; None for hooks that are about the index."""
     if hook in ("pre-commit", "pre-merge-commit"):
         return None
-    from gitcoord.gates.gate import Move
+    from gitcoord.git.store import RefUpdate
 
     data = b""
     while part := read(0, 65536):
@@ -137,9 +138,9 @@ def _moves(ctx: Context, hook: str) -> list[Move] | None:
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         fields = line.rsplit(" ", 3) if hook == "pre-push" else line.split(" ")
         if hook == "pre-push" and len(fields) == 4:
-            moves.append(Move(fields[2], _oid(fields[3]), _oid(fields[1])))
+            moves.append(RefUpdate(fields[2], _oid(fields[3]), _oid(fields[1])))
         elif hook == "reference-transaction" and len(fields) == 3:
-            move = Move(fields[2], _oid(fields[0]), _oid(fields[1]))
+            move = RefUpdate(fields[2], _oid(fields[0]), _oid(fields[1]))
             # `git reset --hard` without moving: git holds the lock and has compared the old value, so nothing changes.
             if not (move.new and move.old == move.new) and not _is_packing(ctx, move):
                 moves.append(move if move.old else move._replace(old=ctx.store.target(move.ref) or ""))
@@ -154,7 +155,7 @@ def _oid(text: str) -> str:
     return "" if not text.strip("0") else text
 
 
-def _is_packing(ctx: Context, move: Move) -> bool:
+def _is_packing(ctx: Context, move: RefUpdate) -> bool:
     """Does only the place change at which git keeps this ref? Writers may move it while git packs."""
     if move.new and not move.old and ctx.store.resolve([move.ref])[0] == move.new:
         return True
@@ -166,7 +167,7 @@ def _is_packing(ctx: Context, move: Move) -> bool:
 # --- telling --------------------------------------------------------------------------------------------------------
 
 
-def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Outcome) -> int:
+def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts) -> int:
     """Say what stands against it, leave what is to be on record, give the exit code."""
     refused, noted = outcome.refused, outcome.noted
     for verdict in noted:

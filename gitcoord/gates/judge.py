@@ -281,6 +281,8 @@ class _Claims:
             for file, record in state.below("claims/path").items():
                 claim = Claim.from_record(record, file)
                 self._at.setdefault(key_of(state, Item("path", claim.path)), []).append(claim)
+        else:
+            state.prefetch(("leaves", claim_dir("path", at)) for key in keys.values() for at in (*ancestors(key), key))
 
     def over(self, path: str) -> list[Claim]:
         key = self._keys[path]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import ROOT
 from gitcoord.claims.model import Item, key_of
-from gitcoord.claims.released import released_at, released_below
+from gitcoord.claims.released import lineage_dir, released_at, released_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Lineages:
                 for path in paths.get(key_of(state, Item("path", record.path)), ()):
                     self._records.setdefault(path, []).append(record)
         else:
+            state.prefetch(("leaves", lineage_dir(state, path)) for path in keys)
             for path in keys:
                 self._records[path] = released_at(state, path)
         for records in self._records.values():

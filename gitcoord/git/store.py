@@ -48,6 +48,14 @@ class Verify(NamedTuple):
 Operation = Create | Update | Delete | Verify
 
 
+class RefUpdate(NamedTuple):
+    """A ref that moves, or is about to: where it is before and afterwards. '' for an id: there is no such ref."""
+
+    ref: RefName
+    old: Oid
+    new: Oid
+
+
 def move(ref: RefName, expected: Oid | None, new: Oid | None) -> Operation | None:
     """The operation that takes a ref from what was read to what it should be; None where nothing is to do."""
     if expected == new:

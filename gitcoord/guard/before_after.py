@@ -9,7 +9,7 @@ from gitcoord.git.locate import is_set_up, resolve
 from gitcoord.guard.conversations import actor_of
 from gitcoord.guard.effects import Deeds, absolute, checked, deeds_of, home_of, tops_of
 from gitcoord.guard.findings import Finding, decided, is_setting, secret, settings_below
-from gitcoord.guard.judge import Judging
+from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.seen_files import begin, end, note_read
 from gitcoord.policy.model import ENFORCE
 from gitcoord.validators.tool_event import ALLOW, ASK, DENY, Answer
@@ -31,7 +31,7 @@ def before(stage: Stage, event: ToolEvent, home: Place | None) -> Answer:
     if not tops:
         return Answer()
     findings: list[Finding] = []
-    judged: list[Judging] = []
+    judged: list[GuardSession] = []
     for top in tops:
         writes = [checked(place) for place in deeds.writes if place.top == top and not place.inner]
         # What is moved away could be read under its new name.
@@ -40,7 +40,7 @@ def before(stage: Stage, event: ToolEvent, home: Place | None) -> Answer:
         ctx = stage.open(top)
         actor = actor_of(ctx, stage.env, event)
         try:
-            judging = Judging(ctx, actor, writes, reads, around)
+            judging = GuardSession(ctx, actor, writes, reads, around)
         except NotInitialised:
             continue
         stage.lenient = not judging.guard.closed
@@ -161,7 +161,7 @@ def _seen(ctx: Context, actor: Actor, deeds: Deeds, top: str) -> list[Finding]:
 # --- validators -------------------------------------------------------------------------------------------------------
 
 
-def _validated(judging: Judging, event: ToolEvent, deeds: Deeds) -> list[Finding]:
+def _validated(judging: GuardSession, event: ToolEvent, deeds: Deeds) -> list[Finding]:
     """The project's validators see every file that a shell command names, too."""
     from gitcoord.gates.validation import before_tool
     from gitcoord.validators import UNKNOWN, WARN
@@ -202,7 +202,7 @@ def _counted(ctx: Context, actor: Actor, event: ToolEvent) -> None:
         pass
 
 
-def _recorded(judged: list[Judging], event: ToolEvent) -> None:
+def _recorded(judged: list[GuardSession], event: ToolEvent) -> None:
     """It goes through: what speaks against it and does not bind yet is left on record."""
     for judging in judged:
         if judging.noted:
@@ -214,7 +214,7 @@ def _recorded(judged: list[Judging], event: ToolEvent) -> None:
 # --- telling ----------------------------------------------------------------------------------------------------------
 
 
-def _told(judging: Judging, event: ToolEvent, findings: list[Finding]) -> Answer:
+def _told(judging: GuardSession, event: ToolEvent, findings: list[Finding]) -> Answer:
     if not findings:
         return Answer()
     from gitcoord.guard.render import words_of

@@ -40,7 +40,7 @@ class _UnwrittenHistory(GitHistory):
         return True  # it may
 
 
-class Judging:
+class GuardSession:
     """One look at the ledger and the policy of one repository, for one agent. NotInitialised where there is none."""
 
     def __init__(

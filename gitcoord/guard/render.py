@@ -11,7 +11,7 @@ from gitcoord.validators.tool_event import ALLOW, ASK, DENY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.guard.findings import Finding
-    from gitcoord.guard.judge import Judging
+    from gitcoord.guard.judge import GuardSession
     from gitcoord.validators.tool_event import ToolEvent
 
 _SHOWN = 10
@@ -23,7 +23,7 @@ _HEADS = {
 }
 
 
-def words_of(judging: Judging, event: ToolEvent, findings: list[Finding]) -> str:
+def words_of(judging: GuardSession, event: ToolEvent, findings: list[Finding]) -> str:
     decision = decided(findings)
     found = [finding for finding in findings if finding.decision == decision]
     lines = [f"gitcoord: {printable(event.action or 'this')} {_HEADS[decision]}"]
@@ -44,7 +44,7 @@ def words_of(judging: Judging, event: ToolEvent, findings: list[Finding]) -> str
     return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
 
 
-def _unnamed(judging: Judging, found: list[Finding]) -> list[str]:
+def _unnamed(judging: GuardSession, found: list[Finding]) -> list[str]:
     """What helps a parent and its subagent that stand in each other's way, since their tool does not tell that they are such."""
     rows = [claim for finding in found for claim in finding.held if str(claim["agent"]).startswith(f"{_APART}-")]
     if not rows or not judging.actor.instance.startswith(f"{_APART}:"):

@@ -116,9 +116,9 @@ class Snapshot:
 
     def _load(self, state: State, parts: list[Part]) -> None:
         """Read parts into the state: all trees on the way together, then all files together."""
-        entries = self.trees.walk(self.commit.tree, [path for _, path in parts])
+        entries = self.trees.walk(self.commit.tree, [directory_of(path) for _, path in parts])
         self.trees.load([entry.oid for entry in entries.values() if entry is not None and entry.is_tree])
-        files = {part: self._files(*part, entries[part[1]]) for part in parts}
+        files = {part: self._files(*part, entries[directory_of(part[1])]) for part in parts}
         records = self._records({key: oid for some in files.values() for key, oid in some.items()})
         for (kind, path), some in files.items():
             if kind == "file":
@@ -128,7 +128,7 @@ class Snapshot:
                 tree = entry.oid if entry is not None and entry.is_tree else None
                 state.load_names(path, sorted(self.trees.children(tree)))
             else:
-                load = state.load_leaves if kind == "leaves" else state.load_below
+                load = {"leaves": state.load_leaves, "below": state.load_below, "named": state.load_named}[kind]
                 load(path, {key: records[key] for key in some})
 
     def _files(self, kind: str, path: str, entry: Entry | None) -> dict[str, Oid]:
@@ -141,7 +141,9 @@ class Snapshot:
             return {path: entry.oid}
         if kind == "leaves":
             return {f"{path}/{name}": leaf.oid for name, leaf in self.trees.leaves(entry.oid).items()}
-        return dict(self.trees.files((path + "/", entry.oid)))
+        directory, _, name = path.partition("//")
+        below = self.trees.files((directory + "/", entry.oid))
+        return {key: oid for key, oid in below if key.endswith(f"/{name}")} if name else dict(below)
 
     def _records(self, files: dict[str, Oid]) -> dict[str, Record]:
         records = {}
@@ -153,6 +155,11 @@ class Snapshot:
             except Malformed as error:
                 raise CouldNotJudge(f"{key} in the ledger: {error.message}", hints=error.hints + REPAIR) from None
         return records
+
+
+def directory_of(path: str) -> str:
+    """Where a part lies: without the name that a part of the kind "named" is about."""
+    return path.partition("//")[0]
 
 
 def read_heartbeat(reader: Reader, agent: str) -> tuple[Oid | None, Beat | None]:
@@ -270,7 +277,7 @@ def _require_no_policy(ctx: Context) -> None:
 def _on_the_way(parts: tuple[Part, ...]) -> list[str]:
     """Where these parts lie as long as no directory is split into buckets."""
     paths: dict[str, None] = {"": None}
-    for _, path in parts[:_AHEAD]:
+    for path in [directory_of(path) for _, path in parts[:_AHEAD]]:
         for end in [index for index, char in enumerate(path) if char == "/"]:
             paths[path[:end]] = None
         paths[path] = None

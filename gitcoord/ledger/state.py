@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # What an event does to the tree: file -> new record or None for "gone"; a key that ends in '/' is a whole directory.
 # A file whose name ends in '.md' is text: its record has the one key "text".
 Changes = dict[str, "Record | None"]
-# ("file", key), ("leaves", directory), ("below", directory) or ("names", directory).
+# ("file", key), ("leaves", directory), ("below", directory), ("names", directory) or ("named", directory + "//" + name).
 Part = tuple[str, str]
 
 
@@ -73,6 +73,11 @@ class State:
             self.load_file(key, record)
         self._known.add(directory + "/")
 
+    def load_named(self, path: str, records: dict[str, Record]) -> None:
+        for key, record in records.items():
+            self.load_file(key, record)
+        self._known.add(path)
+
     def load_names(self, directory: str, names: list[str]) -> None:
         self.names_of[directory] = names
 
@@ -108,6 +113,8 @@ class State:
             return inside.startswith(self._removed) or self._base._is_read(kind, path)
         if self._source is None or self._is_known(inside):
             return True
+        if kind == "named":
+            return path in self._known or self._is_known(path.partition("//")[0] + "/")
         return (kind == "leaves" and path + "/@" in self._known) or (kind == "names" and path in self.names_of)
 
     def leaves(self, directory: str) -> dict[str, Record]:
@@ -127,6 +134,18 @@ class State:
             return self._over(found, self._inside(directory))
         self.prefetch([("below", directory)])
         return {key: record for key in self._inside(directory) if (record := self.files.get(key)) is not None}
+
+    def named(self, directory: str, name: str) -> dict[str, Record]:
+        """The files of this name below this directory, at any depth: for few among many, without reading the others."""
+        keys = [key for key in self._inside(directory) if key.endswith(f"/{name}")]
+        if self._base is not None:
+            return self._over(
+                {} if f"{directory}/".startswith(self._removed) else self._base.named(directory, name), keys
+            )
+        if not self._is_read("named", f"{directory}//{name}"):
+            self.prefetch([("named", f"{directory}//{name}")])
+            keys = [key for key in self._inside(directory) if key.endswith(f"/{name}")]
+        return {key: record for key in keys if (record := self.files.get(key)) is not None}
 
     def _inside(self, directory: str) -> list[str]:
         """What lies below this directory, as far as this very state has it: files, and directories on the way."""
@@ -150,8 +169,12 @@ class State:
                 for key, r in self.files.items()
                 if r is not None and key.startswith(directory + "/")
             }
-            theirs = {name for name in self._base.names(directory) if f"{directory}/{name}/" not in self._removed}
-            return sorted(theirs | mine)
+            theirs = (
+                name
+                for name in self._base.names(directory)
+                if f"{directory}/{name}" not in self.files and not f"{directory}/{name}/".startswith(self._removed)
+            )
+            return sorted({*theirs, *mine})
         self.prefetch([("names", directory)])
         return self.names_of[directory] if directory in self.names_of else sorted(self._children.get(directory, ()))
 

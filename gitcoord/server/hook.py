@@ -21,9 +21,10 @@ from gitcoord.world.open import _loose, _preload, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.git.process import Environ
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
     from gitcoord.server.accounts import Pusher
     from gitcoord.server.inflight import Inflight
@@ -194,14 +195,14 @@ def _judge(ctx: Context, registry: Inflight, env: Environ, data: bytes) -> int:
     return _tell(ctx, receive(ctx, registry, pusher, _moves(data)))
 
 
-def _moves(data: bytes) -> list[Move]:
-    from gitcoord.gates.gate import Move
+def _moves(data: bytes) -> list[RefUpdate]:
+    from gitcoord.git.store import RefUpdate
 
     moves = []
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         if line:
             old, new, ref = line.split(" ", 2)
-            moves.append(Move(ref, "" if not old.strip("0") else old, "" if not new.strip("0") else new))
+            moves.append(RefUpdate(ref, "" if not old.strip("0") else old, "" if not new.strip("0") else new))
     return moves
 
 
@@ -216,7 +217,7 @@ def _option(env: Environ) -> str:
     return named
 
 
-def _tell(ctx: Context, found: list[tuple[Outcome, list[Verdict]]]) -> int:
+def _tell(ctx: Context, found: list[tuple[Verdicts, list[Verdict]]]) -> int:
     """Warnings and refusals of code, to the pusher; what only watches goes to a file."""
     verdicts = [verdict for outcome, stale in found for verdict in (*stale, *outcome.verdicts)]
     refused = [verdict for verdict in verdicts if verdict.stage == "enforce"]

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record
     from gitcoord.base.names import RefName
-    from gitcoord.gates.gate import Move, Outcome
+    from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.server.accounts import Pusher
@@ -43,12 +44,12 @@ class Parts:
     A symbolic ref is an alias: git moves its target, so the target is judged, as if it had been pushed by its own name.
     """
 
-    def __init__(self, ctx: Context, moves: list[Move]) -> None:
+    def __init__(self, ctx: Context, moves: list[RefUpdate]) -> None:
         allowed = (*_USUAL, *(word.rstrip("*") for word in ctx.settings.get(ALLOW).split()))
-        self.ledger: Move | None = None
-        self.claims: list[Move] = []
-        self.sessions: list[Move] = []
-        self.code: list[Move] = []
+        self.ledger: RefUpdate | None = None
+        self.claims: list[RefUpdate] = []
+        self.sessions: list[RefUpdate] = []
+        self.code: list[RefUpdate] = []
         self.aliases: dict[RefName, list[RefName]] = {}  # the names under which a ref was pushed that is not called so
         for move in moves:
             if not _is_ours(move.ref) and (move.ref.startswith(_NEVER) or not move.ref.startswith(allowed)):
@@ -67,10 +68,10 @@ class Parts:
             else:
                 self.code.append(move)
 
-    def _targets(self, ctx: Context, moves: list[Move]) -> list[Move]:
+    def _targets(self, ctx: Context, moves: list[RefUpdate]) -> list[RefUpdate]:
         """The refs that git will move, each once."""
         files = ctx.settings.get("extensions.refstorage", "files").lower() == "files"
-        found: dict[RefName, Move] = {}
+        found: dict[RefName, RefUpdate] = {}
         for move in moves:
             *names, target = follow(ctx.repo, move.ref, files=files)
             if any(_is_ours(name) for name in names):
@@ -89,7 +90,7 @@ class Parts:
         return list(found.values())
 
     @property
-    def private(self) -> list[Move]:
+    def private(self) -> list[RefUpdate]:
         return [*([self.ledger] if self.ledger is not None else []), *self.claims, *self.sessions]
 
 
@@ -117,8 +118,8 @@ def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refus
 
 
 def receive(
-    ctx: Context, registry: Inflight, find_pusher: Callable[[], Pusher], moves: list[Move]
-) -> list[tuple[Outcome, list[Verdict]]]:
+    ctx: Context, registry: Inflight, find_pusher: Callable[[], Pusher], moves: list[RefUpdate]
+) -> list[tuple[Verdicts, list[Verdict]]]:
     """Refused or CouldNotJudge unless the push may land as far as the ledger goes; gives the verdicts on code."""
     parts = Parts(ctx, moves)
     there = ctx.store.target(LEDGER)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import printable
 from gitcoord.deploy.targets import match, targets
-from gitcoord.gates.gate import Judging, Move
+from gitcoord.gates.gate import GateBase
 from gitcoord.gates.judge import Step
+from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.reader import Source
@@ -21,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.names import RefName
     from gitcoord.deploy.targets import Target
-    from gitcoord.gates.gate import Outcome
+    from gitcoord.gates.gate import Verdicts
     from gitcoord.gates.judge import Verdict
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 class _Gathered(NamedTuple):
     """One ref's part of the push, ready to be judged."""
 
-    move: Move
+    move: RefUpdate
     policy: str  # the commit whose policy counts
     steps: list[Step]
     deploys: list[tuple[Target, str]]
@@ -49,14 +50,14 @@ def _nobody() -> Actor:
     raise AssertionError("who pushes is told by what is gathered")
 
 
-class CodePush(Judging):
+class CodePush(GateBase):
     _runs_commands = False  # whoever may land a policy may not run commands here
 
     def __init__(
         self,
         ctx: Context,
         pusher: Pusher,
-        moves: list[Move],
+        moves: list[RefUpdate],
         limits: Limits,
         aliases: dict[RefName, list[RefName]],
     ) -> None:
@@ -88,7 +89,7 @@ class CodePush(Judging):
         agents = {self.actor.agent, *(step.agent for step in steps if step.agent)}
         return stake(agents, {change.path for step in steps for change in step.changes})
 
-    def _gather(self, move: Move) -> _Gathered:
+    def _gather(self, move: RefUpdate) -> _Gathered:
         is_sync = move.ref == self._trunk
         if not move.new and is_sync:
             names = ", ".join(printable(name[:200]) for name in self._aliases.get(move.ref, ()))
@@ -134,7 +135,7 @@ class CodePush(Judging):
 
     # --- judging
 
-    def judge(self) -> list[tuple[Outcome, list[Verdict]]]:
+    def judge(self) -> list[tuple[Verdicts, list[Verdict]]]:
         """The verdicts on each ref; the ledger is read anew."""
         self._look()
         found = []

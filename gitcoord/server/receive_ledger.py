@@ -26,8 +26,7 @@ from gitcoord.server.world import ServerWorld
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
-    from gitcoord.gates.gate import Move
-    from gitcoord.git.store import Object, Store
+    from gitcoord.git.store import Object, RefUpdate, Store
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.fsck import Replay
@@ -55,7 +54,9 @@ class Pushed:
 class LedgerPush:
     """What a push does to the ledger, as far as it was found legal."""
 
-    def __init__(self, ctx: Context, pusher: Pusher, move: Move, beats: dict[str, Oid], landing: list[Oid]) -> None:
+    def __init__(
+        self, ctx: Context, pusher: Pusher, move: RefUpdate, beats: dict[str, Oid], landing: list[Oid]
+    ) -> None:
         """`beats`: what the push leaves on session refs, by agent; `landing`: commits that it leaves on branches."""
         self._ctx = ctx
         self._pusher = pusher

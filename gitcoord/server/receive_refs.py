@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitcoord.base.codec import Record
-    from gitcoord.gates.gate import Move
+    from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Beat
     from gitcoord.server.accounts import Pusher
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def judge_claims(
-    ctx: Context, limits: Limits, moves: list[Move], wanted: dict[str, Oid | None], head: Oid, claim: Lookup
+    ctx: Context, limits: Limits, moves: list[RefUpdate], wanted: dict[str, Oid | None], head: Oid, claim: Lookup
 ) -> None:
     """`wanted` is what the push's own events demand, `claim` looks a claim up in the ledger at `head`, after the push."""
     moved = {move.ref: move.new or None for move in moves}
@@ -52,7 +52,7 @@ def judge_claims(
             raise _refused("claims", f"the push moves the ledger without {_ref(ref)}, which must follow it")
 
 
-def _require_grant(ctx: Context, limits: Limits, move: Move, head: Oid, claim: Lookup) -> None:
+def _require_grant(ctx: Context, limits: Limits, move: RefUpdate, head: Oid, claim: Lookup) -> None:
     """A ref that is mended must name the very event that granted the claim."""
     file = move.ref.removeprefix("refs/")
     record = claim(file)
@@ -78,7 +78,7 @@ def _ref(ref: str) -> str:
 class Sessions:
     """The heartbeats of a push. `agents` are those whom it names, so that they can be asked for before."""
 
-    def __init__(self, ctx: Context, limits: Limits, moves: list[Move]) -> None:
+    def __init__(self, ctx: Context, limits: Limits, moves: list[RefUpdate]) -> None:
         """Refused where something else than a small heartbeat of that name would be left there, or nothing."""
         self._ctx = ctx
         self.beats: dict[str, Beat] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
+from gitcoord.claims.model import claims_part
 from gitcoord.git.store import SwapFailed
 from gitcoord.ledger.heartbeat import due_beat
 from gitcoord.ledger.heartbeat_gc import retire
@@ -37,7 +38,7 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
         )
         return answer
 
-    ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"), ("below", "claims"))
+    ahead = (("file", "halt"), ("file", f"agents/{actor.agent}"), claims_part(actor.agent))
     result = transact(ctx, decide, Start(actor, fresh), prefetch=ahead)
     if result["again"]:
         note_tree(ctx, actor.agent)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.bench import crowd, gates, guard, handing, library, oneshot, remote, report, server, size, tasks, watch
+from tests.bench.build import Views
 from tests.bench.measure import Failed, Result
 from tests.bench.place import Place, has_lfs
 
@@ -19,6 +20,7 @@ class Scale(NamedTuple):
     rounds: int = 41
     plan: crowd.Plan = crowd.Plan(64, 3, 4, 16)
     claims: int = 10_000
+    shown: Views = Views(5_000, 200, 2_000, 50_000)
     events: int = 100_000
     chunk: int = 10
     commits: int = 2000
@@ -33,6 +35,7 @@ QUICK = Scale(
     rounds=2,
     plan=crowd.Plan(4, 1, 0.5, 1),
     claims=120,
+    shown=Views(200, 20, 40, 400),
     events=160,
     chunk=2,
     commits=20,
@@ -47,7 +50,10 @@ BENCHES: dict[str, Bench] = {
     "claim": lambda place, cache, scale: oneshot.claim_and_release(place, scale.rounds),
     "list": lambda place, cache, scale: oneshot.listing(place, scale.rounds),
     "check": lambda place, cache, scale: oneshot.check(place, scale.rounds),
-    "views": lambda place, cache, scale: oneshot.views(place, scale.rounds),
+    "views": lambda place, cache, scale: [
+        *oneshot.views(place, scale.rounds),
+        *size.views(place, cache, scale.rounds, scale.shown),
+    ],
     "hooks": lambda place, cache, scale: gates.hooks(
         place, scale.rounds, commits=scale.commits, paths=scale.commits * 10
     ),

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from gitcoord.base.names import LEDGER
 from gitcoord.claims.model import Item
@@ -20,6 +21,8 @@ from gitcoord.journal.service import write
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
+from gitcoord.tasks.events.task import New
+from gitcoord.tasks.service import add
 from gitcoord.world.client import ClientWorld
 from tests.bench.packed import PackStore
 from tests.bench.place import Place, empty_repository
@@ -30,6 +33,13 @@ _CACHE_SECONDS = _TTL // 2
 _AGENTS = 40
 _BATCH = 200
 _STAMP = "bench-built"
+
+
+class Views(NamedTuple):
+    claims: int
+    agents: int
+    tasks: int
+    events: int
 
 
 def spread_paths(count: int) -> list[str]:
@@ -78,6 +88,9 @@ class Builder:
     def write(self, agent: str, text: str) -> None:
         write(self._ctx, Actor(agent), text)
         self.events += 1
+
+    def add_tasks(self, agent: str, titles: Sequence[str]) -> None:
+        self.events += len(add(self._ctx, Actor(agent), tuple(New(title) for title in titles))["tasks"])  # type: ignore[arg-type]
 
     def _count(self, result: dict[str, object]) -> None:
         self.events = int(str(result["token"]))
@@ -139,6 +152,28 @@ def with_work(place: Place, where: Path, events: int, claims: int) -> None:
     n = 0
     while builder.events < events:
         agent, path = f"agent{n % 20}", paths[claims + n % 300]
+        builder.take(agent, [path])
+        builder.release(agent, [path])
+        n += 1
+        if n % 500 == 0:
+            builder.trim()
+            progress.show(builder.events)
+    builder.finish()
+
+
+def with_views(place: Place, where: Path, size: Views) -> None:
+    """Many of everything that is shown: live claims of many agents, tasks, events."""
+    builder, progress = Builder(place, where), Progress(where.name, size.events)
+    paths = spread_paths(size.claims + 300)
+    each = size.claims // size.agents
+    for n in range(size.agents):
+        builder.take(f"agent{n}", paths[n * each : (n + 1) * each])
+    builder.trim()
+    for n in range(0, size.tasks, 50):
+        builder.add_tasks("agent0", [f"task number {m}" for m in range(n, min(n + 50, size.tasks))])
+    n = 0
+    while builder.events < size.events:
+        agent, path = f"agent{n % 20}", paths[size.claims + n % 300]
         builder.take(agent, [path])
         builder.release(agent, [path])
         n += 1

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench.build import (
+    Views,
     flat_paths,
     is_fresh,
     settle,
@@ -17,6 +18,7 @@ from tests.bench.build import (
     with_claims,
     with_events,
     with_journal,
+    with_views,
     with_work,
 )
 from tests.bench.measure import Result, Target, compare, interleave
@@ -137,3 +139,29 @@ def start(place: Place, cache: Path, rounds: int, events: int, claims: int) -> l
     samples = interleave(rounds, {"start": lambda n: begin(), "python": lambda n: place.bare_python()}, warm=2)
     what = f"git coord start with {events:,} events and {claims} claims / python3 -I -S -c pass"
     return [compare("start", what, samples, "start", "python", Target(12), "after git gc")]
+
+
+# The first ones print all that there is, or must look at it; the others are about one agent.
+_OF_ALL = ("claim list", "coord status", "coord task list", "coord agents", "coord sweep")
+_OF_ONE = ("claim list --mine", "coord start")
+
+
+def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:
+    """In a ledger with much of everything against one with a tenth of it."""
+    few = Views(*(number // 10 for number in many))
+    small = _repository(place, cache, f"views-{few.events}", lambda where: with_views(place, where, few))
+    large = _repository(place, cache, f"views-{many.events}", lambda where: with_views(place, where, many))
+
+    def show(where: Path, words: str) -> float:
+        os.chdir(where)
+        return place.timed("git", *words.split(" "))
+
+    found = []
+    for words in (*_OF_ALL, *_OF_ONE):
+        steps = {"few": lambda n, w=words: show(small, w), "many": lambda n, w=words: show(large, w)}
+        samples = interleave(max(2, rounds // 8), steps, warm=1)
+        what = f"git {words} with {many.claims:,} claims of {many.agents} agents, {many.tasks:,} tasks, {many.events:,} events / a tenth"
+        target = Target(10) if words in _OF_ALL else Target(3)
+        name = f"views-{words.replace(' --', '-').replace(' ', '-')}"
+        found.append(compare(name, what, samples, "many", "few", target, "both after git gc"))
+    return found

@@ -72,7 +72,10 @@ def crowd(place: Path, size: int) -> dict[str, Cost]:
     for number, path in enumerate(here.paths):
         here.world.take(path, agent=f"agent{number}")
     here.step("list", "git-claim", "list", agent="alice")
+    here.step("list --mine", "git-claim", "list", "--mine", agent="agent0")
     here.step("status", "git-coord", "status", agent="alice")
+    here.step("agents", "git-coord", "agents", agent="alice")
+    here.step("start", "git-coord", "start", agent="agent0")
     for number in range(size):
         here.world.fall_silent(f"agent{number}")
     here.step("sweep", "git-coord", "sweep", agent="alice")

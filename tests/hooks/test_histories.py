@@ -13,8 +13,8 @@ from gitcoord.claims.model import Item
 from gitcoord.claims.service import disown, release, take
 from gitcoord.claims.take import Take
 from gitcoord.gates.client_gate import Gate
-from gitcoord.gates.gate import Move
 from gitcoord.gates.judge import Verdict
+from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.world.open import environ, open_repository
@@ -134,7 +134,7 @@ class Team:
         commit = self.git("rev-parse", new)
         old = git(self.remote, "for-each-ref", "--format=%(objectname)", ref).decode().strip()
         self.ctx.store.refresh()
-        return Gate(self.ctx, lambda: Actor(agent)).push("origin", [Move(ref, old, commit)]).verdicts
+        return Gate(self.ctx, lambda: Actor(agent)).push("origin", [RefUpdate(ref, old, commit)]).verdicts
 
     def push(self, new: str, ref: str = "refs/heads/main") -> None:
         self.git("push", "-q", "--force", "origin", f"{new}:{ref}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,13 @@ from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.gates import gate as judging
 from gitcoord.gates.client_gate import Gate
-from gitcoord.gates.gate import Move, Outcome
+from gitcoord.gates.gate import Verdicts
 from gitcoord.gates.history import net_changes
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.gates.judge import Change
+from gitcoord.gates.judge import Change, Verdict, judge
 from gitcoord.git.commands import objects
 from gitcoord.git.process import Answer, run
+from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.ledger.snapshot import read_snapshot
@@ -75,21 +77,21 @@ class Clone(Repository):
 
     def push(
         self, new: str, old: str = "m1", ref: str = SYNC, remote: str = "origin", actor: Actor | None = None
-    ) -> Outcome:
+    ) -> Verdicts:
         return self.gate(actor).push(remote, [self.move(new, old, ref)])
 
-    def moves(self, new: str, old: str = "m1", ref: str = SYNC, actor: Actor | None = None) -> Outcome:
+    def moves(self, new: str, old: str = "m1", ref: str = SYNC, actor: Actor | None = None) -> Verdicts:
         return self.gate(actor).moves([self.move(new, old, ref)])
 
     def ends(self, *names: str) -> tuple[str, str]:
         one, other = (self.commits[name] for name in names)
         return one, other
 
-    def move(self, new: str, old: str, ref: str) -> Move:
-        return Move(ref, self.commits.get(old, old), self.commits.get(new, new))
+    def move(self, new: str, old: str, ref: str) -> RefUpdate:
+        return RefUpdate(ref, self.commits.get(old, old), self.commits.get(new, new))
 
 
-def rules(outcome: Outcome) -> list[tuple[str, str]]:
+def rules(outcome: Verdicts) -> list[tuple[str, str]]:
     return [(verdict.rule, verdict.path) for verdict in outcome.verdicts]
 
 
@@ -299,6 +301,39 @@ def test_git_is_asked_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(started) == 1
 
 
+def test_a_push_is_judged_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much of the ledger and of git is read on the way; and who acts is asked for once, only where there is something."""
+    judged: list[str] = []
+    asked: list[str] = []
+
+    def counting(*words: Any) -> list[Verdict]:
+        judged.append("judge")
+        return judge(*words)
+
+    def who() -> Actor:
+        asked.append("who")
+        return Actor("ann")
+
+    monkeypatch.setattr(judging, "judge", counting)
+    clone.released("b1", "shared/a", "bob\n", "m1")
+    clone.commit("x1", {"shared/a": "x\n", "shared/b": "x\n", "x": "x\n"}, "m1")
+    clone.ctx.store.refresh()
+    assert Gate(clone.ctx, who).push("origin", [clone.move("x1", "m1", SYNC)]).refused
+    assert (judged, asked) == (["judge"], ["who"])
+    assert not Gate(clone.ctx, who).push("origin", [clone.move("m1", "m1", MINE)]).verdicts
+    assert (judged, asked) == (["judge"], ["who"]), "there was nothing to judge"
+
+
+def test_a_world_answers_a_question_once(clone: Clone) -> None:
+    snapshot = read_snapshot(clone.ctx)
+    world = clone.ctx.world(snapshot)
+    clone.set("HEAD", "m0")
+    assert world.head() == clone.commits["m0"] and world.within(clone.commits["m1"], [clone.commits["m0"]])
+    clone.set("HEAD", "m1")
+    assert world.head() == clone.commits["m0"]
+    assert clone.ctx.world(snapshot).head() == clone.commits["m1"]
+
+
 # --- by whose policy -----------------------------------------------------------------------------------------------
 
 
@@ -334,7 +369,7 @@ def test_only_pushes_need_a_reader(clone: Clone) -> None:
     clone.commit("x1", {"x": "x\n"}, "m2", agent="bob")
     clone.commit("x2", {"x": "y\n"}, "x1")
 
-    def readers(outcome: Outcome) -> list[str]:
+    def readers(outcome: Verdicts) -> list[str]:
         return [verdict.agent for verdict in outcome.verdicts if verdict.rule == "rules"]
 
     assert readers(clone.push("x2", "m2")) == ["ann"]
@@ -620,7 +655,7 @@ def test_a_stale_deploy_counts_as_the_policy_says(deploying: Clone) -> None:
 NEWS = '[validator "changelog"]\n\tpath = x\n\tfile = NEWS\n\ton = commit\n\ton = push\n'
 
 
-def names(outcome: Outcome) -> list[str]:
+def names(outcome: Verdicts) -> list[str]:
     return [verdict.rule for verdict in outcome.verdicts]
 
 
@@ -662,7 +697,7 @@ def test_commands_are_those_of_where_work_lands(clone: Clone) -> None:
     clone.commit("y2", {"x": "y\n"}, "y1")
     git(clone.top, "read-tree", clone.commits["y2"])
 
-    def said(outcome: Outcome) -> list[str]:
+    def said(outcome: Verdicts) -> list[str]:
         return [verdict.message for verdict in outcome.verdicts if verdict.rule == "own"]
 
     assert said(clone.gate().index(b"", [clone.commits["y1"]])) == said(clone.push("y2", "y1", MINE)) == ["landed"]

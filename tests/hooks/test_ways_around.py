@@ -25,7 +25,7 @@ def _unclaimed(project: Project, branch: str = "work") -> None:
 # --- the policy is found -------------------------------------------------------------------------------------------
 
 
-def test_a_repository_that_was_moved_keeps_its_rules(project: Project) -> None:
+def test_a_repository_that_was_updated_keeps_its_rules(project: Project) -> None:
     project.branch("work")
     assert refused(project.try_commit({"shared/a": "new\n"}, "alice"), "unclaimed")
     moved = project.top.with_name("moved")

@@ -91,7 +91,7 @@ def test_much_at_once_is_not_written_twice(tmp_path: Path, flushed: list[str]) -
     assert len(flushed) == 3
 
 
-def test_a_log_that_was_moved_away_meanwhile_vouches_for_nothing(tmp_path: Path, flushed: list[str]) -> None:
+def test_a_log_that_was_updated_away_meanwhile_vouches_for_nothing(tmp_path: Path, flushed: list[str]) -> None:
     """Whoever flushes what it holds may have been through already."""
     objects = _objects(tmp_path)
     objects.write("blob", b"x")

@@ -10,9 +10,8 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.base.errors import StoreError
 from gitcoord.git.files import list_files, read_file, remove_file, rename, write_file
-from gitcoord.git.store import Verify
-from gitcoord.ledger.remote.git_remote import Move
-from gitcoord.ledger.remote.mirror_store import as_move
+from gitcoord.git.store import RefUpdate, Verify
+from gitcoord.ledger.remote.mirror_store import as_update
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -30,11 +29,11 @@ class Batch(NamedTuple):
     id: str
     agents: tuple[str, ...]  # one for each request
     since: int  # when it was opened, on this machine's monotonic clock
-    moves: tuple[Move, ...]
+    moves: tuple[RefUpdate, ...]
 
     @property
     def refs(self) -> dict[RefName, Oid | None]:
-        return {m.ref: m.new for m in self.moves}
+        return {m.ref: m.new or None for m in self.moves}
 
 
 class Outcome(NamedTuple):
@@ -48,7 +47,7 @@ def load_batch(ctx: Context, name: str) -> Batch | None:
         return None
     try:
         record = loads(data, _LIMIT)
-        moves = tuple(Move(ref, expected or None, new or None) for ref, expected, new in record["moves"])
+        moves = tuple(RefUpdate(ref, old, new) for ref, old, new in record["moves"])
         return Batch(record["id"], tuple(record["agents"]), record["since"], moves)
     except (Malformed, KeyError, TypeError, ValueError):
         raise StoreError(
@@ -67,7 +66,7 @@ def store_batch(ctx: Context, name: str, batch: Batch | None) -> None:
         "id": batch.id,
         "agents": list(batch.agents),
         "since": batch.since,
-        "moves": [[m.ref, m.expected or "", m.new or ""] for m in batch.moves],
+        "moves": [list(m) for m in batch.moves],
     }
     write_file(path, dumps(record).encode())
 
@@ -83,7 +82,7 @@ def overlay(ctx: Context) -> dict[RefName, Oid | None]:
     for name in (FLYING, OPEN):
         batch = load_batch(ctx, name)
         if batch is not None:
-            refs.update({m.ref: m.new for m in batch.moves if m.new != m.expected})
+            refs.update({m.ref: m.new or None for m in batch.moves if m.new != m.old})
     return refs
 
 
@@ -92,7 +91,7 @@ def join(ctx: Context, agent: str, operations: list[Operation]) -> Batch:
     batch = load_batch(ctx, OPEN) or Batch(ctx.host.random()[:16], (), ctx.host.mono(), ())
     rows = {m.ref: m for m in batch.moves}
     for operation in operations:
-        m = as_move(operation)
+        m = as_update(operation)
         if isinstance(operation, Verify) and m.ref in rows:
             continue  # it was decided on what the batch itself leaves there
         rows[m.ref] = rows[m.ref]._replace(new=m.new) if m.ref in rows else m

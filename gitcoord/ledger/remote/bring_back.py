@@ -13,14 +13,14 @@ from __future__ import annotations
 from gitcoord.base.errors import Contention, CouldNotJudge, StoreError, UsageError
 from gitcoord.base.names import LEDGER, LOST, TIP
 from gitcoord.git.commands.objects import is_ancestor
-from gitcoord.git.store import SwapFailed, move
+from gitcoord.git.store import RefUpdate, SwapFailed, move
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import replay
 from gitcoord.ledger.remote.batch import Outcome
 from gitcoord.ledger.remote.carrier import push_options
 from gitcoord.ledger.remote.fetch import STUBBORN, store_of, unreachable
-from gitcoord.ledger.remote.git_remote import HOST, LANDED, NONE, Move, Report
+from gitcoord.ledger.remote.git_remote import HOST, LANDED, NONE, Report
 from gitcoord.ledger.remote.git_remote import LOST as LOST_RACE
 from gitcoord.ledger.remote.restored import Standing, compare, foreign, lines
 from gitcoord.ledger.remote.transaction import outcome_error
@@ -155,7 +155,7 @@ def _push(ctx: Context, actor: Actor, rows: list[Row]) -> Report:
         raise UsageError("this clone only looks at the ledger", hints=("run it in a clone that has joined it",))
     store = store_of(ctx)
     store.flush()
-    moves = [Move(*row) for row in rows if row[1] != row[2]]
+    moves = [RefUpdate(ref, old or "", new or "") for ref, old, new in rows if old != new]
     report = store.far.push(moves, push_options(ctx, actor.agent))
     if report.kind != LANDED:
         return report

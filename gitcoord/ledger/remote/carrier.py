@@ -81,7 +81,7 @@ def _fly(ctx: Context, batch_id: str) -> Outcome | None:
 def _push_and_settle(ctx: Context, batch: Batch) -> Outcome:
     began = ctx.host.mono()
     outcome = push(ctx, batch)
-    if any(m.ref == LEDGER and m.new != m.expected for m in batch.moves):  # nobody races for a heartbeat
+    if any(m.ref == LEDGER and m.new != m.old for m in batch.moves):  # nobody races for a heartbeat
         note_turn(ctx, outcome.kind, ctx.host.mono() - began, batch.refs[LEDGER] or "-")
     if _settle(ctx, batch, outcome) and LEDGER in batch.refs:
         seen_since(ctx, began)  # it landed on the ledger that we know
@@ -136,11 +136,11 @@ def _look_patiently(ctx: Context) -> None:
 def _landed(ctx: Context, batch: Batch) -> bool:
     """Is all of it there? The ledger tells, where the batch has events; else the heartbeats themselves."""
     near = store_of(ctx).near
-    events = [m for m in batch.moves if m.ref == LEDGER and m.expected != m.new]
+    events = [m for m in batch.moves if m.ref == LEDGER and m.old != m.new]
     if not events:
         wanted = [m for m in batch.moves if store_of(ctx).far.takes(m.ref) and m.ref != LEDGER]
-        return near.resolve([m.ref for m in wanted]) == [m.new for m in wanted]
-    above = commits_above(ctx, near.resolve([LEDGER])[0], events[0].expected)
+        return near.resolve([m.ref for m in wanted]) == [m.new or None for m in wanted]
+    above = commits_above(ctx, near.resolve([LEDGER])[0], events[0].old or None)
     return any(oid == events[0].new for oid in above)
 
 
@@ -157,7 +157,7 @@ def commits_above(ctx: Context, head: Oid | None, floor: Oid | None) -> Iterator
 def _moved(ctx: Context, batch: Batch) -> bool:
     """Is one of its refs no longer where it was expected? Then it can never land."""
     moves = [m for m in batch.moves if store_of(ctx).far.takes(m.ref)]
-    return store_of(ctx).near.resolve([m.ref for m in moves]) != [m.expected for m in moves]
+    return store_of(ctx).near.resolve([m.ref for m in moves]) != [m.old or None for m in moves]
 
 
 def _settle(ctx: Context, batch: Batch, outcome: Outcome) -> bool:

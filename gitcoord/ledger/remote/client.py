@@ -20,6 +20,7 @@ from gitcoord.git.commands.settings import match_settings
 from gitcoord.git.config import parse_settings
 from gitcoord.git.long_process import end_all
 from gitcoord.git.process import OURS, Child, has_terminal
+from gitcoord.git.store import RefUpdate
 from gitcoord.git.tree import parse_tree
 from gitcoord.ledger.remote.git_remote import (
     FAILED,
@@ -28,7 +29,6 @@ from gitcoord.ledger.remote.git_remote import (
     UNKNOWN,
     UNREACHABLE,
     GitRemote,
-    Move,
     Report,
     sort_out,
 )
@@ -72,8 +72,8 @@ class Client(GitRemote):
         self._client: GitClient | None = None
         self._path = ""
 
-    def _push(self, moves: list[Move], options: tuple[str, ...]) -> Report:
-        if self._git_alone or getitimer(ITIMER_REAL)[0] or any(len(m.new or m.expected or "") != 40 for m in moves):
+    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
+        if self._git_alone or getitimer(ITIMER_REAL)[0] or any(len(m.new or m.old) != 40 for m in moves):
             return super()._push(moves, options)
         objects = objects_above(self._near, moves)
         report = self._sent(moves, objects, options) if objects is not None and self._has_client() else None
@@ -84,7 +84,7 @@ class Client(GitRemote):
             self._git_alone = True  # git knows a way there that we do not
         return report
 
-    def _sent(self, moves: list[Move], objects: list[Object], options: tuple[str, ...]) -> Report | None:
+    def _sent(self, moves: list[RefUpdate], objects: list[Object], options: tuple[str, ...]) -> Report | None:
         """The outcome of one push; None: nothing was sent, let git try."""
         push = _Push({self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}, objects)
         try:
@@ -154,7 +154,7 @@ class Client(GitRemote):
 class _Push:
     """One push: what is to move, whether anything of it was sent, whether the server said that it could not take it."""
 
-    def __init__(self, wanted: dict[bytes, Move], objects: list[Object]) -> None:
+    def __init__(self, wanted: dict[bytes, RefUpdate], objects: list[Object]) -> None:
         self._wanted = wanted
         self._objects = objects
         self.sent = self.refused = False
@@ -174,7 +174,7 @@ class _Push:
         reasons = [reason for reason in status.values() if reason is not None]
         if reasons:
             return sort_out(reasons, b"".join(heard).decode("utf-8", "replace").strip())
-        reported = all(ref in status for ref, m in self._wanted.items() if m.new != m.expected)
+        reported = all(ref in status for ref, m in self._wanted.items() if m.new != m.old)
         return Report(LANDED) if reported else Report(UNKNOWN, "the server did not say what came of it")
 
     def _update(self, there: dict[Any, Any]) -> dict[Any, Any]:
@@ -183,10 +183,10 @@ class _Push:
 
         for ref, m in self._wanted.items():
             now = there.get(ref)
-            if (now.decode() if now else None) != m.expected:
+            if (now.decode() if now else "") != m.old:
                 raise _Moved(ref.decode("utf-8", "replace"))
         self.sent = True
-        changed = {ref: m.new for ref, m in self._wanted.items() if m.new != m.expected}
+        changed = {ref: m.new for ref, m in self._wanted.items() if m.new != m.old}
         return {ref: new.encode() if new else ZERO_SHA for ref, new in changed.items()}
 
     def _pack(self, have: object, want: object, **_: object) -> tuple[int, Iterator[UnpackedObject]]:
@@ -260,9 +260,9 @@ def is_plain(url: str) -> bool:
     return scheme in _SCHEMES and not rest.startswith("-") and (port.isdecimal() or not colon)
 
 
-def objects_above(near: Reader, moves: list[Move]) -> list[Object] | None:
+def objects_above(near: Reader, moves: list[RefUpdate]) -> list[Object] | None:
     """All that the new values lead to and the expected ones do not; None where that is much, or odd, or not here: git counts then."""
-    known = {m.expected for m in moves}
+    known = {m.old for m in moves}
     found: dict[Oid, Object] = {}
     todo: list[tuple[Oid, Oid]] = [(m.new, "") for m in moves if m.new and m.new not in known]
     while todo:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.git.locks.owners import LockNotes
+    from gitcoord.git.store import RefUpdate
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
@@ -47,14 +48,6 @@ _OWN_TROUBLE = (
 _IN_GENERAL = ("Could not read from remote repository", "Please make sure", "and the repository exists")
 _WORDS = 2000
 LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there
-
-
-class Move(NamedTuple):
-    """A ref as it is there (None: it must not be there), and as it shall be (None: gone)."""
-
-    ref: RefName
-    expected: Oid | None
-    new: Oid | None
 
 
 class Report(NamedTuple):
@@ -92,9 +85,9 @@ class GitRemote:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
-    def push(self, moves: Iterable[Move], options: tuple[str, ...] = ()) -> Report:
+    def push(self, moves: Iterable[RefUpdate], options: tuple[str, ...] = ()) -> Report:
         """Move all these refs there, or none."""
-        rows = [m for m in moves if self.takes(m.ref) and (m.expected or m.new)]
+        rows = [m for m in moves if self.takes(m.ref) and (m.old or m.new)]
         if not rows:
             return Report(LANDED)
         with self.patience.asking(changes=True):
@@ -107,7 +100,7 @@ class GitRemote:
             self.patience.heard()
         return report
 
-    def _push_rows(self, rows: list[Move], options: tuple[str, ...]) -> Report:
+    def _push_rows(self, rows: list[RefUpdate], options: tuple[str, ...]) -> Report:
         if self.atomic or len(rows) < 2:
             return self._push(rows, options)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
@@ -121,8 +114,8 @@ class GitRemote:
         followed = self._push(claims, options) if claims else Report(LANDED)
         return Report(LANDED) if ledger else followed
 
-    def _push(self, moves: list[Move], options: tuple[str, ...]) -> Report:
-        rows = [(self.there(m.ref), m.expected or "", m.new or "") for m in moves]
+    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
+        rows = [(self.there(m.ref), m.old, m.new) for m in moves]
         code, out, complaint = push_own(
             self._env, self.patience, self.notes, self.name, rows, atomic=self.atomic, options=options
         )

@@ -13,10 +13,10 @@ from gitcoord.git.commands.refs import drop_ref
 from gitcoord.git.commands.remotes import fetch_ref, ls_remote, remote_url
 from gitcoord.git.commands.settings import change_settings, get_local_values
 from gitcoord.git.config import Settings
-from gitcoord.git.store import Create, Delete
+from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import look, store_of
-from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote, Move
+from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote
 from gitcoord.ledger.remote.mirror_store import MirrorStore, waiting_for
 from gitcoord.ledger.remote.restored import settle_gone
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
@@ -216,9 +216,9 @@ def probe(ctx: Context, name: str) -> Ways:
     for _ in range(4):
         far = _Probing(ctx.repo.env, name, atomic=ways.atomic, patience=_patience(ctx, name))
         options = ("gitcoord-probe",) if ways.options else ()  # names nobody: some accounts stand for few agents
-        report = far.push([Move(ref, None, oid)], options)
+        report = far.push([RefUpdate(ref, "", oid)], options)
         if report.kind == LANDED:
-            far.push([Move(ref, oid, None)], options)
+            far.push([RefUpdate(ref, oid, "")], options)
             return ways
         if "push options" in report.words:
             ways = ways._replace(options=False)
@@ -252,7 +252,7 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
         head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()
         refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}
-        report = store.far.push([Move(LEDGER, None, head), *(Move(ref, None, oid) for ref, oid in refs.items())])
+        report = store.far.push([RefUpdate(LEDGER, "", head), *(RefUpdate(ref, "", oid) for ref, oid in refs.items())])
         if report.kind != LANDED:
             raise Refused(
                 Refusal("host", f"'{store.far.name}' refused it: {report.words}", hints=("nothing was changed",))

@@ -9,8 +9,8 @@ from gitcoord.base.names import CONFIG, LEDGER, Oid, RefName
 from gitcoord.git.commands.settings import get_setting
 from gitcoord.git.deadline import Patience
 from gitcoord.git.files import exists
-from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
-from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote, Move
+from gitcoord.git.store import Create, Delete, RefUpdate, SwapFailed, Update, Verify, move
+from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,21 +83,21 @@ class MirrorStore:
     def swap(self, operations: Sequence[Operation]) -> None:
         """One push now, past those that wait to be carried together. Operations on refs of this clone alone stay here."""
         self.flush()
-        moves = [as_move(op) for op in operations if self.far.takes(op.ref)]
-        if all(m.expected == m.new for m in moves):
+        moves = [as_update(op) for op in operations if self.far.takes(op.ref)]
+        if all(m.old == m.new for m in moves):
             self.near.swap(operations)
             return
         report = self.far.push(moves)
         if report.kind != LANDED:
             raise SwapFailed(report.words or report.kind)
-        self.follow([as_move(op) for op in operations])
+        self.follow([as_update(op) for op in operations])
 
-    def follow(self, moves: Sequence[Move]) -> bool:
+    def follow(self, moves: Sequence[RefUpdate]) -> bool:
         """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
         now = self.near.resolve([m.ref for m in moves])
-        if any(m.ref == LEDGER and oid != m.expected for m, oid in zip(moves, now)):
+        if any(m.ref == LEDGER and oid != (m.old or None) for m, oid in zip(moves, now)):
             return False  # the ledger here is not the one they stand on
-        operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new)) is not None]
+        operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new or None)) is not None]
         try:
             if operations:
                 self.near.swap(operations)
@@ -121,15 +121,15 @@ class MirrorStore:
         self.near.close()
 
 
-def as_move(operation: Operation) -> Move:
+def as_update(operation: Operation) -> RefUpdate:
     if isinstance(operation, Create):
-        return Move(operation.ref, None, operation.new)
+        return RefUpdate(operation.ref, "", operation.new)
     if isinstance(operation, Update):
-        return Move(operation.ref, operation.expected, operation.new)
+        return RefUpdate(operation.ref, operation.expected, operation.new)
     if isinstance(operation, Delete):
-        return Move(operation.ref, operation.expected, None)
+        return RefUpdate(operation.ref, operation.expected, "")
     assert isinstance(operation, Verify)
-    return Move(operation.ref, operation.expected or None, operation.expected or None)
+    return RefUpdate(operation.ref, operation.expected, operation.expected)
 
 
 def at_remote(

@@ -36,7 +36,7 @@ from gitcoord.ledger.remote.batch import (
 from gitcoord.ledger.remote.carrier import SPLIT, STUCK, UNTOLD, carry, commits_above, push
 from gitcoord.ledger.remote.fetch import is_fresh, look, look_once, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
-from gitcoord.ledger.remote.mirror_store import as_move
+from gitcoord.ledger.remote.mirror_store import as_update
 from gitcoord.ledger.transaction import decide_once
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -175,7 +175,7 @@ class AtRemote:
     def _push_alone(self, attempt: Attempt) -> Outcome:
         """Past those that wait: they were refused together, or a stopped process holds a lock."""
         ctx = self._ctx
-        batch = Batch("", (self._agent,), 0, tuple(as_move(operation) for operation in attempt.operations))
+        batch = Batch("", (self._agent,), 0, tuple(as_update(operation) for operation in attempt.operations))
         began = ctx.host.mono()
         outcome = push(ctx, batch)
         note_turn(ctx, outcome.kind, ctx.host.mono() - began, attempt.head)
@@ -209,8 +209,8 @@ class AtRemote:
             if oid in wanted:
                 return wanted[oid]
         for index, (attempt, _) in enumerate(self._tried):
-            beats = [as_move(op) for op in attempt.operations if op.ref.startswith(SESSIONS)]
-            if not attempt.decision.events and near.resolve([m.ref for m in beats]) == [m.new for m in beats]:
+            beats = [as_update(op) for op in attempt.operations if op.ref.startswith(SESSIONS)]
+            if not attempt.decision.events and near.resolve([m.ref for m in beats]) == [m.new or None for m in beats]:
                 return attempt
             self._tried[index] = _Tried(attempt, head)
         return None
