@@ -92,6 +92,10 @@ def no_refs(state: State, event: Event) -> dict[str, bool]:
     return {}
 
 
+def no_commits(event: Event) -> list[str]:
+    return []
+
+
 def no_recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """A kind of which no command tells: its events cannot be pushed to a server."""
     return []
@@ -108,6 +112,7 @@ class Kind(NamedTuple):
     # Claim refs: name -> True (points at this event's commit) or False (gone).
     refs: Callable[[State, Event], dict[str, bool]] = no_refs
     touches: Callable[[Event], Touched] = touches_all
+    commits: Callable[[Event], list[str]] = no_commits  # commits of the project that others must be able to fetch
     agents: tuple[str, ...] = ()  # fields that name an agent besides the one who acted, or list rows that do
     leads: bool = False  # the command is told by its chain's first event, elsewhere by its last
     personal: bool = False  # only a person's account may push it
