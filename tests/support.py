@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import marshal
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from gitcoord.gates.hooks.managers import EVENTS
 from gitcoord.git.config import Settings
@@ -30,12 +38,12 @@ UNHOOKED = (
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 # As the installed commands start and end: without `site`, without tidying up.
-_START = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
-    "from gitcoord.cli.entry import %s as entry; entry()"
-)
+_PATH = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.path.append({sysconfig.get_path('purelib')!r}); "
+_START = _PATH + "from gitcoord.cli.entry import %s as entry; entry()"
 STARTS = {f"git-{name}": _START % name for name in ("claim", "coord", "handoff")}
-CLAIM, COORD, HANDOFF = ([sys.executable, "-I", "-S", "-c", start] for start in STARTS.values())
+PYTHON = [sys.executable, "-I", "-S"]
+CLAIM, COORD, HANDOFF = ([*PYTHON, "-c", start] for start in STARTS.values())
+_SERVE = "import socket; from tests.forkserver import serve; serve(socket.socket(fileno=int(sys.argv[1])))"
 
 BOOT = "boot-of-this-machine"
 START = 1_900_000_000
@@ -133,3 +141,87 @@ def git(where: Path, *words: str | bytes, data: bytes = b"", ok: bool = True) ->
     done = subprocess.run(["git", "-C", str(where), *words], input=data, capture_output=True, check=False)
     assert done.returncode == 0 or not ok, done.stderr.decode(errors="replace")
     return done.stdout
+
+
+_templates: dict[tuple[object, ...], Path] = {}
+
+
+def copy_template(target: Path, make: Callable[..., None], *words: Any) -> None:
+    """Put what `make(directory, *words)` makes into the target, a work tree or several: made once, copied each time."""
+    key = (make, *words)
+    if key not in _templates:
+        directory = tempfile.TemporaryDirectory(prefix="gitcoord-template-")
+        atexit.register(directory.cleanup)
+        _templates[key] = Path(directory.name)
+        make(_templates[key], *words)
+    shutil.copytree(_templates[key], target, symlinks=True, dirs_exist_ok=True)
+    for index in (target / ".git/index", *target.glob("*/.git/index")):
+        if index.exists():
+            git(index.parents[1], "update-index", "-q", "--refresh")  # the index knows files by their inodes
+            config = index.with_name("config")
+            config.write_text(config.read_text().replace(str(_templates[key]), str(target)))  # addresses of remotes
+
+
+class _ForkServer:
+    """A process that runs commands, one after the other."""
+
+    def __init__(self) -> None:
+        self._requests, theirs = socket.socketpair()
+        argv = [*PYTHON, "-c", _PATH + _SERVE, str(theirs.fileno())]
+        with theirs:
+            self._process = subprocess.Popen(
+                argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        atexit.register(self._process.wait)
+        atexit.register(self._requests.close)  # it ends with its requests
+
+    def run(self, order: bytes, streams: list[int], timeout: float) -> int:
+        request = _memory(order)
+        try:
+            socket.send_fds(self._requests, [b"x"], [*streams, request])
+            self._requests.settimeout(timeout)
+            return int(self._requests.recv(16))
+        except BaseException:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            del _of_thread.server  # the next command gets another one
+            raise
+        finally:
+            os.close(request)
+
+
+_of_thread = threading.local()
+
+
+def _fork_server() -> _ForkServer:
+    """The one of this thread, started when the first command is asked for."""
+    found: _ForkServer | None = getattr(_of_thread, "server", None)
+    if found is None:
+        found = _of_thread.server = _ForkServer()
+    return found
+
+
+def _memory(data: bytes = b"") -> int:
+    fd = os.memfd_create("tests")
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def run_command(
+    argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str], data: bytes = b"", timeout: float = 60
+) -> subprocess.CompletedProcess[bytes]:
+    """What `subprocess.run` does. Our Python programs, such as `[*CLAIM, "list"]`, run in forks of a process that has gitcoord loaded."""
+    if list(argv[: len(PYTHON)]) != PYTHON:
+        return subprocess.run(argv, cwd=cwd, env=env, input=data, capture_output=True, check=False, timeout=timeout)
+    words = [os.fsencode(word) for word in argv[len(PYTHON) :]]
+    environ = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+    umask = os.umask(0)
+    os.umask(umask)
+    files = [_memory(data), _memory(), _memory()]
+    try:
+        code = _fork_server().run(marshal.dumps((words, os.fsencode(cwd), environ, umask)), files, timeout)
+        out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
+    finally:
+        for file in files:
+            os.close(file)
+    return subprocess.CompletedProcess(argv, code, out, err)

@@ -87,7 +87,7 @@ def _verbs(command: str, group: str, rest: list[str]) -> Offers:
 def _group_help(words: list[str]) -> str:
     from gitcoord.cli.table.coord import GROUPS
 
-    return GROUPS[" ".join(words)][0]
+    return GROUPS[" ".join(words)]
 
 
 def _options(verb: Verb) -> Offers:

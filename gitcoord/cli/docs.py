@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gitcoord.cli.help import label_of
 from gitcoord.cli.table import COMMANDS, table_of
-from gitcoord.cli.table.coord import GROUPS
+from gitcoord.cli.table.coord import HEADINGS
 from gitcoord.terminal.parser import JSON, QUIET, Option, Verb
 
 _IMPLIED = {("claim", "take"), ("claim", "list"), ("handoff", "list")}  # verbs that may be left out
@@ -171,9 +171,9 @@ def _commands(command: str, old: str) -> str:
     prose = _prose(old, f"^({'|'.join(names)})(?= |$)")
     text, heading = "", ""
     for name, verb in table.items():
-        group = verb.group or GROUPS.get(name.split()[0], ("", ""))[1]
-        if group != heading:
-            text, heading = f"{text}.SS {group}\n", group
+        above = next((each for each, names in HEADINGS.items() if name.split()[0] in names.split()), "")
+        if command == "coord" and above != heading:
+            text, heading = f"{text}.SS {above}\n", above
         tag = f"{_bold(name)} {_words(verb)}".rstrip()
         text += _entry(tag, [_sentence(verb.help)], prose.get(name, ""))
     return text

@@ -36,7 +36,7 @@ def main(command: str, argv: list[str]) -> int:
         from gitcoord.cli.help import main as full
 
         return full(command, argv)
-    if not table[name].quick:
+    if table[name].needs:
         full_python(command, argv)
     return call_verb(table[name], values, words)
 

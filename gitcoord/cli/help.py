@@ -41,18 +41,18 @@ def main(command: str, argv: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-class Grouped(TyperGroup):
-    """Lists its commands under their headings, each with its whole help."""
+class Group(TyperGroup):
+    """Lists its commands with their whole help; those of `git coord` under headings, in the table's order."""
+
+    headings: dict[str, str] = {}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        headings: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            heading = getattr(command, "rich_help_panel", "") or "Commands"
-            headings.setdefault(heading, []).append((name, command.help or ""))
-        width = max(len(name) for rows in headings.values() for name, _ in rows)
-        for heading, rows in headings.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), help) for name, help in rows])
+        width = max(map(len, self.commands))
+        for heading, names in (self.headings or {"Commands": " ".join(self.commands)}).items():
+            rows = [(name.ljust(width), self.commands[name].help) for name in names.split() if name in self.commands]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
 
 class Row(TyperCommand):
@@ -77,11 +77,10 @@ def full_command(command: str, only: str = "") -> Any:
             own,
             cls=type("Row", (Row,), {"words": verb.words}),
             context_settings=_LAUNCHES if verb.words.startswith("-- COMMAND") else None,
-            epilog=f"\b\nExample:\n  {verb.example}",
-            rich_help_panel=verb.group or None,
+            epilog=f"\b\nExample:\n  git {command} {verb.example or name}",
         )(_function(verb))
     made: Any = typer.main.get_command(apps[""])
-    made.commands = {name: made.commands[name] for name in firsts if name in made.commands}  # the table's order
+    made.headings = coord.HEADINGS if command == "coord" else {}
     return made
 
 
@@ -94,7 +93,7 @@ def _new_app(name: str, help: str, **more: Any) -> typer.Typer:
     app = typer.Typer(
         name=name,
         help=help,
-        cls=Grouped,
+        cls=Group,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -109,9 +108,8 @@ def _group(apps: dict[str, typer.Typer], name: str) -> typer.Typer:
     """The app of a group of verbs, made within the one above it."""
     if name not in apps:
         above, _, own = name.rpartition(" ")
-        help, heading = coord.GROUPS[name]
-        apps[name] = _new_app(own, help)
-        _group(apps, above).add_typer(apps[name], name=own, help=help, rich_help_panel=heading or None)
+        apps[name] = _new_app(own, coord.GROUPS[name])
+        _group(apps, above).add_typer(apps[name], name=own, help=coord.GROUPS[name])
     return apps[name]
 
 

@@ -6,6 +6,7 @@ child come to the supervisor (a subreaper, on Linux), so that a kill finds them 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -87,6 +88,7 @@ class Supervisor:
         return bool(self._late_at)
 
     def start(self, command: list[str], env: dict[str, str], *, to_stderr: bool = False) -> int:
+        gc.enable()  # the installed commands run without it, which is for short lives only
         become_subreaper()
         block_signals()
         self._pid = spawn(command, env, to_stderr=to_stderr)

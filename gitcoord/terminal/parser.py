@@ -23,19 +23,17 @@ class Option(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """One row of the command table."""
+    """One row of the command table; `row` makes it."""
 
     help: str  # one line
-    example: str
     handler: str  # "package.module:function", which takes (call, values, words) and gives the exit code
-    words: str = ""  # the other words as the help shows them: "PATH", "PATH...", "AGENT [ROLE]", "TARGET -- COMMAND..."
-    options: tuple[Option, ...] = ()
-    opens: str = "write"  # the repository: "none", "read" or "write"
-    # "answer": ends after its one answer. "work": goes on after its first write. "stay": lives long, with a connection to a remote.
-    life: str = "answer"
-    quick: bool = True  # False: needs more than the bare interpreter has
-    group: str = ""  # the heading of the help under which it stands
-    completes: str = ""  # the values that its words are completed with, where their label does not say it
+    words: str  # the other words as the help shows them: "PATH", "PATH...", "AGENT [ROLE]", "TARGET -- COMMAND..."
+    options: tuple[Option, ...]
+    example: str  # after `git <command>`; '': the verb's name is example enough
+    opens: str  # the repository: "none", "read" or "write"
+    life: str  # "answer": ends after it. "work": goes on after its first write. "stay": keeps a connection to a remote.
+    needs: str  # what the bare interpreter has not: a library, or "the installation", which knows where the hooks are
+    completes: str  # the values that its words are completed with, where their label does not say it
 
 
 JSON = Option("json", "flag", "Print one JSON object on stdout.")
@@ -43,6 +41,24 @@ QUIET = Option("quiet", "flag", "Print nothing but errors.", "q")
 NONCE = Option("nonce", "text", "A key of yours: a repeat under it has no second effect.", label="KEY")
 REASON = Option("reason", "text", "Why, for the record.", required=True)
 WHY = Option("reason", "text", "Why, for the record.")
+
+
+def row(
+    help: str,
+    handler: str,
+    words: str = "",
+    *options: Option,
+    example: str = "",
+    opens: str = "write",
+    life: str = "answer",
+    needs: str = "",
+    completes: str = "",
+    json: bool = True,
+) -> Verb:
+    """A row; it takes --json unless what it prints is not its own."""
+    if json:
+        options += (JSON,)
+    return Verb(help, handler, words, options, example, opens, life, needs, completes)
 
 
 class NotQuick(Exception):

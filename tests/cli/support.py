@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.setup import init
 from gitcoord.world.open import environ, open_repository
-from tests.support import CLAIM, COORD, HANDOFF, UNHOOKED, git
+from tests.support import CLAIM, COORD, HANDOFF, UNHOOKED, copy_template, git, run_command
 
 PERSON = "ada_at_example.com"
 _COLOURS = ("\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m", "\x1b[1m", "\x1b[2m", "\x1b[m", "\r\x1b[K")
@@ -43,14 +43,24 @@ def assert_harmless(text: str, *, terminal: bool = False) -> None:
     assert not bad, f"control characters {bad!r} in {text!r}"
 
 
+def _first_commit(top: Path) -> None:
+    git(top, "init", "-q", "-b", "main")
+    for name in ("a", "b"):
+        (top / "src").mkdir(exist_ok=True)
+        (top / f"src/{name}.py").write_text(f"{name}\n")
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "work")
+
+
 class World:
     """A work tree with two committed files, and whoever acts in it."""
 
-    def __init__(self, top: Path) -> None:
+    def __init__(self, top: Path, *, made: bool = False) -> None:
+        """Where there is no repository yet, or nothing in it, unless it is `made` already."""
         self.top = top
         self.coloured = False  # set where `color.ui = always`
-        git(top, "symbolic-ref", "HEAD", "refs/heads/main")
-        self.commit({"src/a.py": "a\n", "src/b.py": "b\n"})
+        if not made:
+            copy_template(top, _first_commit)
 
     # --- the repository
 
@@ -119,10 +129,7 @@ class World:
         env: dict[str, str] | None = None,
         data: bytes = b"",
     ) -> Done:
-        done = subprocess.run(
-            [*argv, *words], cwd=self.top / cwd, env=self.environ(agent, env or {}), input=data,
-            capture_output=True, check=False, timeout=60,
-        )  # fmt: skip
+        done = run_command([*argv, *words], self.top / cwd, self.environ(agent, env or {}), data)
         out, err = (data.decode("utf-8", "surrogateescape") for data in (done.stdout, done.stderr))
         assert "Traceback" not in err and "this is a bug" not in out + err, err
         assert_harmless(out, terminal=self.coloured)

@@ -471,11 +471,6 @@ def test_killed_and_halted(world: World) -> None:
     done(world, "one", agent="bob")
 
 
-def test_before_init(plain: World) -> None:
-    plain.write("src/a.py", "x\n")
-    refused(plain.coord("commit", "-m", "x", "--json", "src/a.py"), "not-initialised", 2)
-
-
 def test_nobody_and_nothing_to_say(world: World) -> None:
     world.write("one", "mine\n")
     before = world.refs()

@@ -317,20 +317,6 @@ def test_agents(world: World) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [("status",), ("agents",), ("log",), ("fsck",), ("resources",)])
-def test_before_init_reading_is_no_error(plain: World, words: tuple[str, ...]) -> None:
-    assert plain.coord(*words, agent="") == Done(0, "", "note: gitcoord is not set up in this repository\n")
-
-
-@pytest.mark.parametrize(
-    "words", [("start",), ("stop",), ("kill", "bob"), ("revive", "bob"), ("halt",), ("unhalt",), ("sweep",)]
-)
-def test_before_init_writing_says_how_to_begin(plain: World, words: tuple[str, ...]) -> None:
-    assert plain.coord(*words) == Done(
-        2, "", "error: gitcoord is not set up in this repository\nhint: set it up: git coord init\n"
-    )
-
-
 # --- kill, revive, halt --------------------------------------------------------------------------------------------
 
 

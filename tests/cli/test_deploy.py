@@ -444,12 +444,6 @@ def test_deploys(shared: Shared) -> None:
     assert list(row) == ["production"] and row["production"]["declared"] is False
 
 
-def test_before_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
-    assert holds(world.coord("deploys", "--json"), "deploys")["initialised"] is False
-    assert world.coord("deploy", "production", "--", "true").code == 2
-
-
 def test_without_a_remote(git_repo: GitRepo) -> None:
     world = World(Path(git_repo.workspace))
     world.commit({".gitcoord/config": '[deploy "here"]\n\tverify = "true"\n'})

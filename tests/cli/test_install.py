@@ -88,6 +88,26 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return made
 
 
+@pytest.fixture(scope="module")
+def _kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    place = tmp_path_factory.mktemp("kept")
+    made = Home(place / "home")
+    made.ok(INSTALLER)
+    shutil.copytree(made.path, place / "copy", symlinks=True)
+    return made
+
+
+@pytest.fixture
+def ready(_kept: Home) -> Home:
+    """A home with an installation in it, the same for all tests and put back each time: an installation knows where it is."""
+    place = _kept.path.parent
+    for directory in place.iterdir():
+        if directory.name != "copy":
+            shutil.rmtree(directory)
+    shutil.copytree(place / "copy", _kept.path, symlinks=True)
+    return _kept
+
+
 # --- what it installs ---------------------------------------------------------------------------------------------
 
 
@@ -212,43 +232,40 @@ def test_interpreter_whose_name_no_first_line_can_hold(home: Home, tmp_path: Pat
 # --- again, and away ----------------------------------------------------------------------------------------------
 
 
-def test_second_install_is_harmless(home: Home) -> None:
-    home.ok(INSTALLER)
-    repo = home.repository()
-    home.ok("git", "coord", "init", cwd=repo)
-    home.ok("git", "claim", "a.txt", cwd=repo)
-    names = set(snapshot(home.path / ".local/share/man")) | set(os.listdir(home.bin))
+def test_second_install_is_harmless(ready: Home) -> None:
+    repo = ready.repository()
+    ready.ok("git", "coord", "init", cwd=repo)
+    ready.ok("git", "claim", "a.txt", cwd=repo)
+    names = set(snapshot(ready.path / ".local/share/man")) | set(os.listdir(ready.bin))
     for _ in range(2):
-        home.ok(INSTALLER)
-    assert names == set(snapshot(home.path / ".local/share/man")) | set(os.listdir(home.bin))
-    assert "a.txt" in home.ok("git", "claim", "list", cwd=repo)
-    assert len(home.trees()) == 2, "this one, and the one before for whoever still runs it"
-    home.ok(INSTALLER, "--uninstall")
-    assert snapshot(home.path) == {}
+        ready.ok(INSTALLER)
+    assert names == set(snapshot(ready.path / ".local/share/man")) | set(os.listdir(ready.bin))
+    assert "a.txt" in ready.ok("git", "claim", "list", cwd=repo)
+    assert len(ready.trees()) == 2, "this one, and the one before for whoever still runs it"
+    ready.ok(INSTALLER, "--uninstall")
+    assert snapshot(ready.path) == {}
 
 
 @pytest.mark.race
-def test_a_claim_during_an_upgrade_sees_old_or_new(home: Home) -> None:
-    home.ok(INSTALLER)
-    repo = home.repository()
-    home.ok("git", "coord", "init", cwd=repo)
-    upgrade = subprocess.Popen([INSTALLER], env=home.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def test_a_claim_during_an_upgrade_sees_old_or_new(ready: Home) -> None:
+    repo = ready.repository()
+    ready.ok("git", "coord", "init", cwd=repo)
+    upgrade = subprocess.Popen([INSTALLER], env=ready.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     rounds = 0
     while upgrade.poll() is None:
-        home.ok("git", "claim", "list", cwd=repo)
-        home.ok("git", "coord", "version", cwd=repo)
+        ready.ok("git", "claim", "list", cwd=repo)
+        ready.ok("git", "coord", "version", cwd=repo)
         rounds += 1
     _, complaint = upgrade.communicate()
     assert upgrade.returncode == 0, complaint
     assert rounds > 1
 
 
-def test_uninstall_leaves_nothing_behind(home: Home) -> None:
-    home.ok(INSTALLER)
-    home.ok("git", "claim", "-h")
-    home.ok(INSTALLER, "--uninstall")
-    assert snapshot(home.path) == {}
-    assert "not installed" in home.ok(INSTALLER, "--uninstall")
+def test_uninstall_leaves_nothing_behind(ready: Home) -> None:
+    ready.ok("git", "claim", "-h")
+    ready.ok(INSTALLER, "--uninstall")
+    assert snapshot(ready.path) == {}
+    assert "not installed" in ready.ok(INSTALLER, "--uninstall")
 
 
 def test_uninstall_leaves_what_is_not_its_own(home: Home) -> None:
@@ -266,37 +283,35 @@ def test_uninstall_leaves_what_is_not_its_own(home: Home) -> None:
     assert mine.read_text() == "mine\n"
 
 
-def test_dry_run_changes_nothing(home: Home) -> None:
+def test_dry_run_changes_nothing(home: Home, ready: Home) -> None:
     planned = home.ok(INSTALLER, "--dry-run")
     assert snapshot(home.path) == {}
     for command in COMMANDS:
         assert f"would write   {home.bin / command}\n" in planned
-    home.ok(INSTALLER)
-    before = snapshot(home.path)
-    assert f"would replace {home.bin / 'git-claim'}\n" in home.ok(INSTALLER, "--dry-run")
-    assert f"would remove {home.bin / 'git-claim'}\n" in home.ok(INSTALLER, "--uninstall", "--dry-run")
-    assert snapshot(home.path) == before
+    before = snapshot(ready.path)
+    assert f"would replace {ready.bin / 'git-claim'}\n" in ready.ok(INSTALLER, "--dry-run")
+    assert f"would remove {ready.bin / 'git-claim'}\n" in ready.ok(INSTALLER, "--uninstall", "--dry-run")
+    assert snapshot(ready.path) == before
 
 
 # --- what it refuses ----------------------------------------------------------------------------------------------
 
 
-def test_failed_install_leaves_everything_as_it_was(home: Home, tmp_path: Path) -> None:
+def test_failed_install_leaves_everything_as_it_was(home: Home, ready: Home, tmp_path: Path) -> None:
     result = home.install(GITCOORD_INSTALL_FROM=str(tmp_path / "missing"))
     assert result.returncode != 0 and "nothing was installed or changed" in result.stderr
     assert snapshot(home.path) == {}
-    home.ok(INSTALLER)
-    before = snapshot(home.path)
+    before = snapshot(ready.path)
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert home.install(GITCOORD_INSTALL_FROM=str(empty)).returncode != 0, "no typer: the new commands cannot start"
-    after = snapshot(home.path)
+    assert ready.install(GITCOORD_INSTALL_FROM=str(empty)).returncode != 0, "no typer: the new commands cannot start"
+    after = snapshot(ready.path)
     manifest = ".local/share/gitcoord/manifest"
     assert {name: after[name] for name in before if name != manifest} == {n: before[n] for n in before if n != manifest}
     assert set(after) == set(before)
-    home.ok("git", "coord", "version")
-    home.ok(INSTALLER, "--uninstall")
-    assert snapshot(home.path) == {}
+    ready.ok("git", "coord", "version")
+    ready.ok(INSTALLER, "--uninstall")
+    assert snapshot(ready.path) == {}
 
 
 def test_a_foreign_command_is_not_overwritten(home: Home) -> None:
@@ -308,17 +323,16 @@ def test_a_foreign_command_is_not_overwritten(home: Home) -> None:
     assert snapshot(home.path) == before
 
 
-def test_one_installer_at_a_time(home: Home) -> None:
-    home.ok(INSTALLER)
-    lock = home.data / "install.lock"
+def test_one_installer_at_a_time(ready: Home) -> None:
+    lock = ready.data / "install.lock"
     lock.symlink_to(str(os.getpid()))
-    result = home.install()
+    result = ready.install()
     assert result.returncode == 1 and f"process {os.getpid()}" in result.stderr
     gone = subprocess.Popen(["true"])
     gone.wait()
     lock.unlink()
     lock.symlink_to(str(gone.pid))
-    home.ok(INSTALLER)
+    ready.ok(INSTALLER)
     assert not lock.is_symlink()
 
 

@@ -105,9 +105,3 @@ def test_an_entry_that_somebody_changed_is_found(world: World, tmp_path: Path) -
     git(place, *UNHOOKED, "commit", "-q", "-am", "journal by alice: a lie")
     assert world.coord("fsck", "--json").json["clean"] is False
     assert world.claim("x").code == 4
-
-
-def test_before_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
-    assert holds(world.coord("journal", "show", "--json"), "story")["initialised"] is False
-    refused(world.coord("journal", "add", "-m", "x", "--json"), "not-initialised", 2)

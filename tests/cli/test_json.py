@@ -312,22 +312,8 @@ def test_renew_release_disown_and_what_was_lost(git_repo: GitRepo) -> None:
 # --- git coord -----------------------------------------------------------------------------------------------------
 
 
-def test_init_and_before_it(git_repo: GitRepo) -> None:
+def test_init(git_repo: GitRepo) -> None:
     world = World(Path(git_repo.workspace))
-    for words, shape in ((("list",), "listing"), (("show", "x"), "around"), (("check", "x"), "verdicts")):
-        assert holds(world.claim(*words, "--json"), shape)["initialised"] is False
-    for command in ("status", "agents", "log", "fsck", "resources"):
-        assert holds(world.coord(command, "--json"), command)["initialised"] is False
-    for line, shape in (
-        ("approvals", "approvals"), ("role bob", "role of an agent"),
-        ("policy check", "policy problems"), ("policy explain x", "explained"),
-    ):  # fmt: skip
-        assert holds(world.coord(*line.split(), "--json"), shape)["initialised"] is False
-        done = world.coord(*line.split())
-        assert (done.code, done.out) == (0, "") and "not set up" in done.err
-    refused(world.coord("role", "bob", "code", "--json", agent="x"), "not-initialised", 2)
-    refused(world.claim("x", "--json"), "not-initialised", 2)
-    refused(world.coord("start", "--json"), "not-initialised", 2)
     assert holds(world.coord("init", "--policy", "--json"), "set up")["policy"] == [
         ".gitcoord/config",
         ".gitcoord/rules.md",

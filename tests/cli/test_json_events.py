@@ -75,19 +75,6 @@ def test_rules(world: World) -> None:
     assert explained["paths"][0]["rules"][0]["attribute"] == "rules.ack"
 
 
-def test_before_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
-    for words, shape in (
-        (("rules",), "rules"),
-        (("rules", "who"), "readers"),
-        (("why", "x"), "why"),
-        (("once", "--list"), "effects"),
-    ):
-        assert holds(world.coord(*words, "--json"), shape)["initialised"] is False
-    for line in ("rules ack --json", "number m --json", "watch --json", "once k --json -- true"):
-        refused(world.coord(*line.split()), "not-initialised", 2)
-
-
 def test_alerts(world: World) -> None:
     world.git("config", "gitcoord.alert", "cat >>.git/alerts")
     world.take("src/a.py", "--expect", "1s")

@@ -114,12 +114,6 @@ def test_many_at_once_never_share_a_number(tmp_path: Path) -> None:
     assert project.coord("fsck").code == 0
 
 
-def test_before_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
-    done = world.coord("number", "m")
-    assert done.code == 2 and "not set up" in done.err
-
-
 def test_a_bare_repository(world: World, tmp_path: Path) -> None:
     """No work tree to look in; the commits tell."""
     bare = tmp_path / "bare.git"

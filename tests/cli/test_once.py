@@ -173,9 +173,3 @@ def test_keys_that_make_no_sense(world: World, key: str) -> None:
 def test_no_command(world: World) -> None:
     assert world.coord("once", "k").code == 2
     assert world.coord("once").code == 2
-
-
-def test_before_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
-    assert world.coord("once", "k", "--", "true").code == 2
-    assert world.coord("once", "--list", "--json").json == {"ok": True, "initialised": False, "effects": []}

@@ -239,14 +239,6 @@ def test_without_the_sync_branch(git_repo: GitRepo) -> None:
     assert (done.code, done.json["error"]) == (4, "could-not-judge")
 
 
-def test_before_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
-    done = world.coord("sync", "--json")
-    assert (done.code, done.json) == (0, {"ok": True, "initialised": False})
-    assert world.coord("sync").out == ""
-    assert world.coord("sync", "--pull").code == 2
-
-
 # --- pulling
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -12,17 +14,14 @@ import pytest
 
 from gitcoord import __version__
 from gitcoord.cli.table import COMMANDS, expand, table_of
-from gitcoord.cli.table.coord import BARE, GROUPS
+from gitcoord.cli.table.coord import BARE, GROUPS, HEADINGS
 from gitcoord.terminal.parser import Verb, parse
 from tests.cli.support import World
-from tests.support import GitRepo
+from tests.support import ROOT, GitRepo
 
 ROWS = {f"{command} {name}": verb for command in COMMANDS for name, verb in table_of(command).items()}
 # What it prints is not its own: that of the program that it launches, a protocol of another's, or a show for people.
 NOT_ITS_OWN = {"coord run", "coord dispatch", "coord guard", "coord mcp", "coord demo"}
-HEADINGS = [
-    "start here", "everyday", "tasks and handoffs", "rules and gates", "machines and servers", "looking into it", "plumbing",
-]  # fmt: skip
 KIND = re.compile(r"flag|texts?|duration|number|[a-z]+(\|[a-z]+)+")
 LABEL = re.compile(r"[A-Z][A-Z.-]*[A-Z](\.\.\.)?")
 
@@ -52,25 +51,53 @@ def test_every_row_has_its_handler(name: str) -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_every_example_is_understood(name: str) -> None:
     command, _, verb = name.partition(" ")
-    git, named, *words = shlex.split(ROWS[name].example.partition(" && ")[0].partition(" < ")[0])
-    assert (git, named) == ("git", command)
+    words = shlex.split((ROWS[name].example or verb).partition(" && ")[0].partition(" < ")[0])
     assert parse(table_of(command), expand(command, words))[0] == verb
 
 
 def test_verbs_stand_under_headings_and_fit_a_line() -> None:
-    """The help of `git coord` is grouped, and no line of it is longer than 80 columns."""
-    found: list[str] = []
-    tops: dict[str, tuple[str, str]] = {
-        **{name: (verb.help, verb.group) for name, verb in table_of("coord").items() if " " not in name},
-        **{name: row for name, row in GROUPS.items() if " " not in name},
-    }
-    for name in dict.fromkeys(name.split()[0] for name in table_of("coord")):
-        help, heading = tops[name]
-        assert len(help) <= 80 - len(f"  {'uninstall-hooks'}  "), name
-        found += [heading] if found[-1:] != [heading] else []
-    assert found == HEADINGS
+    table = table_of("coord")
+    tops = list(dict.fromkeys(name.split()[0] for name in table))
+    assert " ".join(HEADINGS.values()).split() == tops
+    longest = 80 - len("  uninstall-hooks  ")
+    assert all(len(GROUPS[name] if name in GROUPS else table[name].help) <= longest for name in tops)
     groups = {" ".join(name.split()[:depth]) for name in table_of("coord") for depth in range(1, len(name.split()))}
     assert groups == set(GROUPS)
+
+
+# Loads the handlers' modules as the installed commands do: on the bare interpreter, where there is no library.
+_BARE = """
+import sys
+sys.path.insert(0, {root!r})
+for name in {modules!r}:
+    __import__("gitcoord." + name)
+print(*sys.modules)
+"""
+
+
+def test_quick_verbs_need_no_library() -> None:
+    modules = sorted({verb.handler.partition(":")[0] for verb in ROWS.values() if not verb.needs})
+    program = _BARE.format(root=str(ROOT), modules=modules)
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not {"typer", "click", "rich", "pygit2", "dulwich", "mcp", "pydantic"} & set(done.stdout.split())
+    slow = {name for name, verb in ROWS.items() if verb.needs}
+    assert slow == {
+        "coord setup", "coord teardown", "coord install-hooks", "coord server install", "coord server status", "coord demo",  # find what was installed
+        "coord run", "coord dispatch", "coord watch", "coord fsck", "coord mcp",  # dulwich, pygit2, mcp
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", ["status", "log", "agents", "resources", "approvals", "deploys", "worktree list", "init", "once --list"]
+)
+def test_looking_loads_no_full_command_line(world: World, words: str) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.cli.entry import main; "
+        "code = main('coord', sys.argv[1:]); sys.exit(code or 'typer' in sys.modules)"
+    )
+    done = world.run([sys.executable, "-I", "-S", "-c", program], tuple(words.split()), "alice")
+    assert done.code == 0, done
 
 
 # --- the help -------------------------------------------------------------------------------------------------------
@@ -80,7 +107,7 @@ def test_the_help_of_git_coord_is_grouped_and_whole(world: World) -> None:
     for words in ((), ("-h",), ("--help",)):
         done = world.coord(*words)
         assert done.code == 0 and all(len(line) <= 80 for line in done.out.splitlines())
-        assert [line[:-1] for line in done.out.splitlines() if line.endswith(":") and line != "Options:"] == HEADINGS
+        assert [line[:-1] for line in done.out.splitlines() if line.endswith(":") and line != "Options:"] == [*HEADINGS]
         assert "..." not in done.out.replace("[ARGS]...", "")
 
 
@@ -91,7 +118,7 @@ def test_the_help_of_a_verb_has_an_example(world: World, name: str) -> None:
     command, *words = name.split()
     done = getattr(world, command)(*words, "-h")
     assert done.code == 0 and done.out.startswith(f"Usage: git {name} [OPTIONS]")
-    assert f"Example:\n    {ROWS[name].example}\n" in done.out
+    assert f"Example:\n    git {command} {ROWS[name].example}\n" in done.out
     for option in ROWS[name].options:
         assert f"--{option.name}" in done.out
 

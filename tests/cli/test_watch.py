@@ -231,11 +231,6 @@ def test_a_ledger_that_is_rewound_while_it_is_watched(world: World) -> None:
         assert "rewound" in line(process)["message"]
 
 
-def test_before_init(git_repo: GitRepo) -> None:
-    done = World(Path(git_repo.workspace)).coord("watch")
-    assert done.code == 2 and "not set up" in done.err
-
-
 def test_a_closed_pipe_ends_it_and_the_event_stays_undelivered(world: World) -> None:
     with watching(world, "--name", "n", "--since", str(last(world)), "--json") as process:
         seq = line(process)["seq"]

@@ -107,13 +107,6 @@ def test_hostile_words_are_shown_harmlessly(world: World) -> None:
     assert world.coord("why", ".").code == 0
 
 
-def test_before_init(git_repo: GitRepo) -> None:
-    world = World(Path(git_repo.workspace))
-    assert world.coord("why", "x", "--json").json["initialised"] is False
-    done = world.coord("why", "x")
-    assert (done.code, done.out) == (0, "") and "not set up" in done.err
-
-
 def test_a_path_is_found_however_it_is_spelled(git_repo: GitRepo) -> None:
     """git looks for the events: not as its settings would have it, nor by the letter."""
     world = World(Path(git_repo.workspace)).init(fold=True)

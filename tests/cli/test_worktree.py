@@ -266,13 +266,6 @@ def test_the_list_shows_what_is_odd(world: World, tmp_path: Path) -> None:
     assert found["proj-gone"]["dirty"] is None
 
 
-def test_the_list_before_init(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q", "x")
-    world = World(tmp_path / "x")
-    assert holds(world.coord("worktree", "list", "--json"), "work trees")["initialised"] is False
-    refused(add(world, "fix", "--json"), "not-initialised", 2)
-
-
 # --- done ----------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -333,37 +332,4 @@ def test_init_over_a_branch_of_that_name(plain: World) -> None:
     before = _everything(plain)
     done = plain.coord("init")
     assert done.code in (2, 4) and "Traceback" not in done.err, done
-    assert _everything(plain) == before
-
-
-# --- before init --------------------------------------------------------------------------------------------------
-
-READING = (["list"], ["show", "src/app.py"], ["check", "src/app.py"])
-WRITING = (["src/app.py"], ["release", "src/app.py"], ["renew"], ["disown", "src/app.py", "--reason", "x"])
-COORD_READING = (["status"], ["agents"], ["log"], ["fsck"])
-COORD_WRITING = (["start"], ["stop"], ["kill", "bob"], ["revive", "bob"], ["halt"], ["unhalt"], ["sweep"])
-
-
-@pytest.mark.parametrize("words", READING + COORD_READING, ids=" ".join)
-def test_reading_before_init(plain: World, words: list[str]) -> None:
-    run = plain.claim if words in READING else plain.coord
-    before = _everything(plain)
-    if SOAK or words in READING:
-        done = run(*words)
-        assert done.code == 0 and done.out == "" and "not set up" in done.err, done
-    done = run(*words, "--json")
-    assert done.code == 0 and done.json["initialised"] is False, done
-    assert _everything(plain) == before
-    assert not Path(plain.git_dir, "gitcoord").exists()
-
-
-@pytest.mark.parametrize("words", WRITING + COORD_WRITING, ids=" ".join)
-def test_writing_before_init(plain: World, words: list[str]) -> None:
-    run = plain.claim if words in WRITING else plain.coord
-    before = _everything(plain)
-    if SOAK or words in WRITING:
-        done = run(*words)
-        assert done.code == 2 and done.out == "" and "git coord init" in done.err, done
-    done = run(*words, "--json")
-    assert done.code == 2 and done.json["error"] == "not-initialised", done
     assert _everything(plain) == before

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ def test_files_may_not_grow(world: World, size: int) -> None:
     done = world.run(
         [*CLAIM, "file"],
         "bob",
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY)),
+        limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY)),
     )
     assert done.code in (0, 4), done
     if done.code == 4:
@@ -175,7 +176,7 @@ def test_no_file_descriptors(world: World, words: list[str]) -> None:
             continue  # not our error to tell
         world.claim("src/app.py", agent="alice")
         before = _state(world)
-        done = world.run([*CLAIM, *words], agent, preexec_fn=lambda limit=limit: _few_files(limit))
+        done = world.run([*CLAIM, *words], agent, limit=partial(_few_files, limit))
         tried.add(done.code)
         assert done.code in (0, 4), (limit, done)
         if done.code == 4:

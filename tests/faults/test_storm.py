@@ -24,7 +24,7 @@ from tests.race.support import Project, soak
 from tests.remote.support import LEDGER, Fleet
 from tests.remote.test_restored import Site
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 SECONDS = soak(15, 150)  # for each of the four
 SEED = int(os.environ.get("GITCOORD_STORM_SEED") or random.randrange(10**6))

@@ -7,21 +7,20 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha1
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gitcoord.git.redo_log import records
 from gitcoord.ledger.sessions import decode_beat, encode_beat
-from tests.support import CLAIM, COORD, ROOT
+from tests.support import CLAIM, COORD, PYTHON, ROOT, run_command
 
 GIT = shutil.which("git") or "git"
 SOAK = os.environ.get("GITCOORD_SOAK") == "1"
 LEDGER, TIP, SESSIONS, CLAIMS = "refs/heads/gitcoord", "refs/gitcoord/tip", "refs/gitcoord/sessions/", "refs/claims/"
 
-DRIVER = [sys.executable, "-I", "-S", str(Path(__file__).with_name("driver.py")), str(ROOT)]
+DRIVER = [*PYTHON, str(Path(__file__).with_name("driver.py")), str(ROOT)]
 
 
 class Done(NamedTuple):
@@ -56,18 +55,15 @@ class World:
         env = {key: value for key, value in os.environ.items() if not key.startswith(("GITCOORD_", "CLAUDE", "CODEX"))}
         return env | {"PYTHONPATH": str(ROOT)} | ({"GITCOORD_AGENT": agent} if agent else {}) | self.environ
 
-    def run(self, argv: Sequence[str], agent: str = "", **named: Any) -> Done:
-        """Run to the end. Whatever happened, no command of ours may answer with a traceback."""
-        done = subprocess.run(
-            argv,
-            cwd=self.cwd,
-            env=self.env(agent),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=100,
-            **named,
-        )
+    def run(self, argv: Sequence[str], agent: str = "", limit: Callable[[], None] | None = None) -> Done:
+        """Run to the end. Whatever happened, no command of ours may answer with a traceback. `limit` is called before it starts."""
+        if limit is None:
+            done = run_command(argv, self.cwd, self.env(agent), timeout=100)
+        else:
+            done = subprocess.run(
+                argv, cwd=self.cwd, env=self.env(agent), stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                timeout=100, preexec_fn=limit,
+            )  # fmt: skip
         result = Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
         assert "Traceback" not in result.err, result.err
         return result

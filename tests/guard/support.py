@@ -1,33 +1,34 @@
-"""A project whose agents' tools are guarded: real repositories, and a real process for each event."""
+"""A project whose agents' tools are guarded: real repositories, and a process for each event."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.cli.support import Done, World
 from tests.guard.protocol import Said, Speaker, reason, understood
-from tests.support import CLAIM, COORD, git
+from tests.support import CLAIM, COORD, copy_template, run_command
 
 GUARD = [*COORD, "guard"]
 ATTRIBUTES = "shared/** gitcoord-claim\nsecret/** gitcoord-read=deny\nasked/** gitcoord-read=ask\n"
 CONFIG = "[guard]\n\tautoclaim = true\n"
 
 
+def _two_commits(place: Path, attributes: str, config: str) -> None:
+    files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", ".gitattributes": attributes}
+    World(place / "project").commit({**files, **({".gitcoord/config": config} if config else {})})
+
+
 class Project:
     """One work tree with shared and free files, and those who speak through their tools in it."""
 
     def __init__(self, place: Path, *, attributes: str = ATTRIBUTES, config: str = CONFIG, init: bool = True) -> None:
+        copy_template(place, _two_commits, attributes, config)
         self.top = place / "project"
-        self.top.mkdir(parents=True)
-        git(self.top, "init", "-q", "-b", "main")
-        self.world = World(self.top)
-        files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", ".gitattributes": attributes}
-        self.world.commit({**files, **({".gitcoord/config": config} if config else {})})
+        self.world = World(self.top, made=True)
         if init:
             self.world.init()
 
@@ -39,12 +40,9 @@ class Project:
     def send(
         self, event: Mapping[str, Any] | bytes, env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> Said:
-        """The bytes with which a real guard process answers."""
+        """The bytes with which the guard answers, in a process of its own."""
         data = event if isinstance(event, bytes) else json.dumps(event).encode()
-        done = subprocess.run(
-            GUARD, input=data, capture_output=True, check=False, cwd=cwd or self.top, timeout=60,
-            env={**os.environ, **(env or {})},
-        )  # fmt: skip
+        done = run_command(GUARD, cwd or self.top, {**os.environ, **(env or {})}, data)
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         return Said(done.stdout, done.stderr, done.returncode)
 

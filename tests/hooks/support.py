@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.support import Done, World
-from tests.support import CLAIM, COORD, UNHOOKED, git
+from tests.support import CLAIM, COORD, UNHOOKED, copy_template, git
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "reference-transaction", "pre-push")
 _HOOK = """#!/bin/sh
@@ -19,31 +19,30 @@ _FILTER = '[ "$1" = prepared ] || exit 0\n'
 SHARED = "shared/** gitcoord-claim\n"
 
 
+def _first_push(place: Path, attributes: str, config: str) -> None:
+    world = World(place / "project")
+    remote = place / "origin.git"
+    git(place, "init", "-q", "--bare", "-b", "main", str(remote))
+    world.git("remote", "add", "origin", str(remote))
+    files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", ".gitattributes": attributes}
+    world.commit({**files, **({".gitcoord/config": config} if config else {})}, "first")
+    world.git("push", "-q", "-u", "origin", "main")
+    for name in HOOKS:
+        hook = world.top / ".git/hooks" / name
+        first = _FILTER if name == "reference-transaction" else ""
+        hook.write_text(_HOOK.format(filter=first, claim=shlex.join(CLAIM), name=name))
+        hook.chmod(0o755)
+
+
 class Project:
     """One repository `top` with the work tree, its bare remote `origin`, everything hooked."""
 
     def __init__(self, place: Path, attributes: str = SHARED, config: str = "", *, fold: bool = False) -> None:
         self.place = place
+        copy_template(place, _first_push, attributes, config)
         self.top = place / "project"
-        place.mkdir(exist_ok=True)
-        git(place, "init", "-q", "-b", "main", str(self.top))
-        self.world = World(self.top)
         self.remote = place / "origin.git"
-        git(place, "init", "-q", "--bare", "-b", "main", str(self.remote))
-        self.git("remote", "add", "origin", str(self.remote))
-        files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", ".gitattributes": attributes}
-        if config:
-            files[".gitcoord/config"] = config
-        self.commit(files, "first")
-        self.world.init(fold=fold)
-        self.git("push", "-q", "-u", "origin", "main")
-        for name in HOOKS:
-            text = _HOOK.format(
-                filter=_FILTER if name == "reference-transaction" else "", claim=shlex.join(CLAIM), name=name
-            )
-            hook = self.top / ".git/hooks" / name
-            hook.write_text(text)
-            hook.chmod(0o755)
+        self.world = World(self.top, made=True).init(fold=fold)
 
     # --- plain git
 

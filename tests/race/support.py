@@ -25,7 +25,7 @@ SOAK_OUT = Path(os.environ.get("GITCOORD_SOAK_OUT") or ROOT / "docs" / "soak.jso
 DEADLINE = 60.0
 
 # What most tests need and few are about, without the start of the whole command line.
-_QUICK = f"""#!{sys.executable} -IS
+QUICK = f"""#!{sys.executable} -IS
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from gitcoord.world.open import environ, open_repository
@@ -88,10 +88,10 @@ class Answer:
 def scratch_env(place: Path) -> dict[str, str]:
     """An environment with a home of its own and gitcoord's commands, made below `place`."""
     home, tools = place / "home", place / "bin"
-    home.mkdir()
-    tools.mkdir()
+    home.mkdir(exist_ok=True)
+    tools.mkdir(exist_ok=True)
     commands = {name: f"#!{sys.executable} -IS\n{start}\n" for name, start in STARTS.items()}
-    for name, text in (*commands.items(), ("gitcoord-quick", _QUICK)):
+    for name, text in (*commands.items(), ("gitcoord-quick", QUICK)):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     return {

@@ -10,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.race.support import DEADLINE, Project, keep_figures, long_timeout, soak, wait_until
 from tests.support import ROOT
 
@@ -56,6 +58,7 @@ class Drill:
 
 
 @long_timeout
+@pytest.mark.slow
 def test_every_task_is_done_once(project: Project) -> None:
     count, workers = soak(24, 300), soak(4, 16)
     rows = [

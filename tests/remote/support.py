@@ -6,9 +6,11 @@ import subprocess
 from pathlib import Path
 
 from tests.race.history import Row, read_ledger
-from tests.race.support import Answer, Project, scratch_env
+from tests.race.support import QUICK, Answer, Project, scratch_env
+from tests.support import CLAIM, COORD, HANDOFF, PYTHON, copy_template, run_command
 
 LEDGER = "refs/heads/gitcoord"
+_PROGRAMS = {"git-claim": CLAIM, "git-coord": COORD, "git-handoff": HANDOFF, "gitcoord-quick": [*PYTHON, "-c", QUICK]}
 
 # Stands in for git-receive-pack and git-upload-pack: notes that it was called, then is it.
 _COUNTER = """#!/bin/sh
@@ -20,18 +22,26 @@ exec git {name} "$@"
 class Machine(Project):
     """A clone. `Project` gives the commands; this one is set up by joining the server's ledger."""
 
-    def __init__(self, fleet: Fleet, name: str, *words: str) -> None:
-        """`words` are more options of git clone."""
+    def __init__(self, fleet: Fleet, name: str, *words: str, made: bool = False) -> None:
+        """`words` are more options of git clone. `made`: the clone is there already."""
         self.place = fleet.place
         self.repo = fleet.place / name
         self.git_dir = self.repo / ".git"
         self.env = fleet.env
+        if made:
+            return
         argv = ["git", "clone", "-q", *words, f"file://{fleet.bare}" if words else str(fleet.bare), str(self.repo)]
         subprocess.run(argv, env=self.env, check=True)
         self.git("config", "gitcoord.fsync", "false")
         self.git("config", "user.email", f"{name}@example.com")
         for pack in ("receive-pack", "upload-pack"):
             self.git("config", f"remote.origin.{pack.replace('-', '')}", str(fleet.place / f"count-{pack}"))
+
+    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+        whole = {**self.env, **(env or {}), **({"GITCOORD_AGENT": agent} if agent else {})}
+        program = _PROGRAMS.get(argv[0])
+        done = run_command([*program, *argv[1:]] if program else argv, self.repo, whole)
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def join(self, *words: str) -> Answer:
         """As `git coord init --remote origin`; that itself where there are more words."""
@@ -52,7 +62,10 @@ class Machine(Project):
 class Fleet:
     """A bare repository as the server, with the machines that were cloned from it."""
 
-    def __init__(self, place: Path, names: tuple[str, ...] = ("one", "two")) -> None:
+    def __init__(self, place: Path, names: tuple[str, ...] = ("one", "two"), *, template: bool = False) -> None:
+        """A copy of a template, unless it is the template itself."""
+        if not template:
+            copy_template(place, _make_fleet, names)
         self.place = place
         self.bare = place / "server.git"
         self.env = scratch_env(place)
@@ -60,6 +73,9 @@ class Fleet:
         for pack in ("receive-pack", "upload-pack"):
             (place / f"count-{pack}").write_text(_COUNTER.format(name=pack, log=self.log))
             (place / f"count-{pack}").chmod(0o755)
+        if not template:
+            self.machines = [Machine(self, name, made=True) for name in names]
+            return
         subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(self.bare)], env=self.env, check=True)
         first = Machine(self, names[0])
         first.git("checkout", "-q", "-B", "main")
@@ -117,3 +133,7 @@ class Fleet:
         assert machine.claim("list").code == 0
         found = machine.run("gitcoord-quick", "fsck")
         assert (found.code, found.out) == (0, ""), found
+
+
+def _make_fleet(place: Path, names: tuple[str, ...]) -> None:
+    Fleet(place, names, template=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from gitcoord.gates.hooks.cli import hook_sources
 from gitcoord.gates.hooks.text import Kit, render
 from gitcoord.server.install import EVENTS
 from tests.cli.support import Done, World
-from tests.support import CLAIM, ROOT, git
+from tests.support import CLAIM, PYTHON, ROOT, copy_template, git, run_command
 
 PRIVATE = ("refs/heads/gitcoord", "refs/claims/", "refs/gitcoord/sessions/")
 ATTRIBUTES = "shared/** gitcoord-claim\nlocked/** gitcoord-guard=block\n"
@@ -38,22 +37,25 @@ def install(bare: Path, program: Path) -> None:
     git(bare, "config", "receive.autogc", "false")
 
 
+def _first_push(place: Path, attributes: str, config: str) -> None:
+    bare = place / "server.git"
+    git(place, "init", "-q", "--bare", "-b", "main", str(bare))
+    world = World(place / "clone")
+    files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", "locked/z": "z\n", ".gitattributes": attributes}
+    world.commit({**files, **({".gitcoord/config": config} if config else {})})
+    world.git("remote", "add", "origin", str(bare))
+    world.git("push", "-q", "origin", "main")
+
+
 class Site:
     """The server's repository `bare`; `world` is a clone with a ledger of its own, whose refs are pushed as they are."""
 
     def __init__(self, place: Path, attributes: str = ATTRIBUTES, config: str = "") -> None:
         self.place = place
+        copy_template(place, _first_push, attributes, config)
         self.bare = place / "server.git"
-        git(place, "init", "-q", "--bare", "-b", "main", str(self.bare))
         self.top = place / "clone"
-        git(place, "init", "-q", "-b", "main", str(self.top))
-        self.world = World(self.top)
-        files = {"shared/a": "a\n", "shared/b": "b\n", "free/x": "x\n", "locked/z": "z\n", ".gitattributes": attributes}
-        if config:
-            files[".gitcoord/config"] = config
-        self.world.commit(files)
-        self.world.git("remote", "add", "origin", str(self.bare))
-        self.world.git("push", "-q", "origin", "main")
+        self.world = World(self.top, made=True)
         install(self.bare, claim_program(place))
 
     # --- looking
@@ -166,11 +168,9 @@ def forge(site: Place, *events: Any, beats: tuple[Any, ...] = ()) -> str:
         "ctx.store.swap(operations)\n"
         "print(head)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program], cwd=site.top, capture_output=True, text=True, check=False
-    )
+    done = run_command([*PYTHON, "-c", program], site.top, os.environ)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return done.stdout.decode().strip()
 
 
 CLAIM_BODY: dict[str, Any] = {

@@ -51,6 +51,7 @@ def pushes(place: Path, size: int) -> dict[str, Cost]:
     return costs
 
 
+@pytest.mark.slow
 def test_many_paths_cost_as_they_are_many(tmp_path: Path) -> None:
     found = []
     for size in SIZES:

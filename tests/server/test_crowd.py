@@ -24,7 +24,7 @@ from tests.race.support import (
 from tests.server.realm import Realm
 from tests.server.servers import Served
 
-pytestmark = [pytest.mark.faults, pytest.mark.race, long_timeout]
+pytestmark = [pytest.mark.faults, pytest.mark.race, pytest.mark.slow, long_timeout]
 
 
 @pytest.mark.parametrize("server", ["git"], indirect=True)

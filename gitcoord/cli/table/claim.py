@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.terminal.parser import JSON, NONCE, QUIET, REASON, NotQuick, Option, Verb, parse
+from gitcoord.terminal.parser import NONCE, QUIET, REASON, NotQuick, Option, parse, row
 
 HELP = """Claim paths before you change them.
 
@@ -10,98 +10,86 @@ git claim PATH... claims, git claim alone lists. A path called like a verb is wr
 that is no file (a deploy target, a database, a GPU)."""
 
 VERBS = {
-    "take": Verb(
+    "take": row(
         "Claim paths (or @resources): all of them or none.",
-        "git claim src/app.py -m 'new login form'",
         "claims.cli:take",
         "PATH...",
-        (
-            Option("mode", "read|intent|write", "What you want to do there; default: write."),
-            Option("ttl", "duration", "The claim expires after this long without activity; default: 30m."),
-            Option("message", "text", "What for: shown to others who ask for the path.", "m"),
-            Option("task", "text", "The task this belongs to.", label="TASK"),
-            Option("expect", "duration", "How long you think you need it."),
-            Option("units", "number", "Units of a resource; default: 1."),
-            Option("wait", "duration", "Wait up to this long instead of failing at once."),
-            NONCE,
-            Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),
-            QUIET,
-            JSON,
-        ),
+        Option("mode", "read|intent|write", "What you want to do there; default: write."),
+        Option("ttl", "duration", "The claim expires after this long without activity; default: 30m."),
+        Option("message", "text", "What for: shown to others who ask for the path.", "m"),
+        Option("task", "text", "The task this belongs to.", label="TASK"),
+        Option("expect", "duration", "How long you think you need it."),
+        Option("units", "number", "Units of a resource; default: 1."),
+        Option("wait", "duration", "Wait up to this long instead of failing at once."),
+        NONCE,
+        Option("dry-run", "flag", "Only tell whether it would be granted.", "n"),
+        QUIET,
+        example="src/app.py -m 'new login form'",
     ),
-    "release": Verb(
+    "release": row(
         "Give paths back, with the commit that carries the work.",
-        "git claim release src/app.py",
         "claims.cli:release",
         "[PATH...]",
-        (
-            Option("all", "flag", "Release everything you hold.", "a"),
-            Option(
-                "commit",
-                "text",
-                "The commit that carries the work; default: HEAD where the path changed.",
-                label="COMMIT",
-            ),
-            Option("dirty", "flag", "Release in spite of uncommitted changes."),
-            QUIET,
-            JSON,
+        Option("all", "flag", "Release everything you hold.", "a"),
+        Option(
+            "commit",
+            "text",
+            "The commit that carries the work; default: HEAD where the path changed.",
+            label="COMMIT",
         ),
+        Option("dirty", "flag", "Release in spite of uncommitted changes."),
+        QUIET,
+        example="release src/app.py",
         completes="claims",
     ),
-    "renew": Verb(
+    "renew": row(
         "Send a heartbeat now; with --ttl, change when the claims expire.",
-        "git claim renew --ttl 2h src/app.py",
         "claims.cli:renew",
         "[PATH...]",
-        (Option("ttl", "duration", "The new ttl of the claims named, or of all."), QUIET, JSON),
+        Option("ttl", "duration", "The new ttl of the claims named, or of all."),
+        QUIET,
+        example="renew --ttl 2h src/app.py",
         completes="claims",
     ),
-    "list": Verb(
+    "list": row(
         "Show who holds what.",
-        "git claim list --mine",
         "claims.cli_views:list_",
         "",
-        (
-            Option("mine", "flag", "Only your own claims."),
-            Option("all", "flag", "Also claims whose holders were not active for too long.", "a"),
-            JSON,
-        ),
+        Option("mine", "flag", "Only your own claims."),
+        Option("all", "flag", "Also claims whose holders were not active for too long.", "a"),
+        example="list --mine",
         opens="read",
     ),
-    "show": Verb(
+    "show": row(
         "Show everything about the claims on, above and below a path.",
-        "git claim show src/app.py",
         "claims.cli_views:show",
         "PATH",
-        (JSON,),
+        example="show src/app.py",
         opens="read",
     ),
-    "check": Verb(
+    "check": row(
         "May I write here now? 0: yes, 1: no, 4: could not judge.",
-        "git claim check -q src/app.py && make src/app.py",
         "claims.cli_views:check",
         "PATH...",
-        (QUIET, JSON),
+        QUIET,
+        example="check -q src/app.py && make src/app.py",
         opens="read",
     ),
-    "disown": Verb(
+    "disown": row(
         "Clear the record of released work on a path: it was abandoned or rewritten.",
-        "git claim disown src/old.py --reason 'rewritten on main'",
         "claims.cli:disown",
         "PATH",
-        (REASON, JSON),
+        REASON,
+        example="disown src/old.py --reason 'rewritten on main'",
     ),
-    "takeover": Verb(
+    "takeover": row(
         "A person takes a live claim away, naming its token.",
-        "git claim takeover src/app.py --token 7 --force --reason 'on holiday'",
         "claims.cli:takeover",
         "PATH",
-        (
-            Option("token", "number", "The token of the claim, from 'git claim show'.", required=True),
-            Option("force", "flag", "Yes, from a live holder.", required=True),
-            REASON,
-            JSON,
-        ),
+        Option("token", "number", "The token of the claim, from 'git claim show'.", required=True),
+        Option("force", "flag", "Yes, from a live holder.", required=True),
+        REASON,
+        example="takeover src/app.py --token 7 --force --reason 'on holiday'",
     ),
 }
 

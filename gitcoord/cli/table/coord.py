@@ -9,15 +9,25 @@ HELP = (
 )
 
 VERBS = {**work.VERBS, **tasks.VERBS, **gates.VERBS, **ledger.VERBS}
-# Verbs of two or three words belong to a group: its help, and the heading of the help under which it stands.
+# The headings of the help, with the verbs and groups of verbs under each.
+HEADINGS = {
+    "start here": "setup init start run demo teardown",
+    "everyday": "status commit sync worktree journal number once stop",
+    "tasks and handoffs": "task dispatch",
+    "rules and gates": "rules policy role approvals approve deny kill revive halt unhalt install-hooks uninstall-hooks gate",
+    "machines and servers": "deploy deploys server",
+    "looking into it": "agents resources log why watch fsck version",
+    "plumbing": "sweep guard mcp complete",
+}
+# The help of a group: verbs of two or three words.
 GROUPS = {
-    "journal": ("What people and agents wrote down, and what happened.", "everyday"),
-    "worktree": ("Work trees for parallel branches, removed without loss.", "everyday"),
-    "task": ("The shared work queue: add tasks, take them, hand them in.", "tasks and handoffs"),
-    "rules": ("The project's written rules, and who has read them.", "rules and gates"),
-    "policy": ("What the project's policy says, and whether it makes sense.", "rules and gates"),
-    "server": ("Judge what is pushed to a repository on this machine.", "machines and servers"),
-    "server key": ("The keys with which agents sign their events.", ""),
+    "journal": "What people and agents wrote down, and what happened.",
+    "worktree": "Work trees for parallel branches, removed without loss.",
+    "task": "The shared work queue: add tasks, take them, hand them in.",
+    "rules": "The project's written rules, and who has read them.",
+    "policy": "What the project's policy says, and whether it makes sense.",
+    "server": "Judge what is pushed to a repository on this machine.",
+    "server key": "The keys with which agents sign their events.",
 }
 # A group's name alone, or with options of that verb, is its everyday verb.
 BARE = {

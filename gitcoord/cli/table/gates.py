@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.terminal.parser import JSON, WHY, Option, Verb
+from gitcoord.terminal.parser import WHY, Option, row
 
 _DRY_RUN = Option("dry-run", "flag", "Only show what would be done.", "n")
 _SHORT_WHY = WHY._replace(short="m")
@@ -13,133 +13,99 @@ _WHOSE = (
 )
 
 VERBS = {
-    "rules show": Verb(
-        "Show the rules as they are on trunk, or in the version named.",
-        "git coord rules show",
-        "gates.cli:show",
-        "[VERSION]",
-        (JSON,),
-        "read",
+    "rules show": row(
+        "Show the rules as they are on trunk, or in the version named.", "gates.cli:show", "[VERSION]", opens="read"
     ),
-    "rules ack": Verb(
-        "Say that you have read the rules.", "git coord rules ack", "gates.cli:ack", "[VERSION]", (JSON,)
-    ),
-    "rules who": Verb("Show who has read which version.", "git coord rules who", "gates.cli:who", "", (JSON,), "read"),
-    "policy explain": Verb(
+    "rules ack": row("Say that you have read the rules.", "gates.cli:ack", "[VERSION]"),
+    "rules who": row("Show who has read which version.", "gates.cli:who", opens="read"),
+    "policy explain": row(
         "Show which rules decide for a path, and where they are written.",
-        "git coord policy explain src/app.py",
         "gates.cli_policy:explain",
         "PATH...",
-        (*_WHOSE, JSON),
-        "read",
+        *_WHOSE,
+        example="policy explain src/app.py",
+        opens="read",
     ),
-    "policy check": Verb(
+    "policy check": row(
         "Find rules that match nothing, rules that shadow each other, and settings that are not known.",
-        "git coord policy check --worktree",
         "gates.cli_policy:check",
         "",
-        (*_WHOSE, JSON),
-        "read",
+        *_WHOSE,
+        example="policy check --worktree",
+        opens="read",
     ),
-    "role": Verb(
+    "role": row(
         "Show or give an agent's role: where it may write.",
-        "git coord role alice reviewer",
         "gates.cli_policy:role",
         "AGENT [ROLE]",
-        (Option("clear", "flag", "Take the role away."), JSON),
-        group="rules and gates",
+        Option("clear", "flag", "Take the role away."),
+        example="role alice reviewer",
     ),
-    "approvals": Verb(
+    "approvals": row(
         "Show what waits for a person's approval.",
-        "git coord approvals --diff",
         "gates.cli_approvals:approvals",
         "",
-        (
-            Option("all", "flag", "Also those that were answered.", "a"),
-            Option("diff", "flag", "Show what would change.", "d"),
-            JSON,
-        ),
-        "read",
-        group="rules and gates",
+        Option("all", "flag", "Also those that were answered.", "a"),
+        Option("diff", "flag", "Show what would change.", "d"),
+        example="approvals --diff",
+        opens="read",
     ),
-    "approve": Verb(
+    "approve": row(
         "Approve exactly the content that was asked for.",
-        "git coord approve a3",
         "gates.cli_approvals:approve",
         "ID",
-        (
-            Option("blob", "text", "The content you were shown; refused if another was asked for.", label="BLOB"),
-            WHY,
-            JSON,
-        ),
-        group="rules and gates",
+        Option("blob", "text", "The content you were shown; refused if another was asked for.", label="BLOB"),
+        WHY,
+        example="approve a3",
         completes="approvals",
     ),
-    "deny": Verb(
+    "deny": row(
         "Deny what was asked for.",
-        "git coord deny a3 --reason 'not before the release'",
         "gates.cli_approvals:deny",
         "ID",
-        (WHY, JSON),
-        group="rules and gates",
+        WHY,
+        example="deny a3 --reason 'not before the release'",
         completes="approvals",
     ),
-    "kill": Verb(
+    "kill": row(
         "Stop an agent for good: nothing of it gets through.",
-        "git coord kill alice -m 'runs wild'",
         "sessions.cli_kill:kill",
         "AGENT",
-        (_SHORT_WHY, JSON),
-        group="rules and gates",
+        _SHORT_WHY,
+        example="kill alice -m 'runs wild'",
     ),
-    "revive": Verb(
-        "Let a killed agent's name open sessions again.",
-        "git coord revive alice",
-        "sessions.cli_kill:revive",
-        "AGENT",
-        (JSON,),
-        group="rules and gates",
+    "revive": row(
+        "Let a killed agent's name open sessions again.", "sessions.cli_kill:revive", "AGENT", example="revive alice"
     ),
-    "halt": Verb(
+    "halt": row(
         "Grant nothing to anybody until unhalt.",
-        "git coord halt -m 'release day'",
         "sessions.cli_kill:halt",
         "",
-        (_SHORT_WHY, JSON),
-        group="rules and gates",
+        _SHORT_WHY,
+        example="halt -m 'release day'",
     ),
-    "unhalt": Verb(
-        "Go on after a halt.", "git coord unhalt", "sessions.cli_kill:unhalt", "", (JSON,), group="rules and gates"
-    ),
-    "install-hooks": Verb(
+    "unhalt": row("Go on after a halt.", "sessions.cli_kill:unhalt"),
+    "install-hooks": row(
         "Install the hooks that judge commits and pushes.",
-        "git coord install-hooks --dry-run",
         "gates.hooks.cli:install_hooks",
         "",
-        (_DRY_RUN, JSON),
+        _DRY_RUN,
+        example="install-hooks --dry-run",
         life="work",
-        quick=False,  # the hooks are installed with the full interpreter
-        group="rules and gates",
+        needs="the installation",
     ),
-    "uninstall-hooks": Verb(
+    "uninstall-hooks": row(
         "Take gitcoord's hooks away; others stay as they were.",
-        "git coord uninstall-hooks",
         "gates.hooks.cli:uninstall_hooks",
         "",
-        (_DRY_RUN, JSON),
+        _DRY_RUN,
         life="work",
-        quick=False,
-        group="rules and gates",
     ),
-    "gate": Verb(
+    "gate": row(
         "Judge a range of commits as the hooks would: for CI.",
-        "git coord gate origin/main..HEAD",
         "gates.cli:gate",
         "BASE..HEAD",
-        (
-            Option("agent", "text", "Who brings them; the commits' own trailers count too.", label="AGENT"),
-            JSON,
-        ),
-        group="rules and gates",
+        Option("agent", "text", "Who brings them; the commits' own trailers count too.", label="AGENT"),
+        example="gate origin/main..HEAD",
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.terminal.parser import JSON, Option, Verb
+from gitcoord.terminal.parser import Option, row
 
 _BY = Option("agent", "text", "Only what is by or about this agent.", label="AGENT")
 _TOUCHES = Option("path", "text", "Only what touches this path.", label="PATH")
@@ -10,215 +10,141 @@ _DRY_RUN = Option("dry-run", "flag", "Only show what would be done.", "n")
 
 _REPOSITORY_KEY = "REPOSITORY AGENT KEY-FILE"
 _MACHINES = {
-    "deploy": Verb(
+    "deploy": row(
         "Deploy one at a time, from no stale copy, on record.",
-        "git coord deploy production -- ./deploy.sh",
         "deploy.cli_run:deploy",
         "TARGET -- COMMAND...",
-        (
-            Option("commit", "text", "The commit that is deployed; default: HEAD.", label="COMMIT"),
-            Option("no-verify-surface", "flag", "Do not run the project's verification afterwards."),
-            JSON,
-        ),
+        Option("commit", "text", "The commit that is deployed; default: HEAD.", label="COMMIT"),
+        Option("no-verify-surface", "flag", "Do not run the project's verification afterwards."),
+        example="deploy production -- ./deploy.sh",
         life="work",
-        group="machines and servers",
     ),
-    "deploys": Verb(
-        "Show the last deploy of each target; is it behind by now?",
-        "git coord deploys",
-        "deploy.cli:deploys",
-        "",
-        (JSON,),
-        "read",
-        group="machines and servers",
-    ),
-    "server install": Verb(
+    "deploys": row("Show the last deploy of each target; is it behind by now?", "deploy.cli:deploys", opens="read"),
+    "server install": row(
         "Put the gate in place, beside hooks that are there. Running it again changes nothing.",
-        "git coord server install /srv/git/project.git",
         "server.cli:install",
         "REPOSITORY",
-        (
-            Option("account", "text", "Where the transport names the account.", label="VARIABLE"),
-            _DRY_RUN,
-            JSON,
-        ),
-        "none",
-        quick=False,
+        Option("account", "text", "Where the transport names the account.", label="VARIABLE"),
+        _DRY_RUN,
+        example="server install /srv/git/project.git",
+        opens="none",
+        needs="the installation",
     ),
-    "server uninstall": Verb(
+    "server uninstall": row(
         "Take the gate away; what was there before is as it was. Accounts and keys stay.",
-        "git coord server uninstall /srv/git/project.git",
         "server.cli:uninstall",
         "REPOSITORY",
-        (_DRY_RUN, JSON),
-        "none",
-        quick=False,
+        _DRY_RUN,
+        example="server uninstall /srv/git/project.git",
+        opens="none",
     ),
-    "server status": Verb(
+    "server status": row(
         "Show what is in place and what does not hold. Exits 1 where a hook or git-claim is missing.",
-        "git coord server status /srv/git/project.git",
         "server.cli:status",
         "REPOSITORY",
-        (JSON,),
-        "none",
-        quick=False,
+        example="server status /srv/git/project.git",
+        opens="none",
+        needs="the installation",
     ),
-    "server key add": Verb(
+    "server key add": row(
         "Let a key sign for an agent, beside those that do.",
-        "git coord server key add /srv/git/project.git alice alice.pub",
         "server.cli:key_add",
         _REPOSITORY_KEY,
-        (JSON,),
-        "none",
-        quick=False,
+        example="server key add /srv/git/project.git alice alice.pub",
+        opens="none",
     ),
-    "server key rotate": Verb(
+    "server key rotate": row(
         "Let this key, and no other, sign for an agent.",
-        "git coord server key rotate /srv/git/project.git alice alice.pub",
         "server.cli:key_rotate",
         _REPOSITORY_KEY,
-        (JSON,),
-        "none",
-        quick=False,
+        example="server key rotate /srv/git/project.git alice alice.pub",
+        opens="none",
     ),
-    "server key revoke": Verb(
+    "server key revoke": row(
         "Take an agent's keys, or one of them, off the list: they sign nothing any more.",
-        "git coord server key revoke /srv/git/project.git alice",
         "server.cli:key_revoke",
         "REPOSITORY AGENT [KEY-FILE]",
-        (JSON,),
-        "none",
-        quick=False,
+        example="server key revoke /srv/git/project.git alice",
+        opens="none",
     ),
-    "server key list": Verb(
+    "server key list": row(
         "Show whose keys the server knows.",
-        "git coord server key list /srv/git/project.git",
         "server.cli:key_list",
         "REPOSITORY",
-        (JSON,),
-        "none",
-        quick=False,
+        example="server key list /srv/git/project.git",
+        opens="none",
     ),
 }
 
 _LOOKING = {
-    "agents": Verb(
-        "Show every agent known here, and when it was last seen.",
-        "git coord agents",
-        "views.cli:agents",
-        "",
-        (JSON,),
-        "read",
-        group="looking into it",
-    ),
-    "resources": Verb(
-        "Show resources: capacity, who may use and who holds them.",
-        "git coord resources",
-        "views.cli:resources",
-        "",
-        (JSON,),
-        "read",
-        group="looking into it",
-    ),
-    "log": Verb(
+    "agents": row("Show every agent known here, and when it was last seen.", "views.cli:agents", opens="read"),
+    "resources": row("Show resources: capacity, who may use and who holds them.", "views.cli:resources", opens="read"),
+    "log": row(
         "Show the ledger, newest first.",
-        "git coord log --path src/app.py",
         "ledger.cli:log",
         "",
-        (
-            _TOUCHES,
-            _BY,
-            Option("kind", "text", "Only events of this kind.", label="KIND"),
-            Option("number", "number", "At most so many; default: 50, 0: all.", "n"),
-            Option("since", "number", "Only from this event on.", label="SEQ"),
-            JSON,
-        ),
-        "read",
-        group="looking into it",
+        _TOUCHES,
+        _BY,
+        Option("kind", "text", "Only events of this kind.", label="KIND"),
+        Option("number", "number", "At most so many; default: 50, 0: all.", "n"),
+        Option("since", "number", "Only from this event on.", label="SEQ"),
+        example="log --path src/app.py",
+        opens="read",
     ),
-    "why": Verb(
+    "why": row(
         "Tell the story of a path: claims, refusals, releases.",
-        "git coord why src/app.py",
         "journal.cli_why:why",
         "PATH",
-        (Option("number", "number", "The last so many things; default: 50, 0: all.", "n"), JSON),
-        "read",
-        group="looking into it",
+        Option("number", "number", "The last so many things; default: 50, 0: all.", "n"),
+        example="why src/app.py",
+        opens="read",
     ),
-    "watch": Verb(
+    "watch": row(
         "Follow the ledger: every event once and in order.",
-        "git coord watch --name mailer --kind kill --exec ./mail.sh",
         "ledger.cli_watch:watch",
         "",
-        (
-            Option("since", "number", "From this event on; default: from the next one.", label="SEQ"),
-            Option("kind", "texts", "Only events of this kind; may be given again.", label="KIND"),
-            Option("path", "texts", "Only events that touch this path; may be given again.", label="PATH"),
-            Option("exec", "text", "Run this for each event, which it reads as JSON.", label="COMMAND"),
-            Option("name", "text", "Remember how far this watcher came, and go on from there.", label="NAME"),
-            Option("interval", "duration", "Ask a remote that decides so often; default: 10s."),
-            Option("until", "number", "End after this event.", label="SEQ"),
-            Option("count", "number", "End after so many events."),
-            Option("json", "flag", "Print one JSON object a line for each event."),
-        ),
-        "read",
+        Option("since", "number", "From this event on; default: from the next one.", label="SEQ"),
+        Option("kind", "texts", "Only events of this kind; may be given again.", label="KIND"),
+        Option("path", "texts", "Only events that touch this path; may be given again.", label="PATH"),
+        Option("exec", "text", "Run this for each event, which it reads as JSON.", label="COMMAND"),
+        Option("name", "text", "Remember how far this watcher came, and go on from there.", label="NAME"),
+        Option("interval", "duration", "Ask a remote that decides so often; default: 10s."),
+        Option("until", "number", "End after this event.", label="SEQ"),
+        Option("count", "number", "End after so many events."),
+        Option("json", "flag", "Print one JSON object a line for each event."),
+        example="watch --name mailer --kind kill --exec ./mail.sh",
+        opens="read",
         life="stay",
-        quick=False,  # dulwich
-        group="looking into it",
+        needs="dulwich",
+        json=False,  # its own says more
     ),
-    "fsck": Verb(
+    "fsck": row(
         "Replay the ledger and name every difference.",
-        "git coord fsck",
         "ledger.cli:fsck",
         "",
-        (Option("repair", "flag", "Repair what is found."), JSON),
+        Option("repair", "flag", "Repair what is found."),
         life="work",
-        quick=False,  # pygit2
-        group="looking into it",
+        needs="pygit2",
     ),
-    "version": Verb(
-        "Show the version of gitcoord.",
-        "git coord version",
-        "cli.version:version",
-        "",
-        (JSON,),
-        "none",
-        group="looking into it",
-    ),
+    "version": row("Show the version of gitcoord.", "cli.version:version", opens="none"),
 }
 
 _PLUMBING = {
-    "sweep": Verb(
-        "Expire claims without activity for too long. Never needed.",
-        "git coord sweep",
-        "sessions.cli_kill:sweep",
-        "",
-        (JSON,),
-        group="plumbing",
-    ),
-    "guard": Verb(
+    "sweep": row("Expire claims without activity for too long. Never needed.", "sessions.cli_kill:sweep"),
+    "guard": row(
         "Judge what an agent's tool is about to do. For hooks.",
-        "git coord guard < event.json",
         "guard.cli:guard",
+        example="guard < event.json",
         opens="none",
-        group="plumbing",
+        json=False,
     ),
-    "mcp": Verb(
-        "Serve gitcoord to an agent tool by MCP.",
-        "git coord mcp",
-        "mcp:start",
-        opens="none",
-        quick=False,  # mcp
-        group="plumbing",
-    ),
-    "complete": Verb(
+    "mcp": row("Serve gitcoord to an agent tool by MCP.", "mcp:start", opens="none", needs="mcp", json=False),
+    "complete": row(
         "Print what a command line may go on with: what shells run.",
-        "git coord complete claim release ''",
         "cli.complete:complete",
         "-- COMMAND...",
-        (JSON,),
-        "none",
-        group="plumbing",
+        example="complete claim release ''",
+        opens="none",
     ),
 }
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.terminal.parser import JSON, NONCE, QUIET, REASON, WHY, Option, Verb
+from gitcoord.terminal.parser import NONCE, QUIET, REASON, WHY, Option, row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Verb
 
 _DIRTY = Option("dirty", "flag", "In spite of uncommitted changes below the paths that go back.")
 _TTL = Option(
@@ -25,57 +29,56 @@ _CONTENT = (
 )
 
 
-def _one(help: str, example: str, handler: str, *options: Option) -> Verb:
+def _one(help: str, handler: str, *options: Option, example: str) -> Verb:
     """A verb that changes one task."""
-    return Verb(help, f"git coord task {example}", handler, "TASK", (*options, QUIET, JSON))
+    return row(help, handler, "TASK", *options, QUIET, example=f"task {example}")
 
 
 VERBS = {
-    "task add": Verb(
+    "task add": row(
         "Put a task into the queue.",
-        "git coord task add 'Fix the login page' --path src/login --priority high",
         "tasks.cli_edit:add",
         "[TITLE...]",
-        (
-            *_CONTENT,
-            Option("unsafe", "flag", "Another one may not safely go on with it."),
-            Option("review", "flag", "Somebody else looks at the result before it is done."),
-            Option("key", "text", "A key of yours: a second task under it is not added.", label="KEY"),
-            Option("from", "text", "A JSON file with a list of tasks; '-' for stdin.", label="FILE"),
-            QUIET,
-            JSON,
-        ),
+        *_CONTENT,
+        Option("unsafe", "flag", "Another one may not safely go on with it."),
+        Option("review", "flag", "Somebody else looks at the result before it is done."),
+        Option("key", "text", "A key of yours: a second task under it is not added.", label="KEY"),
+        Option("from", "text", "A JSON file with a list of tasks; '-' for stdin.", label="FILE"),
+        QUIET,
+        example="task add 'Fix the login page' --path src/login --priority high",
     ),
-    "task list": Verb(
+    "task list": row(
         "List the tasks that are not over, oldest first.",
-        "git coord task list --mine",
         "tasks.cli:list_",
         "",
-        (
-            Option("state", "texts", "Only tasks in this state; may be given again.", label="STATE"),
-            Option("owner", "text", "Only tasks of this agent.", label="AGENT"),
-            Option("mine", "flag", "Only your own."),
-            Option("all", "flag", "Also those that are over.", "a"),
-            JSON,
-        ),
+        Option("state", "texts", "Only tasks in this state; may be given again.", label="STATE"),
+        Option("owner", "text", "Only tasks of this agent.", label="AGENT"),
+        Option("mine", "flag", "Only your own."),
+        Option("all", "flag", "Also those that are over.", "a"),
+        example="task list --mine",
         opens="read",
     ),
-    "task show": Verb(
-        "Show everything about a task.", "git coord task show t12", "tasks.cli:show", "TASK", (JSON,), opens="read"
-    ),
+    "task show": row("Show everything about a task.", "tasks.cli:show", "TASK", example="task show t12", opens="read"),
     "task take": _one(
-        "Take a task, with the paths that it needs: all or nothing.", "take t12", "tasks.cli:take", _TTL, _WAIT, NONCE
+        "Take a task, with the paths that it needs: all or nothing.",
+        "tasks.cli:take",
+        _TTL,
+        _WAIT,
+        NONCE,
+        example="take t12",
     ),
-    "task next": Verb(
+    "task next": row(
         "Take the next task that can be done now: each goes to exactly one asker.",
-        "git coord task next --wait 10m",
         "tasks.cli:next_",
         "",
-        (_TTL, _WAIT, NONCE, QUIET, JSON),
+        _TTL,
+        _WAIT,
+        NONCE,
+        QUIET,
+        example="task next --wait 10m",
     ),
     "task update": _one(
         "Change what is said of a task.",
-        "update t12 --next 'write the test'",
         "tasks.cli_edit:update",
         Option("title", "text", "The new title."),
         *_CONTENT,
@@ -83,69 +86,75 @@ VERBS = {
         Option("review", "yes|no", "Whether somebody else looks at the result before it is done."),
         Option("no-needs", "flag", "It waits for nothing any more."),
         Option("no-paths", "flag", "It needs no paths any more."),
+        example="update t12 --next 'write the test'",
     ),
-    "task block": _one("It cannot go on for now.", "block t12 --reason 'no access'", "tasks.cli:block", REASON),
-    "task unblock": _one("It can go on again.", "unblock t12", "tasks.cli:unblock", WHY),
+    "task block": _one("It cannot go on for now.", "tasks.cli:block", REASON, example="block t12 --reason 'no access'"),
+    "task unblock": _one("It can go on again.", "tasks.cli:unblock", WHY, example="unblock t12"),
     "task needs-human": _one(
         "A person has to decide before it goes on.",
-        "needs-human t12 --reason 'which of the two?'",
         "tasks.cli:needs_human",
         REASON,
+        example="needs-human t12 --reason 'which of the two?'",
     ),
     "task complete": _one(
         "Hand in the result; claims of the task are released.",
-        "complete t12 -m 'login works' --not-done none",
         "tasks.cli:complete",
         Option("message", "text", "The summary, in place of a file.", "m"),
         Option("not-done", "texts", "What was not done; 'none' where nothing is left. Needed with -m."),
         _RESULT,
         _DIRTY,
         NONCE,
+        example="complete t12 -m 'login works' --not-done none",
     ),
     "task fail": _one(
-        "Say that it failed.", "fail t12 --reason 'the API is gone'", "tasks.cli:fail", WHY, _RESULT, _DIRTY, NONCE
+        "Say that it failed.",
+        "tasks.cli:fail",
+        WHY,
+        _RESULT,
+        _DIRTY,
+        NONCE,
+        example="fail t12 --reason 'the API is gone'",
     ),
-    "task release": _one("Give it back, for others to take.", "release t12", "tasks.cli:release", WHY, _DIRTY),
+    "task release": _one("Give it back, for others to take.", "tasks.cli:release", WHY, _DIRTY, example="release t12"),
     "task review": _one(
         "Accept a result that waits for a review, or send it back.",
-        "review t12 --accept",
         "tasks.cli:review",
         Option("accept", "flag", "It is done."),
         Option("return", "flag", "It goes back into the queue."),
         WHY,
+        example="review t12 --accept",
     ),
     "task abandon": _one(
-        "It will not be done.", "abandon t12 --reason 'no longer wanted'", "tasks.cli:abandon", REASON, _DIRTY
+        "It will not be done.", "tasks.cli:abandon", REASON, _DIRTY, example="abandon t12 --reason 'no longer wanted'"
     ),
-    "task reopen": _one("Put a failed or abandoned task into the queue again.", "reopen t12", "tasks.cli:reopen", WHY),
-    "task join": Verb(
+    "task reopen": _one(
+        "Put a failed or abandoned task into the queue again.", "tasks.cli:reopen", WHY, example="reopen t12"
+    ),
+    "task join": row(
         "Wait until all of these are over, and gather their results.",
-        "git coord task join t12 t13 --wait 1h",
         "tasks.cli_join:join",
         "TASK...",
-        (_WAIT, JSON),
+        _WAIT,
+        example="task join t12 t13 --wait 1h",
         opens="read",
     ),
-    "task schema": Verb(
+    "task schema": row(
         "Print the JSON schema of a record: assignment, complete, failed or task.",
-        "git coord task schema complete",
         "tasks.cli_schema:schema",
         "RECORD",
-        (JSON,),
+        example="task schema complete",
         opens="read",
     ),
-    "dispatch": Verb(
+    "dispatch": row(
         "Keep workers at work on the queue, up to a cap.",
-        "git coord dispatch --max 4 -- claude -p 'take a task and do it'",
         "tasks.cli_dispatch:dispatch",
         "-- COMMAND...",
-        (
-            Option("max", "number", "At most so many workers at once."),
-            Option("as", "text", "The workers are called NAME-1 and so on; default: worker.", label="NAME"),
-            Option("until-empty", "flag", "End when no task is left."),
-        ),
+        Option("max", "number", "At most so many workers at once."),
+        Option("as", "text", "The workers are called NAME-1 and so on; default: worker.", label="NAME"),
+        Option("until-empty", "flag", "End when no task is left."),
+        example="dispatch --max 4 -- claude -p 'take a task and do it'",
         life="stay",
-        quick=False,  # dulwich
-        group="tasks and handoffs",
+        needs="dulwich",
+        json=False,
     ),
 }
