@@ -92,8 +92,12 @@ def no_refs(state: State, event: Event) -> dict[str, bool]:
     return {}
 
 
+def no_commits(event: Event) -> list[str]:
+    return []
+
+
 def no_recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    """A kind of which no command tells: its events cannot be pushed to a server."""
+    """No command makes this kind: a server takes no such event."""
     return []
 
 
@@ -103,13 +107,14 @@ class Kind(NamedTuple):
     fields: Mapping[str, Shape]  # the event's own keys and their shapes
     subject: Callable[[Event], str]  # the first line of the commit, for people
     apply: Callable[[State, Event], Changes]  # the changes to the tree, or Illegal
-    # The commands, likeliest first, that could stand behind a chain which this kind tells the command of.
+    # Commands that could have made a chain whose command this kind identifies, likeliest first.
     recall: Callable[[State, list[Event], Actor], list[Attempt]] = no_recall
     # Claim refs: name -> True (points at this event's commit) or False (gone).
     refs: Callable[[State, Event], dict[str, bool]] = no_refs
-    touches: Callable[[Event], Touched] = touches_all
+    touches: Callable[[Event], Touched] = touches_all  # a push of code waits for a push of events that touch it
+    commits: Callable[[Event], list[str]] = no_commits  # commits of the project that others must be able to fetch
     agents: tuple[str, ...] = ()  # fields that name an agent besides the one who acted, or list rows that do
-    leads: bool = False  # the command is told by its chain's first event, elsewhere by its last
+    leads: bool = False  # as the first event of a chain it identifies the command; elsewhere the last event does
     personal: bool = False  # only a person's account may push it
     judged: str = ""  # the field whose rows say by which rule somebody was silent
 
@@ -123,6 +128,7 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
 
 
 def attempt(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Attempt:
+    """The command with its rule, ready to be decided on any state."""
     return lambda state, world: decide(state, command, world)
 
 
@@ -158,6 +164,7 @@ class SessionHooks(NamedTuple):
 
 
 def session_hooks() -> list[SessionHooks]:
+    """The hooks of all packages that have some, loaded by name: those packages are above the ones that ask."""
     return [__import__(f"gitcoord.{name}.session_hooks", fromlist=("HOOKS",)).HOOKS for name in SESSION_HOOKS]
 
 

@@ -276,10 +276,7 @@ class LedgerPush:
 
     def _require_commits(self, group: list[Event]) -> None:
         """What an event says of commits counts only if others can fetch them."""
-        named = {
-            entry["commit"] for e in group if e.kind == "release" for entry in e.body["released"] if entry["commit"]
-        }
-        named |= {event.body["commit"] for event in group if event.kind == "deploy"}
+        named = {commit for event in group for commit in kind_of(event.kind).commits(event)}
         if not named:
             return
         reached = ["--not", "--exclude=gitcoord", "--branches", "--tags", *self._landing]

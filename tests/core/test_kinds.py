@@ -16,6 +16,12 @@ def test_what_a_kind_names_is_among_its_fields(name: str) -> None:
     assert not any(key in kind.fields and key not in kind.agents for key in ("holder", "claims"))
 
 
+def test_commits_that_others_must_be_able_to_fetch() -> None:
+    """Of all kinds that speak of commits: an answer to a request, a handoff and a notice decide nothing by them."""
+    relying = {event.kind for event in history()[0].events() if kind_of(event.kind).commits(event)}
+    assert relying == {"release", "deploy"}
+
+
 def test_an_unknown_kind() -> None:
     with pytest.raises(Malformed, match="'later' are not known here"):
         kind_of("later")

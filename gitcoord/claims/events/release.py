@@ -254,4 +254,8 @@ def touches(event: Event) -> Touched:
     return Touched(paths=(*paths_in((row["space"], row["path"]) for row in rows), *files))
 
 
-KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches)
+def commits(event: Event) -> list[str]:
+    return [entry["commit"] for entry in event.body["released"] if entry["commit"]]
+
+
+KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, commits=commits)

@@ -100,4 +100,8 @@ def _sound(event: Event) -> str:
     return target
 
 
-KIND = Kind(FIELDS, subject, apply, recall, leads=True)
+def commits(event: Event) -> list[str]:
+    return [event.body["commit"]]
+
+
+KIND = Kind(FIELDS, subject, apply, recall, commits=commits, leads=True)
