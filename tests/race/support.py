@@ -18,14 +18,14 @@ from typing import IO, Any
 import pytest
 
 from tests.race.history import Row, check_history, check_ledger, read_ledger, read_logs
-from tests.support import ROOT, STARTS, UNHOOKED
+from tests.support import CLAIM, COORD, HANDOFF, PYTHON, ROOT, STARTS, UNHOOKED, run_command
 
 SOAK = bool(os.environ.get("GITCOORD_SOAK"))
 SOAK_OUT = Path(os.environ.get("GITCOORD_SOAK_OUT") or ROOT / "docs" / "soak.json")
 DEADLINE = 60.0
 
 # What most tests need and few are about, without the start of the whole command line.
-QUICK = f"""#!{sys.executable} -IS
+_QUICK = f"""#!{sys.executable} -IS
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from gitcoord.world.open import environ, open_repository
@@ -52,6 +52,9 @@ else:
     texts = {{name: open({str(ROOT / "githooks")!r} + "/" + path).read() for name, path in names.items()}}
     install(ctx, plan(ctx, Kit(texts, words[0]), words[1]))
 """
+
+
+_PROGRAMS = {"git-claim": CLAIM, "git-coord": COORD, "git-handoff": HANDOFF, "gitcoord-quick": [*PYTHON, "-c", _QUICK]}
 
 
 def soak(quick: int, long: int) -> int:
@@ -91,7 +94,7 @@ def scratch_env(place: Path) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     tools.mkdir(exist_ok=True)
     commands = {name: f"#!{sys.executable} -IS\n{start}\n" for name, start in STARTS.items()}
-    for name, text in (*commands.items(), ("gitcoord-quick", QUICK)):
+    for name, text in (*commands.items(), ("gitcoord-quick", _QUICK)):
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
     return {
@@ -170,6 +173,16 @@ class Project:
     def assert_clean(self) -> None:
         found = self.coord("fsck", "--json").json
         assert found["clean"], found
+
+
+class Quick(Project):
+    """One whose commands run in forks of a process that has gitcoord loaded. What is started and not awaited is a real process."""
+
+    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+        whole = {**self.env, **(env or {}), **({"GITCOORD_AGENT": agent} if agent else {})}
+        program = _PROGRAMS.get(argv[0])
+        done = run_command([*program, *argv[1:]] if program else argv, self.repo, whole)
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @contextlib.contextmanager

@@ -6,11 +6,10 @@ import subprocess
 from pathlib import Path
 
 from tests.race.history import Row, read_ledger
-from tests.race.support import QUICK, Answer, Project, scratch_env
-from tests.support import CLAIM, COORD, HANDOFF, PYTHON, copy_template, run_command
+from tests.race.support import Answer, Quick, scratch_env
+from tests.support import copy_template
 
 LEDGER = "refs/heads/gitcoord"
-_PROGRAMS = {"git-claim": CLAIM, "git-coord": COORD, "git-handoff": HANDOFF, "gitcoord-quick": [*PYTHON, "-c", QUICK]}
 
 # Stands in for git-receive-pack and git-upload-pack: notes that it was called, then is it.
 _COUNTER = """#!/bin/sh
@@ -19,8 +18,8 @@ exec git {name} "$@"
 """
 
 
-class Machine(Project):
-    """A clone. `Project` gives the commands; this one is set up by joining the server's ledger."""
+class Machine(Quick):
+    """A clone. `Quick` gives the commands; this one is set up by joining the server's ledger."""
 
     def __init__(self, fleet: Fleet, name: str, *words: str, made: bool = False) -> None:
         """`words` are more options of git clone. `made`: the clone is there already."""
@@ -36,12 +35,6 @@ class Machine(Project):
         self.git("config", "user.email", f"{name}@example.com")
         for pack in ("receive-pack", "upload-pack"):
             self.git("config", f"remote.origin.{pack.replace('-', '')}", str(fleet.place / f"count-{pack}"))
-
-    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
-        whole = {**self.env, **(env or {}), **({"GITCOORD_AGENT": agent} if agent else {})}
-        program = _PROGRAMS.get(argv[0])
-        done = run_command([*program, *argv[1:]] if program else argv, self.repo, whole)
-        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def join(self, *words: str) -> Answer:
         """As `git coord init --remote origin`; that itself where there are more words."""

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.race.history import Row, read_ledger
-from tests.race.support import Answer, Project, scratch_env, wait_until
+from tests.race.support import Answer, Project, Quick, scratch_env, wait_until
 from tests.server.invariant import WATCH, Told, check
 from tests.server.secure import Sshd
 from tests.server.servers import Client, Served
@@ -45,7 +45,7 @@ _HOOKS = {
 }  # fmt: skip
 
 
-class Clone(Project):
+class Clone(Quick):
     """A machine: a clone with scratch notes, queue and settings of its own, as one account."""
 
     def __init__(self, realm: Realm, name: str, account: str, client: Client, env: dict[str, str]) -> None:
@@ -67,6 +67,9 @@ class Clone(Project):
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def run(self, *argv: str, agent: str = "", env: dict[str, str] | None = None) -> Answer:
+        return (Project if self.wrap else Quick).run(self, *argv, agent=agent, env=env)
 
     def start(
         self, *argv: str, agent: str = "", env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL
