@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,17 @@ def test_the_scripts_are_made_anew_by_the_module(tmp_path: Path) -> None:
     docs.write(tmp_path)
     made = {path.name: path.read_text() for path in (tmp_path / "docs/completion").iterdir()}
     assert made == {path.name: path.read_text() for path in COMPLETION.iterdir()}
+
+
+def test_the_scripts_are_installed() -> None:
+    shared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"][
+        "shared-data"
+    ]
+    places = {f"docs/completion/{path.name}" for path in COMPLETION.iterdir()}
+    assert {name for name in shared if name.startswith("docs/completion/")} == places
+    text = (ROOT / "install.sh").read_text()
+    for place in shared.values():
+        assert place in text or not place.startswith(("share/bash-completion/", "share/zsh/"))
 
 
 def run(shell: str, script: str, *words: str, cwd: Path) -> list[str]:

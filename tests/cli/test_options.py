@@ -204,6 +204,27 @@ def test_random_words_crash_neither_parser_and_what_the_quick_one_takes_the_full
         assert full == quick
 
 
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["run", "claude", "-p", "--json", "x"], ("run", {}, ["claude", "-p", "--json", "x"])),
+        (["run", "--as", "a", "--", "claude", "-p"], ("run", {"as": "a"}, ["claude", "-p"])),
+        (["dispatch", "--max=2", "sh", "--", "-c"], ("dispatch", {"max": "2"}, ["sh", "--", "-c"])),
+        (["deploy", "prod", "--json", "--", "make", "--json"], ("deploy", {"json": True}, ["prod", "make", "--json"])),
+        (["once", "--list"], ("once", {"list": True}, [])),
+        (["server", "key", "revoke", "/r", "a"], ("server key revoke", {}, ["/r", "a"])),
+        (["run"], WRONG),
+        (["deploy", "prod"], WRONG),
+        (["role"], WRONG),
+        (["role", "a", "b", "c"], WRONG),
+        (["server", "key"], WRONG),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_commands_and_words_of_git_coord(words: list[str], wanted: Parsed | str) -> None:
+    assert _quick(words, "coord") == _full(words, "coord") == wanted
+
+
 _COORD = [
     "status",
     "log",
