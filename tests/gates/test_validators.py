@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.gates.support import SHARED, Project, refused
 from tests.server.support import Site
-from tests.support import HANDOFF, ROOT
+from tests.support import HANDOFF, PYTHON, ROOT
 
 CHANGES = """[validator "changelog"]
 	path = free/**
@@ -298,9 +298,17 @@ def test_a_commit_without_validators_loads_none_of_this(tmp_path: Path) -> None:
     )
 
     def loaded() -> list[str]:
+<<<<<<< HEAD:tests/gates/test_validators.py
         done = project.world.run([sys.executable, "-I", "-S", "-c", program], (), "alice")
         assert done.code == 0, done
         return [name for name in done.out.split() if "validat" in name or "overlay" in name or "patterns" in name]
+=======
+        env = project.world.environ("alice", {})
+        done = subprocess.run(
+            [*PYTHON, "-c", program], cwd=project.top, env=env, capture_output=True, text=True, check=True
+        )
+        return [name for name in done.stdout.split() if "validators" in name or "overlay" in name or "patterns" in name]
+>>>>>>> h-a3:tests/hooks/test_validators.py
 
     assert loaded() == []
     project.commit({".gitcoord/config": '[validator "changelog"]\n\tpath = src\n', "free/x": "x\n"})

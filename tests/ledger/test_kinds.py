@@ -6,7 +6,7 @@ import pytest
 
 from gitcoord.base.codec import Malformed
 from gitcoord.ledger.kinds import KINDS, Touched, kind_of
-from tests.core.test_golden import history
+from tests.ledger.test_golden import history
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -22,7 +22,7 @@ import gitcoord.tasks.model
 from gitcoord.base.codec import Malformed
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.state import State
-from tests.core.test_golden import history
+from tests.ledger.test_golden import history
 from tests.ledger.world import advance
 
 CLASSES = {
