@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gitcoord.ledger.sessions import OPEN, Actor, admit_or_none, agent_record, next_beat
+from gitcoord.ledger.sessions import OPEN, Actor, admit_or_none, agent_record, next_heartbeat
 from gitcoord.sessions.admission import halted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.errors import Refusal
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
@@ -18,10 +18,10 @@ def barred(state: State, actor: Actor, world: World) -> Refusal | None:
     return halted(state) or admit_or_none(state, actor, world)
 
 
-def sign_of_life(state: State, actor: Actor, world: World) -> list[Beat]:
+def sign_of_life(state: State, actor: Actor, world: World) -> list[Heartbeat]:
     """The heartbeat of whoever acts, where it has a session open and one is due."""
     record = agent_record(state, actor.agent)
     if record is None or record.state != OPEN:
         return []
-    beat = next_beat(world.heartbeat(actor.agent), actor.agent, record.session, world)
+    beat = next_heartbeat(world.heartbeat(actor.agent), actor.agent, record.session, world)
     return [beat] if beat is not None else []
