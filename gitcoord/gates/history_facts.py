@@ -19,7 +19,7 @@ from gitcoord.git.commands.objects import (
     merge_tree,
 )
 from gitcoord.git.files import read_file
-from gitcoord.ledger.world import remembered
+from gitcoord.ledger.world import memoized
 from gitcoord.policy.model import same_answers
 
 TYPE_CHECKING = False
@@ -51,27 +51,27 @@ class GitHistory:
 
     # --- who contains whom
 
-    @remembered
+    @memoized
     def is_ancestor(self, old: str, new: str) -> bool:
         return _is_ancestor(self._ctx, old, new)
 
-    @remembered
+    @memoized
     def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
         return _listed(self._ctx, commits, at, listed=False)
 
-    @remembered
+    @memoized
     def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
         return _listed(self._ctx, commits, old, listed=True)
 
     # --- what lay where
 
-    @remembered
+    @memoized
     def at(self, tree: str, path: str) -> list[str]:
         if path in self._paths and self.often("tree", tree):
             return self._tree(tree).get(path, [NOTHING, ""])
         return lying_at(self._ctx, tree, path)
 
-    @remembered
+    @memoized
     def _tree(self, tree: str) -> dict[str, list[str]]:
         return _tree(self._ctx, tree, self._paths)
 
@@ -80,15 +80,15 @@ class GitHistory:
         found = self._log(commits) if self.often("log", *commits) else _rows(_log(self._ctx, commits, [path]))
         return found.get(path, [])
 
-    @remembered
+    @memoized
     def _log(self, commits: list[str]) -> Rows:
         return _rows(_log(self._ctx, commits, []))
 
-    @remembered
+    @memoized
     def work(self, base: str, commit: str, path: str) -> list[list[str]]:
         return self._touching([commit, *(f"^{oid}" for oid in self._beyond(base))], path)
 
-    @remembered
+    @memoized
     def _beyond(self, base: str) -> list[str]:
         """A base that is not here was never shared, or rewritten and lost: then its work is what the trunk does not have."""
         if not base or self._ctx.store.resolve([base])[0] is not None:
@@ -97,7 +97,7 @@ class GitHistory:
 
         return trunk_tips(self._ctx, self._snapshot)
 
-    @remembered
+    @memoized
     def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
         if self.at(at, path) == [mode, blob] and blob:
             return True
@@ -105,11 +105,11 @@ class GitHistory:
         rows = self._touching([at, *([f"^{base}"] if base else [])], path)
         return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
 
-    @remembered
+    @memoized
     def _merge_base(self, one: str, other: str) -> str:
         return merge_base(self._ctx.repo.env, one, other).text
 
-    @remembered
+    @memoized
     def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
         if self.at(at, path) == [mode, blob]:
             return False
@@ -118,27 +118,27 @@ class GitHistory:
 
     # --- what a merge would leave
 
-    @remembered
+    @memoized
     def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
         tree = self._merge(ours, theirs)
         return self.at(tree, path) if is_oid(tree) else None
 
-    @remembered
+    @memoized
     def _merge(self, ours: str, theirs: str) -> str:
         return _merge(self._ctx, ours, theirs)
 
-    @remembered
+    @memoized
     def picked(self, onto: str, commit: str, path: str) -> list[str] | None:
         standing = self._stand_in(onto, commit)
         return self.merged(standing, commit, path) if standing else None
 
-    @remembered
+    @memoized
     def _stand_in(self, onto: str, commit: str) -> str:
         """A cherry-pick is a merge whose base is the picked commit's parent. Before 2.40 git takes no base, so the commit onto
         which it is picked gets a stand-in with that parent."""
         return commit_stand_in(self._ctx.repo.env, f"{onto}^{{tree}}", f"{commit}^").text
 
-    @remembered
+    @memoized
     def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
         return _changes_attributes(self._ctx, parent, path, blob)
 

@@ -35,7 +35,7 @@ class Resource(NamedTuple):
     declared: bool = False
 
 
-def remembered(method: Method) -> Method:
+def memoized(method: Method) -> Method:
     """Of a world's method: the second time the same is asked, the first answer is given. Arguments are words, numbers or lists of them."""
 
     def ask(world: World, *what: Any) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
 from gitcoord.claims.model import claims_part
 from gitcoord.git.store import SwapFailed
-from gitcoord.ledger.heartbeat import due_heartbeat
-from gitcoord.ledger.heartbeat_gc import retire
+from gitcoord.ledger.heartbeat import due_heartbeat, retire
 from gitcoord.ledger.sessions import OPEN, agent_record
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import transact
