@@ -75,15 +75,15 @@ def _fly(ctx: Context, batch_id: str) -> Outcome | None:
             take_off(ctx)
         except FileNotFoundError:  # whoever was stopped in the queue, and is in it again, has given it up
             return None
-    return _push_and_settle(ctx, batch)
+    return _push_and_finish(ctx, batch)
 
 
-def _push_and_settle(ctx: Context, batch: Batch) -> Outcome:
+def _push_and_finish(ctx: Context, batch: Batch) -> Outcome:
     began = ctx.host.mono()
     outcome = push(ctx, batch)
     if any(m.ref == LEDGER and m.new != m.old for m in batch.moves):  # nobody races for a heartbeat
         note_turn(ctx, outcome.kind, ctx.host.mono() - began, batch.refs[LEDGER] or "-")
-    if _settle(ctx, batch, outcome) and LEDGER in batch.refs:
+    if _finish(ctx, batch, outcome) and LEDGER in batch.refs:
         seen_since(ctx, began)  # it landed on the ledger that we know
     return outcome
 
@@ -160,7 +160,7 @@ def _moved(ctx: Context, batch: Batch) -> bool:
     return store_of(ctx).near.resolve([m.ref for m in moves]) != [m.old or None for m in moves]
 
 
-def _settle(ctx: Context, batch: Batch, outcome: Outcome) -> bool:
+def _finish(ctx: Context, batch: Batch, outcome: Outcome) -> bool:
     """Let this clone follow, and tell all whose requests were in it. What waits on top of a lost one is lost too.
 
     True: this clone's refs are where the batch left those of the remote.
@@ -192,4 +192,4 @@ def _finish_for_the_dead(ctx: Context) -> None:
     if batch is None:
         return
     look(ctx)
-    _settle(ctx, batch, Outcome(LANDED if _landed(ctx, batch) else LOST))
+    _finish(ctx, batch, Outcome(LANDED if _landed(ctx, batch) else LOST))
