@@ -63,6 +63,7 @@ def _become_command(fds: list[int]) -> NoReturn:
     os.environb.update(env)
     time.tzset()
     os.umask(umask)
+    sys.path[:] = sys.path[1:-1]  # without what this process added: a program names its own places
     sys.argv = [os.fsdecode(word) for word in words]
     try:
         os.chdir(cwd)

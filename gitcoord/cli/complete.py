@@ -41,8 +41,10 @@ def offers(command: str, line: list[str], lookup: Lookup) -> Offers:
     *before, current = line
     table = table_of(command)
     name, rest = _verb(command, before)
+    if command == "claim" and not name and current.startswith("-"):
+        name = "take"
     if name not in table:
-        return _verbs(command, name, rest) if current[:1] != "-" or command != "claim" else _options(table["take"])
+        return _verbs(command, name, rest)
     verb = table[name]
     option, count, dashes = _walk(verb, rest)
     if option is None and not dashes and current.startswith("--") and "=" in current:

@@ -70,6 +70,7 @@ def test_every_word_but_names_texts_and_files_is_looked_up() -> None:
     [
         ("claim", "x --mode ", ["read", "intent", "write"]),
         ("claim", "take --mode=", ["read", "intent", "write"]),
+        ("claim", "--mode=", ["read", "intent", "write"]),
         ("claim", "release --commit ", ["[commits]"]),
         ("claim", "release -m ", ["[claims]"]),
         ("claim", "release --dirty src ", ["[claims]"]),

@@ -12,7 +12,7 @@ import pytest
 
 from gitcoord import __version__
 from tests.cli.support import PERSON, Done, World
-from tests.race.support import wait_until
+from tests.races.support import wait_until
 from tests.support import COORD, GitRepo, git
 
 GIT = shutil.which("git")

@@ -1,7 +1,7 @@
 """Hostile words for every option of the verbs of work: tasks, handoffs, journal, rules, effects, numbers, watching.
 
 Each is refused in words, and nothing has changed. `World.run` holds that nothing harmful reaches stdout or stderr.
-What events may hold, whoever wrote them, is in tests/core/test_hostile_words.py.
+What events may hold, whoever wrote them, is in tests/ledger/test_hostile_words.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from pytest_git import GitRepo
 
 from tests.cli.support import World
-from tests.cli.test_handoff import SAID
+from tests.handoff.test_handoff import SAID
 from tests.support import COORD, HANDOFF
 
 BAD = b"\x1b[31m\xe2\x80\xae\xff"  # an escape code, a mark that turns text round, a byte that is no text

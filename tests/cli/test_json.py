@@ -14,7 +14,7 @@ from pytest_git import GitRepo
 from gitcoord.base import errors
 from gitcoord.ledger.kinds import KINDS, kind_of
 from tests.cli.support import Done, World
-from tests.hooks.places import CHAIN, CONFIG, pretend
+from tests.gates.places import CHAIN, CONFIG, pretend
 from tests.support import COORD, ROOT
 
 PAGE = (ROOT / "docs/format.md").read_text()

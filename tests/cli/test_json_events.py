@@ -10,7 +10,7 @@ from pytest_git import GitRepo
 
 from tests.cli.support import World
 from tests.cli.test_json import PAGE, TABLES, holds, refused, wrong, wrong_table
-from tests.race.support import wait_until
+from tests.races.support import wait_until
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from gitcoord.git.locks.owners import ANY, LockNotes
 from gitcoord.git.locks.running import running_gits
 from tests.faults.test_kill_sweep import STRACE, WHY_NOT
 from tests.faults.world import GIT, World
-from tests.race.support import wait_until
+from tests.races.support import wait_until
 from tests.support import CLAIM
 
 pytestmark = [pytest.mark.faults, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-")]

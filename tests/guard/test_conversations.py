@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.gates.support import Project as Hooked
 from tests.guard.protocol import TOOLS, Speaker, context, reason, understood
 from tests.guard.support import GUARD, Project
-from tests.hooks.support import Project as Hooked
 from tests.support import CLAIM
 
 CONVERSATION = "0b7f4c1e-5a52-4c1b-9f0e-2f6a1d3c4b5a"

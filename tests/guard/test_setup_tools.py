@@ -20,8 +20,8 @@ from gitcoord.guard.setup import jsontext, plan, sections, settings, texts
 from gitcoord.guard.setup.jsontext import Unsafe
 from gitcoord.guard.setup.known import COMMAND, KNOWN, Known
 from gitcoord.guard.setup.plan import Change, Place
-from tests.hooks.places import CHAIN, picture
-from tests.hooks.places import Place as Repository
+from tests.gates.places import CHAIN, picture
+from tests.gates.places import Place as Repository
 
 HOOKED = [known for known in KNOWN if known.hooks]
 NAMED = {known.name: known for known in KNOWN}

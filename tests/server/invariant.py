@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.race.history import Row, overlap, read_ledger
+from tests.races.history import Row, overlap, read_ledger
 
 LEDGER, MAIN = "refs/heads/gitcoord", "refs/heads/main"
 # A reference-transaction hook that notes what moves when. The lines of one state come in the order in which they happened.

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.race.history import Row, read_ledger
-from tests.race.support import Answer, Project, Quick, scratch_env, wait_until
+from tests.races.history import Row, read_ledger
+from tests.races.support import Answer, Project, Quick, scratch_env, wait_until
 from tests.server.invariant import WATCH, Told, check
 from tests.server.secure import Sshd
 from tests.server.servers import Client, Served

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.race.support import Answer, running, soak
-from tests.remote.longlived import LongLived
+from tests.ledger.remote.longlived import LongLived
+from tests.races.support import Answer, running, soak
 from tests.server.clocks import World, another_boot, missing
 from tests.server.link import Link
 from tests.server.realm import Clone, Realm

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from tests.race.history import check_history, check_ledger, read_logs
-from tests.race.support import (
+from tests.races.history import check_history, check_ledger, read_logs
+from tests.races.support import (
     Contender,
     git_version,
     housekeeping,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.race.support import Answer, running, wait_until
-from tests.remote.longlived import LongLived
+from tests.ledger.remote.longlived import LongLived
+from tests.races.support import Answer, running, wait_until
 from tests.server.link import Link
 from tests.server.machines import Machine
 from tests.server.realm import STEPS, Clone, Realm

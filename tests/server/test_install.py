@@ -14,7 +14,7 @@ from gitcoord.gates.hooks.text import Kit, render
 from gitcoord.server.install import EVENTS
 from tests.cli.support import Done
 from tests.cli.test_json import holds
-from tests.hooks.places import picture
+from tests.gates.places import picture
 from tests.server.support import Site, claim_program, unchanged
 from tests.support import COORD, ROOT, git
 

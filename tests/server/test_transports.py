@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.race.support import Answer
-from tests.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
+from tests.ledger.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
+from tests.races.support import Answer
 from tests.server.realm import Clone, Realm
 from tests.server.servers import Served
 

@@ -24,7 +24,7 @@ from gitcoord.sessions.events.kill import decide as decide_kill
 from gitcoord.sessions.events.revive import Revive
 from gitcoord.sessions.events.revive import decide as decide_revive
 from gitcoord.world.client import ClientWorld
-from tests.race.support import git_version, keep_figures, long_timeout, soak
+from tests.races.support import git_version, keep_figures, long_timeout, soak
 from tests.server.support import Site
 from tests.support import git, plumbing_store, repo_at
 

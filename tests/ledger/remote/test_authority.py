@@ -1,0 +1,320 @@
+"""A remote as the authority: the same commands from many clones, one ledger, one connection for an uncontended claim."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.ledger.remote.support import LEDGER, Fleet, Machine
+from tests.ledger.remote.test_together import age_beats
+from tests.races.support import Answer
+
+
+@pytest.fixture
+def machines(fleet: Fleet) -> list[Machine]:
+    return fleet.joined()
+
+
+def refused(answer: Answer, error: str, code: int) -> None:
+    assert (answer.code, answer.json["ok"], answer.json["error"]) == (code, False, error), answer
+
+
+def test_one_holder_for_all_machines(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("src/app.py", agent="alice").code == 0
+    found = two.claim("--json", "src/app.py", agent="bob")
+    refused(found, "held", 1)
+    assert [row["agent"] for row in found.json["held"]] == ["alice"]
+    assert one.claim("release", "src/app.py", agent="alice").code == 0
+    assert two.claim("src/app.py", agent="bob").code == 0
+    assert list(fleet.refs()) >= ["refs/claims/path/src/app.py/@bob", "refs/gitcoord/sessions/alice"]
+    fleet.assert_sound()
+
+
+def test_a_free_path_is_one_connection(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    assert fleet.connections() == ["receive-pack"]
+    # The other machine has not seen that: it loses its first try, looks, and is granted with the second.
+    assert two.claim("src/db.py", agent="bob").code == 0
+    assert fleet.connections() == ["receive-pack", "upload-pack", "receive-pack"]
+    assert two.claim("release", "src/db.py", agent="bob").code == 0
+    assert fleet.connections() == ["receive-pack"]
+
+
+def test_nobody_is_refused_for_what_was(fleet: Fleet, machines: list[Machine]) -> None:
+    """What this clone last saw says no; the server says yes by now."""
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    assert "alice" in two.claim("list").out
+    assert one.claim("release", "a", agent="alice").code == 0
+    assert two.claim("a", agent="bob").code == 0
+
+
+@pytest.mark.parametrize("words", [("b",), ("check", "a"), ("release", "a")])
+def test_a_copy_that_is_behind_what_was_seen(fleet: Fleet, machines: list[Machine], words: tuple[str, ...]) -> None:
+    """As where a `git fetch` ends that had asked before somebody here wrote. The server still has it all."""
+    one, _ = machines
+    assert one.claim("a", agent="alice").code == 0
+    for state in (f"{LEDGER}~1", ""):
+        one.git("-c", "core.hooksPath=/dev/null", "update-ref", *([LEDGER, state] if state else ["-d", LEDGER]))
+        fleet.bare.rename(fleet.place / "away")
+        assert one.claim(*words, "--json", agent="alice").json["error"] == "could-not-judge", "nobody can be asked"
+        (fleet.place / "away").rename(fleet.bare)
+        assert one.claim(*words, agent="alice").code == 0
+        assert one.git("rev-parse", LEDGER) == one.git("rev-parse", "refs/gitcoord/tip")
+        if words[0] == "release":
+            break
+    fleet.assert_sound()
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["another look was first", "another look comes in between"])
+def test_a_fetch_that_is_overtaken_sets_nothing_back(fleet: Fleet, machines: list[Machine], before: bool) -> None:
+    """It asks the server, and is slow; what others see there meanwhile is newer."""
+    one, two = machines
+    shutil.copytree(fleet.bare, fleet.place / "as-it-was.git")
+    assert two.claim("a", agent="bob").code == 0
+    look = f"git --git-dir={one.git_dir} fetch -q {fleet.bare} {LEDGER}:{LEDGER} '+refs/claims/*:refs/claims/*'"
+    if before:
+        one.run("sh", "-c", look)
+    slow = f"if mkdir {fleet.place}/once 2>/dev/null; then {look} 2>/dev/null; shift; set -- {fleet.place}/as-it-was.git; fi"
+    (fleet.place / "count-upload-pack").write_text(f'#!/bin/sh\n{slow}\nexec git upload-pack "$@"\n')
+    assert "bob" in one.claim("list").out
+    assert (fleet.place / "once").exists(), "the first answer is that of a while ago"
+    assert one.git("rev-parse", LEDGER, "refs/claims/path/a/@bob").split() == [
+        fleet.refs()[LEDGER],
+        fleet.refs()["refs/claims/path/a/@bob"],
+    ]
+    refused(one.claim("--json", "a", agent="alice"), "held", 1)
+    fleet.assert_sound()
+
+
+def test_nobody_is_told_that_it_still_holds_what_it_lost(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    token = one.claim("--json", "a", agent="alice").json["token"]
+    assert two.claim("list").code == 0
+    assert two.coord("kill", "alice", agent="carol").code == 0
+    assert two.claim("a", agent="bob").code == 0
+    assert (
+        f"#{token}"
+        in one.claim(
+            "list",
+            "--mine",
+            agent="alice",
+            env={"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "gitcoord.maxAge", "GIT_CONFIG_VALUE_0": "1000"},
+        ).out
+    )
+    refused(one.claim("--json", "a", agent="alice"), "killed", 1)
+
+
+def test_all_or_nothing_between_machines(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("src/db.py", agent="alice").code == 0
+    refused(two.claim("--json", "a", "src", agent="bob"), "held", 1)
+    assert [claim["agent"] for claim in two.claim("list", "--json").json["claims"]] == ["alice"]
+
+
+def test_work_that_only_this_clone_has_is_not_released(fleet: Fleet, machines: list[Machine]) -> None:
+    one, _ = machines
+    assert one.claim("a", agent="alice").code == 0
+    work = one.commit({"a": "changed\n"})
+    before = fleet.refs()
+    found = one.claim("release", "--json", "a", agent="alice")
+    refused(found, "unpushed", 1)
+    assert "push first" in found.json["hints"][0] and fleet.refs() == before
+    one.git("push", "-q", "origin", "HEAD:refs/heads/alice")
+    done = one.claim("release", "--json", "a", agent="alice")
+    assert done.code == 0 and done.json["released"][0]["commit"] == work
+
+
+def test_the_end_of_a_session_keeps_what_was_not_pushed(fleet: Fleet, machines: list[Machine]) -> None:
+    one, _ = machines
+    script = "git claim -q a src/db.py && echo changed >a && git commit -q -m work -- a"
+    assert one.coord("run", "--as", "alice", "--", "sh", "-c", script).code == 0
+    assert [c["path"] for c in one.claim("list", "--json").json["claims"]] == ["a"]
+
+
+def test_a_push_is_judged_by_what_is_claimed_now(fleet: Fleet, machines: list[Machine]) -> None:
+    """Nobody on this machine has looked since alice claimed it on hers: the push does."""
+    one, two = machines
+    assert two.coord("install-hooks").code == 0
+    assert one.claim("a", agent="alice").code == 0
+    (two.repo / "a").write_text("bob\n")
+    assert two.run("git", "commit", "-q", "-am", "bob's", agent="bob").code == 0
+    before = fleet.refs()
+    found = two.run("git", "push", "-q", "origin", "main", agent="bob")
+    assert found.code == 1 and "a: alice holds it" in found.err, found
+    assert fleet.refs() == before
+    assert one.claim("release", "a", agent="alice").code == 0
+    assert two.run("git", "push", "-q", "origin", "main", agent="bob").code == 0
+
+
+# --- the other side does not answer, or says no -------------------------------------------------------------------
+
+
+def test_offline(fleet: Fleet, machines: list[Machine]) -> None:
+    one, _ = machines
+    assert one.claim("a", agent="alice").code == 0
+    fleet.bare.rename(fleet.place / "away.git")
+    before = one.state()
+    found = one.claim("--json", "src/db.py", agent="alice")
+    refused(found, "unreachable", 5)
+    assert "nothing was changed" in found.json["message"] and one.state() == before
+    listed = one.claim("list", "--json")
+    assert listed.code == 0 and [c["path"] for c in listed.json["claims"]] == ["a"]
+    assert listed.json["as_of_seconds"] >= 0 and "cannot be reached" in listed.json["offline"]
+    told = one.claim("list")
+    assert "as it was" in told.err and "a  alice" in told.out
+    refused(one.coord("fsck", "--json"), "unreachable", 5)
+    assert one.claim("check", "a", agent="alice").code == 0
+    (fleet.place / "away.git").rename(fleet.bare)
+    assert one.claim("src/db.py", agent="alice").code == 0
+    fleet.assert_sound()
+
+
+def test_the_host_says_no(fleet: Fleet, machines: list[Machine]) -> None:
+    one, _ = machines
+    hook = fleet.hook("pre-receive", "echo 'this branch is protected, see the wiki'; exit 1\n")
+    before = fleet.refs(), one.state()
+    found = one.claim("--json", "a", agent="alice")
+    refused(found, "host", 1)
+    assert "this branch is protected, see the wiki" in found.json["message"]
+    assert (fleet.refs(), one.state()) == before
+    hook.unlink()
+    assert one.claim("a", agent="alice").code == 0
+
+
+def test_a_full_disk_over_there(fleet: Fleet, machines: list[Machine]) -> None:
+    """Whatever keeps the server from storing the objects is its failure, not a rule."""
+    one, _ = machines
+    (fleet.bare / "objects").rename(fleet.bare / "aside")
+    (fleet.bare / "objects").mkdir()
+    for entry in (fleet.bare / "aside").iterdir():
+        (fleet.bare / "objects" / entry.name).symlink_to(entry)
+    (fleet.place / "count-receive-pack").write_text('#!/bin/sh\nulimit -f 0\nexec git receive-pack "$@"\n')
+    before = fleet.refs()
+    found = one.claim("--json", "a", agent="alice")
+    assert found.code in (4, 5) and found.json["error"] in ("store", "unknown-outcome"), found
+    assert fleet.refs() == before
+    shutil.copy(Path(str(fleet.place / "count-upload-pack")), fleet.place / "count-receive-pack")
+
+
+@pytest.mark.parametrize("when", ["post-receive", "pre-receive"])
+def test_a_connection_that_breaks(fleet: Fleet, machines: list[Machine], when: str) -> None:
+    """The server dies after, or before, it moved the refs: read back, said truthfully, and never twice."""
+    one, _ = machines
+    hook = fleet.hook(when, "kill -9 $PPID\n")
+    found = one.claim("--json", "a", agent="alice")
+    if when == "post-receive":
+        assert found.code == 0, found
+    else:
+        refused(found, "unknown-outcome", 5)
+        assert not fleet.events("claim")
+        hook.unlink()
+        assert one.claim("a", agent="alice").code == 0
+    hook.unlink(missing_ok=True)
+    assert len(fleet.events("claim")) == 1
+    fleet.assert_sound()
+
+
+def test_a_release_whose_answer_is_lost(fleet: Fleet, machines: list[Machine]) -> None:
+    """A release is not repeated: the second one would say that nothing is held."""
+    one, _ = machines
+    assert one.claim("a", agent="alice").code == 0
+    fleet.hook("post-receive", "kill -9 $PPID\n")
+    found = one.claim("release", "--json", "a", agent="alice")
+    assert found.code == 0 and [row["path"] for row in found.json["released"]] == ["a"], found
+    assert len(fleet.events("release")) == 1
+
+
+# --- the ledger over there ----------------------------------------------------------------------------------------
+
+
+def test_a_rewound_ledger(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    whole = fleet.refs()[LEDGER]
+    fleet.git("update-ref", LEDGER, f"{whole}~1")
+    refused(one.claim("--json", "src/db.py", agent="alice"), "could-not-judge", 4)
+    assert fleet.refs()[LEDGER] != whole
+    mended = one.coord("fsck", "--repair", "--json", agent="alice")
+    assert mended.code == 0 and fleet.git("rev-parse", f"{LEDGER}^").strip() == whole, mended
+    assert fleet.refs()["refs/claims/path/a/@alice"] == whole, "the claim, and only an epoch above it"
+    assert two.claim("src/db.py", agent="bob").code == 0
+
+
+def test_a_ledger_that_is_gone(fleet: Fleet, machines: list[Machine]) -> None:
+    one, _ = machines
+    assert one.claim("a", agent="alice").code == 0
+    fleet.git("update-ref", "-d", LEDGER)
+    found = one.claim("--json", "a", "src/db.py", agent="bob")
+    assert found.code == 4 and "gone" in found.json["message"], found
+    assert LEDGER not in fleet.refs()
+
+
+def test_a_plain_fetch_and_push_do_no_harm(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    two.git("fetch", "-q", "--prune")
+    assert two.state().items() >= {r: o for r, o in fleet.refs().items() if r.startswith("refs/claims")}.items()
+    two.git("push", "-q", "origin", "--all")
+    assert two.claim("src/db.py", agent="bob").code == 0
+    fleet.assert_sound()
+
+
+def test_leaving_takes_nothing_from_the_others(fleet: Fleet, machines: list[Machine]) -> None:
+    one, two = machines
+    assert one.claim("a", agent="alice").code == 0
+    before = fleet.refs()
+    done = two.coord("teardown", "--yes")
+    assert done.code == 0 and fleet.refs() == before, done
+    assert two.state() == {} and "refs/claims" not in two.git("config", "--get-all", "remote.origin.fetch")
+    two.join()
+    assert [c["agent"] for c in two.claim("list", "--json").json["claims"]] == ["alice"]
+
+
+def test_it_is_told_when_a_short_claim_may_be_expired(fleet: Fleet, machines: list[Machine]) -> None:
+    """Heartbeats at a remote are 30 seconds apart, so that a claim with a short ttl lives longer than its ttl."""
+    one, two = machines
+    assert one.claim("a", "--ttl", "1s", agent="alice").code == 0
+
+    def left() -> int:
+        (row,) = two.claim("list", "--json").json["claims"]
+        return int(row["expires_in_seconds"])
+
+    told = left()
+    beat = json.loads(two.git("cat-file", "blob", "refs/gitcoord/sessions/alice"))
+    lives = (beat["mono"] + beat["slot"]) / 1000 + 1 - time.monotonic()  # the ttl after the end of its slot
+    assert lives - 1 <= told <= 31
+    waits = two.claim("a", "--json", agent="bob")
+    if told > 5:
+        assert 1 < waits.json["held"][0]["expires_in_seconds"] <= told, waits
+        age_beats(one, fleet, told - 1)
+        assert left() <= 1
+    assert two.claim("a", "--wait", "30s", agent="bob").code == 0
+    fleet.assert_sound()
+
+
+@pytest.mark.parametrize("lasts", [False, True], ids=["for a moment", "for good"])
+def test_trouble_of_this_clone_is_not_the_remotes(fleet: Fleet, machines: list[Machine], lasts: bool) -> None:
+    """As where a prune removes empty directories of objects while a fetch writes there."""
+    one, two = machines
+    assert two.claim("a", agent="alice").code == 0
+    there = one.git_dir / "objects"
+    blocked = [f"{number:02x}" for number in range(256) if not (there / f"{number:02x}").exists()]
+    pack = fleet.place / "count-upload-pack"
+    block, once = " ".join(str(there / name) for name in blocked), fleet.place / "once"
+    mend = f"if [ -e {once} ]; then rm -f {block}; fi; touch {once}" if not lasts else ":"
+    for name in blocked:
+        (there / name).touch()
+    pack.write_text(f'#!/bin/sh\n{mend}\nexec git upload-pack "$@"\n')
+    found = one.claim("list", "--json")
+    if lasts:
+        assert "cannot be reached" not in found.out and "this clone cannot keep" in found.json["offline"], found
+        assert "unable to create temporary file" in found.json["offline"], found
+    else:
+        assert "offline" not in found.json and found.json["claims"][0]["agent"] == "alice", found

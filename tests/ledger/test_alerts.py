@@ -1,0 +1,137 @@
+"""Alerts: the command of the local settings is told of expiries and long waits; whatever it does changes nothing."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_git import GitRepo
+
+from gitcoord.claims.cli_wait import Overdue
+from gitcoord.terminal.call import Call
+from gitcoord.terminal.screen import Screen
+from gitcoord.world.open import environ, open_repository
+from tests.cli.support import World
+from tests.races.support import wait_until
+from tests.support import COORD
+
+
+@pytest.fixture
+def world(git_repo: GitRepo) -> World:
+    world = World(Path(git_repo.workspace)).init()
+    world.git("config", "gitcoord.alert", "cat >>.git/alerts")
+    return world
+
+
+def alerts(world: World, count: int) -> list[dict[str, Any]]:
+    """All that were raised, once there are so many."""
+    file = world.top / ".git/alerts"
+
+    def lines() -> list[str]:
+        return file.read_text().splitlines() if file.exists() else []
+
+    wait_until(f"{count} alerts", lambda: len(lines()) >= count)
+    return [json.loads(line) for line in lines()]
+
+
+def test_an_expiry_is_told_once_by_who_made_it(world: World) -> None:
+    world.take("src/a.py", "docs")
+    world.fall_silent("alice")
+    token = world.take("src/a.py", agent="bob")
+    world.take("src/a.py", agent="bob")
+    assert world.coord("sweep", agent="carol").code == 0
+    world.take("x", agent="carol")
+    first, second = alerts(world, 2)
+    assert (first["alert"], first["seq"], first["agent"], first["more"]) == ("expiry", token - 2, "bob", 0)
+    assert [(claim["path"], claim["agent"]) for claim in first["claims"]] == [("src/a.py", "alice")]
+    assert (second["agent"], [claim["path"] for claim in second["claims"]]) == ("carol", ["docs"])
+    assert first["repository"] == str(world.top)
+
+
+def test_a_task_that_goes_to_another(world: World) -> None:
+    assert world.coord("task", "add", "paint it").code == 0
+    task = world.coord("task", "next", "--json").json["task"]["id"]
+    assert world.coord("task", "next", agent="bob").code != 0, "it has an owner"
+    world.fall_silent("alice")
+    assert world.coord("task", "next", agent="bob").code == 0
+    (row,) = alerts(world, 1)
+    assert (row["alert"], row["agent"], row["more"]) == ("reassigned", "bob", 0)
+    assert [(t["id"], t["agent"], t["to"]) for t in row["tasks"]] == [(task, "alice", "open")]
+
+
+def test_a_worker_that_ended_with_a_task_in_hand(world: World) -> None:
+    assert world.coord("task", "add", "paint it", agent="boss").code == 0
+    assert world.coord("run", "--as", "w1", "--", *COORD, "task", "next", "-q").code == 0
+    (row,) = alerts(world, 1)
+    assert (row["alert"], row["tasks"]) == (
+        "reassigned", [{"id": "t2", "agent": "w1", "rule": "session over", "to": "open"}],
+    )  # fmt: skip
+
+
+def test_a_wait_of_more_than_twice_what_was_expected(world: World) -> None:
+    world.take("src/a.py", "--expect", "1s", "-m", "fix")
+    world.take("docs", "--expect", "1h")
+    waits = {"bob": ("src/a.py", "docs"), "carol": ("src/a.py",), "erik": ("docs",)}
+    with ExitStack() as stack:
+        waiting = [
+            stack.enter_context(world.started(*paths, "--wait", "3s", agent=agent)) for agent, paths in waits.items()
+        ]
+        assert [process.wait() for process in waiting] == [3, 3, 3]
+    assert world.claim("src/a.py", "docs", "--wait", "3s", agent="bob").code == 3
+    found = sorted(alerts(world, 2), key=lambda row: str(row["agent"]))
+    assert [(row["alert"], row["agent"], row["holder"], row["path"]) for row in found] == [
+        ("long-wait", "bob", "alice", "src/a.py"), ("long-wait", "carol", "alice", "src/a.py"),
+    ]  # fmt: skip
+    assert found[0]["expected_seconds"] == 1 and found[0]["waited_seconds"] >= 2 and found[0]["reason"] == "fix"
+
+
+def test_who_expected_nothing_is_taken_at_its_ttl(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    monkeypatch.chdir(world.top)
+    ctx = open_repository(environ(), writing=True)
+    overdue = Overdue(Call(ctx, Screen(environ()), environ()))
+    told: list[int] = []
+    monkeypatch.setattr(overdue, "_tell", lambda claim, waited: told.append(waited))
+    claim: dict[str, object] = {"expected_seconds": 0, "ttl_seconds": 5}
+    assert overdue.look([claim], 8.0) == pytest.approx(2.1) and not told
+    overdue.look([claim], 11.0)
+    ctx.store.close()
+    assert told == [11]
+
+
+@pytest.mark.parametrize(
+    "command", ["exit 1", "/nonexistent", "kill -9 $$", "exec 2>&1; echo noise; sleep 600 & exit", "(", "exec <&-"]
+)
+def test_a_command_that_fails_changes_nothing(world: World, command: str) -> None:
+    world.git("config", "gitcoord.alert", command)
+    world.take("src/a.py")
+    world.fall_silent("alice")
+    done = world.claim("src/a.py", agent="bob")
+    assert (done.code, done.err) == (0, "") and done.out.startswith("claimed")
+
+
+def test_the_projects_policy_sets_no_command(world: World) -> None:
+    """Others can write it: whoever pulls must not run what they say."""
+    world.git("config", "--unset", "gitcoord.alert")
+    world.commit({".gitcoord/config": "[gitcoord]\n\talert = cat >>.git/alerts\n"})
+    world.take("src/a.py")
+    world.fall_silent("alice")
+    world.take("src/a.py", agent="bob")
+    assert not (world.top / ".git/alerts").exists()
+    done = world.coord("policy", "check")
+    assert "gitcoord.alert is not known" in done.out
+    world.git("config", "gitcoord.alert", "cat >>.git/alerts")
+    world.fall_silent("bob")
+    world.take("src/a.py")
+    assert len(alerts(world, 1)) == 1, "the same by one's own settings"
+
+
+def test_hostile_words_are_data(world: World) -> None:
+    name = "$(touch .git/pwned);`touch .git/pwned`'\"\n"
+    world.take(name, "-m", "$(touch .git/pwned)")
+    world.fall_silent("alice")
+    world.take(name, agent="bob")
+    (row,) = alerts(world, 1)
+    assert row["claims"][0]["path"] == name.rstrip("\n") + "\n" and not (world.top / ".git/pwned").exists()

@@ -1,0 +1,117 @@
+"""Events that somebody made by hand: they decode, and their insides are wrong. The answer is an error of ours, never a crash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitcoord.base.codec import dumps
+from gitcoord.base.errors import GitcoordError
+from gitcoord.claims.take import Take
+from gitcoord.ledger.event import apply, decode_event
+from gitcoord.ledger.sessions import Actor
+from tests.ledger.world import World, paths
+
+CLAIM: dict[str, Any] = {
+    "session": 1, "items": [["path", "x"]], "mode": "write", "ttl": 60, "expected": 0, "reason": "", "task": "",
+    "bases": [""], "units": 1, "capacity": {},
+}  # fmt: skip
+RELEASE: dict[str, Any] = {
+    "space": "path", "path": "a", "token": 3, "commit": "", "base": "", "files": [], "landed": [],
+}  # fmt: skip
+DEPLOY: dict[str, Any] = {
+    "target": "production", "commit": "1" * 40, "outcome": "ok", "code": 0, "verify_code": 0, "token": 3,
+}  # fmt: skip
+EXPIRE: dict[str, Any] = {"space": "path", "path": "a", "agent": "alice", "token": 3}
+
+HOSTILE: dict[str, tuple[str, dict[str, Any]]] = {
+    "items that are no pairs": ("claim", {**CLAIM, "items": ["x"]}),
+    "an item of three": ("claim", {**CLAIM, "items": [["path", "x", "y"]]}),
+    "items of numbers": ("claim", {**CLAIM, "items": [[1, 2]]}),
+    "an item in no space": ("claim", {**CLAIM, "items": [["moon", "x"]]}),
+    "an item above the top": ("claim", {**CLAIM, "items": [["path", "../x"]]}),
+    "an item in git's own directory": ("claim", {**CLAIM, "items": [["path", ".git/config"]]}),
+    "an empty name": ("claim", {**CLAIM, "items": [["path", ""]]}),
+    "an empty component": ("claim", {**CLAIM, "items": [["path", "a//b"]]}),
+    "a NUL byte": ("claim", {**CLAIM, "items": [["path", "a\0b"]]}),
+    "half a surrogate pair": ("claim", {**CLAIM, "items": [["path", "\ud800"]]}),
+    "fewer bases than items": ("claim", {**CLAIM, "bases": []}),
+    "a base that is a number": ("claim", {**CLAIM, "bases": [1]}),
+    "a capacity that is text": ("claim", {**CLAIM, "items": [["resource", "r"]], "capacity": {"r": "9"}}),
+    "released that are no records": ("release", {"released": ["a"]}),
+    "a release without a token": ("release", {"released": [{"space": "path", "path": "a"}]}),
+    "a release of files that are none": ("release", {"released": [{**RELEASE, "files": ["x"]}]}),
+    "landed that is no pair": ("release", {"released": [{**RELEASE, "landed": [1]}]}),
+    "expired that are no records": ("expire", {"claims": [1]}),
+    "an expiry without an agent": ("expire", {"claims": [{"space": "path", "path": "a", "token": 3}]}),
+    "an expiry of an agent that is a path": ("expire", {"claims": [{**EXPIRE, "agent": "../../format"}]}),
+    "freed that are no pairs": ("kill", {"target": "alice", "session": 1, "reason": "", "freed": [1]}),
+    "a stop that keeps what it should not": ("stop", {"target": "alice", "session": 1, "cause": "", "freed": [], "kept": [1]}),
+    "a target that is no name": ("revive", {"target": "../halt"}),
+    "entries that are no pairs": ("disown", {"path": "a", "reason": "", "entries": [1]}),
+    "a deploy to a path": ("deploy", {**DEPLOY, "target": "../../format"}),
+    "a deploy to half a surrogate pair": ("deploy", {**DEPLOY, "target": "\ud800"}),
+    "a deploy of no commit": ("deploy", {**DEPLOY, "commit": "--exec=x"}),
+    "a deploy that ended with text": ("deploy", {**DEPLOY, "code": "0"}),
+    "a deploy under a token of the future": ("deploy", {**DEPLOY, "token": 99}),
+    "a number of a path": ("number", {"sequence": "../format", "first": 1, "count": 1, "floor": 0}),
+    "a number that is not the next": ("number", {"sequence": "n", "first": 7, "count": 1, "floor": 0}),
+    "a number below nothing": ("number", {"sequence": "n", "first": -8, "count": 1, "floor": -9}),
+    "no number at all": ("number", {"sequence": "n", "first": 1, "count": 0, "floor": 0}),
+    "all numbers there are": ("number", {"sequence": "n", "first": 1, "count": 10**14, "floor": 0}),
+    "a number after the last": ("number", {"sequence": "n", "first": 10**15 - 1, "count": 2, "floor": 10**15 - 2}),
+    "an effect that is a path": ("once", {"key": "../\0", "session": 1}),
+    "an effect of no session": ("once", {"key": "k", "session": 9}),
+    "an end without a beginning": ("done", {"key": "k", "token": 3, "code": 0}),
+    "a memory of nothing": ("forget", {"key": "k", "token": 3, "reason": ""}),
+    "rules that are no blob": ("ack", {"version": "../../x"}),
+    "an entry that is not there": ("disown", {"path": "a", "reason": "", "entries": [["a", "b"]]}),
+}  # fmt: skip
+
+
+def crafted(world: World, kind: str, body: dict[str, Any], agent: str = "alice") -> bytes:
+    """A message as no gitcoord would write it, but well formed."""
+    seq = world.state.seq + 1
+    line = dumps({**body, "v": 1, "kind": kind, "seq": seq, "agent": agent, "at": 0, "nonce": "n", "part": 0})
+    return f"x\n\n{line}\n\nSeq: {seq}\nKind: {kind}\n".encode()
+
+
+@pytest.mark.parametrize(("kind", "body"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_event(kind: str, body: dict[str, Any]) -> None:
+    world = World()
+    world.must("claim", Take(Actor("alice"), paths("a")))
+    with pytest.raises(GitcoordError):
+        apply(world.state, decode_event(crafted(world, kind, body)))
+
+
+@pytest.mark.parametrize("name", ["Alice", "../x", "", "a/b", "@x", "x" * 65, "a\nb"])
+def test_an_author_that_is_no_agent(name: str) -> None:
+    """The name becomes part of file and ref names."""
+    world = World()
+    with pytest.raises(GitcoordError):
+        apply(world.state, decode_event(crafted(world, "start", {"session": 1, "instance": "", "parent": ""}, name)))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"", b"x", b"a\n\nb", b"a\n\n{}\n\nSeq: 1\nKind: halt\n", b"a\n\n[]\n\nb", b"a\n\n{\"kind\":1}\n\nb",
+     b'a\n\n{"kind":"none"}\n\nb', b'a\n\n{"kind":"../halt"}\n\nb', b"fix typo\n\nlong story\n\nSigned-off-by: x\n"],
+)  # fmt: skip
+def test_a_commit_made_by_hand_is_no_event(message: bytes) -> None:
+    with pytest.raises(GitcoordError):
+        decode_event(message)
+
+
+def test_trailers_must_match() -> None:
+    message = World().log[0]
+    with pytest.raises(GitcoordError):
+        decode_event(message.replace(b"Seq: 1", b"Seq: 2"))
+    with pytest.raises(GitcoordError):
+        decode_event(message + b"Reviewed-by: x\n")
+
+
+def test_a_request_too_large_for_one_event() -> None:
+    world = World()
+    with pytest.raises(GitcoordError):
+        world.must("claim", Take(Actor("alice"), paths(*(f"{'d' * 200}/{number}" for number in range(10_001)))))
