@@ -219,4 +219,4 @@ def _private(move: RefUpdate, agent: str) -> Verdict:
 
 def _deleted(move: RefUpdate, agent: str) -> Verdict:
     message = f"{move.ref} is where everybody's work lands; deleting it would undo all of it"
-    return Verdict("lineage", ENFORCE, "", agent, message, hints=("a person may do so with the hooks off",))
+    return Verdict("lineage", ENFORCE, "", agent, message, hints=("ask the person who set gitcoord up here",))

@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
-_WAY_OUT = {
-    "pre-commit": "to commit all the same, on your own responsibility: git commit --no-verify",
-    "pre-merge-commit": "to merge all the same, on your own responsibility: git merge --no-verify",
-    "pre-push": "to push all the same, on your own responsibility: git push --no-verify",
-    "reference-transaction": "a person may do it with the hooks off: git -c core.hooksPath=/dev/null"
-    " -c hook.gitcoord-reference-transaction.enabled=false ...",
-}
+_HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
 _WHAT = {
     "pre-commit": "this commit",
     "pre-merge-commit": "this merge",
@@ -78,7 +72,7 @@ def _too_long(number: int, frame: object) -> None:
 
 def _closed(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
     screen.note(f"error: {_WHAT[hook]} could not be judged: {printable(message)}")
-    screen.hint(*hints, _WAY_OUT[hook])
+    screen.hint(*hints, _HELP)
     return 1
 
 
