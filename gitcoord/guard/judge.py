@@ -11,7 +11,7 @@ from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
 from gitcoord.claims.query import inside, sign_of_life
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
+from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNTOLD, Finding, answer_to, approved
 from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
@@ -127,7 +127,7 @@ class GuardSession:
     def _judged(self) -> list[Verdict]:
         head = self.world.head()
         changes = tuple(Change(path, UNTOLD, UNTOLD) for path in self._files)
-        steps = [Step("", (head,) if head else (), "", changes)]
+        steps = [CommitChange("", (head,) if head else (), "", changes)]
         history = _UnwrittenHistory(self.ctx, self.snapshot, set(self._files))
         return judge(self.snapshot.state, self.world, history, self.policy, self.actor, steps)
 
