@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
-from gitcoord.claims.query import inside, sign_of_life
+from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
@@ -59,7 +59,7 @@ class GuardSession:
         self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=ahead_of(actor.agent, items[:8]))
         commit = sync_policy_commit(ctx, self.snapshot)
         self.source = Source(ctx, commit, case=folds_case(self.snapshot.state))
-        self._wholes = {path: inside(ctx, commit, path) for path in writes if is_directory(self._absolute(path))}
+        self._wholes = {path: files_below(ctx, commit, path) for path in writes if is_directory(self._absolute(path))}
         single = [path for path in writes if path not in self._wholes]
         self._files = list(dict.fromkeys([*single, *(name for names in self._wholes.values() for name in names)]))
         self._reads = {path: self._read_as(path) for path in reads} if self.source.says_who_reads else {}
@@ -82,7 +82,7 @@ class GuardSession:
 
     def beat(self) -> None:
         """What an agent does is a sign of life."""
-        sign_of_life(self.ctx, self.snapshot, self.world, self.actor)
+        send_due_heartbeat(self.ctx, self.snapshot, self.world, self.actor)
 
     # --- reading
 

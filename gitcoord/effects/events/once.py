@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
-from gitcoord.effects.once import begun, check_key, once_file, once_record, standing
+from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, admit, next_beat
@@ -35,7 +35,7 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     check_key(command.key)
     record = once_record(state, command.key)
     if record is not None:
-        return standing(state, world, record) or Decision([], [], {"begun": False, **record.to_json()})
+        return refuse_unfinished(state, world, record) or Decision([], [], {"begun": False, **record.to_json()})
     admitted = halted(state) or admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted

@@ -17,8 +17,8 @@ from gitcoord.claims.model import (
     Grant,
     Item,
     compatible,
+    conflicts_of,
     file_of,
-    in_the_way,
     overlapping,
     own_claim,
     prefetch_around,
@@ -112,12 +112,12 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
         refusal = access_to(actor, item, grant["mode"], grant["units"], world)
         if refusal is not None:
             return refusal
-    ways = [in_the_way(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
-    binding = _by_claim(way.binding for way in ways)
-    if binding:
-        return _held(record, list(binding.values()))
+    conflicts = [conflicts_of(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
+    live = _by_claim(each.live for each in conflicts)
+    if live:
+        return _held(record, list(live.values()))
     only = set(command.only)
-    silent = {key: row for key, row in _by_claim(way.silent for way in ways).items() if not only or key in only}
+    silent = {key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only}
     chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
     beats = _end_silent(chain, command, world, list(silent.values()))
     open_session(chain, actor, world, admitted)

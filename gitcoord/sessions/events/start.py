@@ -7,9 +7,9 @@ from gitcoord.base.names import shown
 from gitcoord.claims.model import (
     Item,
     all_claims,
+    conflicts_of,
     grant_body,
     grants_in,
-    in_the_way,
     own_claim,
     prefetch_around,
     prefetch_own,
@@ -105,8 +105,8 @@ def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Gra
         return False
     if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row.mode, row.units, world):
         return False
-    standing = in_the_way(chain.state, world, item, actor.agent, row.mode, row.units)
-    if standing.binding or standing.silent:
+    conflicts = conflicts_of(chain.state, world, item, actor.agent, row.mode, row.units)
+    if conflicts.live or conflicts.expired:
         return False
     capacity = {item.name: world.resource(item.name).capacity} if item.space == "resource" else {}
     chain.add("claim", grant_body(row, session, row.ttl, capacity))
