@@ -94,7 +94,7 @@ class EffectCollector:
                     more.append(end + path[len(link) :])
         return tuple(more)
 
-    def here(self, word: str, detail: str) -> None:
+    def unknown_here(self, word: str, detail: str) -> None:
         """Something at or below where the shell stands is changed."""
         for path in self.state.cwds or ("",):
             self.unknown(word, detail, path)

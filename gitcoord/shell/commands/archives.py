@@ -31,11 +31,11 @@ _ENDINGS = {
 def perform(run: Run, call: Call) -> None:
     name = call.name
     if name in _ENDINGS:
-        _squeeze(run, call)
+        _compress(run, call)
     elif name in ("tar", "bsdtar", "gtar"):
         _tar(run, call)
     elif name.startswith("7z"):
-        _seven(run, call)
+        _seven_zip(run, call)
     else:
         {"unzip": _unzip, "zip": _zip, "cpio": _cpio, "curl": _curl, "wget": _wget}[name](run, call)
 
@@ -45,7 +45,7 @@ def _unpack(run: Run, call: Call, places: list[Arg]) -> None:
         for path in run.resolve(place) or place.below or ("",):
             run.unknown(call.raw, f"{call.name} unpacks files there", path)
     if not places:
-        run.here(call.raw, f"{call.name} unpacks files here")
+        run.unknown_here(call.raw, f"{call.name} unpacks files here")
 
 
 def _tar(run: Run, call: Call) -> None:
@@ -110,7 +110,7 @@ def _zip(run: Run, call: Call) -> None:
             run.delete(arg, "zip -m deletes it")
 
 
-def _seven(run: Run, call: Call) -> None:
+def _seven_zip(run: Run, call: Call) -> None:
     given = parse([arg for arg in call.args if not arg.text.startswith("-o")])
     verb = given.operands[0].text if given.operands else ""
     for arg in given.operands[1:2]:
@@ -134,7 +134,7 @@ def _cpio(run: Run, call: Call) -> None:
             run.write(arg, "cpio writes it")
 
 
-def _squeeze(run: Run, call: Call) -> None:
+def _compress(run: Run, call: Call) -> None:
     ending = _ENDINGS[call.name]
     given = parse(call.args, "-S -T -o --suffix --threads" if call.name in ("zstd", "unzstd") else "-S -T -b --suffix")
     unpacks = (

@@ -134,7 +134,7 @@ def _split(run: Run, call: Call) -> None:
         for path in run.resolve(place) or place.below or ("",):
             run.unknown(arg.raw, f"{call.name} writes files that begin so", path)
     if not prefix:
-        run.here(call.name, f"{call.name} writes its parts here")
+        run.unknown_here(call.name, f"{call.name} writes its parts here")
 
 
 def _mktemp(run: Run, call: Call) -> None:
@@ -154,12 +154,12 @@ def _rsync(run: Run, call: Call) -> None:
     if given.has("-n", "--dry-run", "--list-only") or len(given.operands) < 2:
         return
     for arg in given.operands[:-1]:
-        if not _is_far(arg):
+        if not _is_remote(arg):
             run.read(arg, f"{call.name} reads it")
             if given.has("--remove-source-files"):
                 run.delete(arg, "rsync --remove-source-files deletes it")
     target = given.operands[-1]
-    if _is_far(target):
+    if _is_remote(target):
         return
     sources = given.operands[:-1]
     if call.name == "scp" or not any(source.text.endswith("/") for source in sources):
@@ -169,7 +169,7 @@ def _rsync(run: Run, call: Call) -> None:
         run.write(target, f"{call.name} writes it and what is below")
 
 
-def _is_far(arg: Arg) -> bool:
+def _is_remote(arg: Arg) -> bool:
     """On another machine: 'host:path', but './a:b' is a file here."""
     head, colon, _ = arg.text.partition(":")
     return bool(colon) and "/" not in head
@@ -228,9 +228,9 @@ def _docker(run: Run, call: Call) -> None:
     if words[:1] == ["cp"] and len(words) >= 3:
         operands = parse(call.args[1:]).operands
         for arg in operands[:1]:
-            if not _is_far(arg) and arg.text != "-":
+            if not _is_remote(arg) and arg.text != "-":
                 run.read(arg, f"{call.name} cp reads it")
-        if operands and not _is_far(operands[-1]) and operands[-1].text != "-":
+        if operands and not _is_remote(operands[-1]) and operands[-1].text != "-":
             run.write(operands[-1], f"{call.name} cp writes it")
         return
     mounts = ("-v", "--volume", "--mount")

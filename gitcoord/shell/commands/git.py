@@ -65,13 +65,13 @@ def perform(run: Run, call: Call) -> None:
 
 def _globals(run: Run, args: list[Arg]) -> list[Arg]:
     """Options before the command; answers the rest."""
-    from gitcoord.shell.commands.builtins import goes
+    from gitcoord.shell.commands.builtins import change_directory
 
     while args and args[0].text.startswith("-"):
         name, equals, text = args[0].text.partition("=")
         value = args[0]._replace(text=text) if equals else args[1] if len(args) > 1 else None
         if name == "-C" and value is not None:
-            goes(run, value)
+            change_directory(run, value)
         elif name in ("-c", "--config-env") and value is not None:
             bypass.setting(run, value.text, f"{name} {value.raw}" if not equals else args[0].raw)
             if value.text.lower().startswith("alias."):

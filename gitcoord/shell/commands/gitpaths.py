@@ -33,7 +33,7 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
             continue
         only_left_out = False
         if "top" in magic:
-            path = f"{next((run.look.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
+            path = f"{next((run.fs.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
         spelled = arg._replace(text=path or ".")
         vague = "icase" in magic or any(word.startswith("attr") for word in magic)
         if not arg.known or not vague and (not glob.is_pattern(path) or "literal" in magic):
@@ -42,7 +42,7 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
         for one in dict.fromkeys((path, path.replace("**/", ""))) if not vague else ():
             for cwd in run.state.cwds:
                 for name in (one, *(glob.find(one, cwd, run.listing) or ())):
-                    if any(map(run.look.exists, run.resolve(spelled._replace(text=name)))):
+                    if any(map(run.fs.exists, run.resolve(spelled._replace(text=name)))):
                         tell(spelled._replace(text=name), detail)
         run.unknown_write(
             spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail
@@ -87,7 +87,7 @@ def _checkout(run: Run, call: Call, given: Given) -> None:
 
 
 def _is_file(run: Run, arg: Arg) -> bool:
-    return arg.text in (".", "..") or any(map(run.look.exists, run.resolve(arg)))
+    return arg.text in (".", "..") or any(map(run.fs.exists, run.resolve(arg)))
 
 
 def _switch(run: Run, call: Call, given: Given) -> None:
@@ -133,7 +133,7 @@ def _clean(run: Run, call: Call, given: Given) -> None:
 
     _each(run, given.operands, "git clean deletes files there that are not tracked", record)
     if not given.operands:
-        run.here(call.raw, "git clean deletes files that are not tracked")
+        run.unknown_here(call.raw, "git clean deletes files that are not tracked")
 
 
 def _remove(run: Run, call: Call, given: Given) -> None:
@@ -175,7 +175,7 @@ def _format_patch(run: Run, call: Call, given: Given) -> None:
     for arg in places:
         run.write(arg, "git format-patch writes files there")
     if not places and not given.has("--stdout"):
-        run.here(call.raw, "git format-patch writes files here")
+        run.unknown_here(call.raw, "git format-patch writes files here")
 
 
 def _clone(run: Run, call: Call, given: Given) -> None:
@@ -211,7 +211,7 @@ def _show(run: Run, call: Call, given: Given) -> None:
     for arg in given.operands:
         revision, colon, path = arg.text.partition(":")
         if colon and revision and path and arg.known:
-            top = next((run.look.top(cwd) for cwd in run.state.cwds), "")
+            top = next((run.fs.top(cwd) for cwd in run.state.cwds), "")
             whole_path = path if path.startswith("./") or not top else f"{top}/{path}"
             run.read(arg._replace(text=whole_path), "git prints its content")
 
@@ -240,7 +240,7 @@ def _behind(call: Call) -> list[Arg]:
 
 
 def _rev_parse(run: Run, call: Call, given: Given) -> None:
-    tops = tuple(filter(None, map(run.look.top, run.state.cwds)))
+    tops = tuple(filter(None, map(run.fs.top, run.state.cwds)))
     if given.has("--show-toplevel") and tops:
         run.output = value_of(*dict.fromkeys(tops))
     elif given.has("--git-path") and tops and given.operands and given.operands[0].known:
@@ -251,7 +251,7 @@ def _rev_parse(run: Run, call: Call, given: Given) -> None:
 
 def _ls_files(run: Run, call: Call, given: Given) -> None:
     # Names of tracked files, from where it runs or, of diff, from the top.
-    tops = tuple(filter(None, (run.look.top(cwd) or cwd for cwd in run.state.cwds)))
+    tops = tuple(filter(None, (run.fs.top(cwd) or cwd for cwd in run.state.cwds)))
     run.output = Value((), run.state.cwds if call.raw.find("ls-files") >= 0 else tops)
     for arg in given.values("--output"):
         run.write(arg, "git writes it")

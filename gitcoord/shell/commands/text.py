@@ -212,4 +212,4 @@ def _patch(run: Run, call: Call) -> None:
         for path in run.resolve(place) or ("",):
             run.unknown(call.raw, "patch changes the files that the patch names", path)
     if not places:
-        run.here(call.raw, "patch changes the files that the patch names")
+        run.unknown_here(call.raw, "patch changes the files that the patch names")

@@ -56,7 +56,7 @@ def perform(run: Run, call: Call) -> None:
         if any(arg.text == "uninstall" for arg in call.args):
             run.bypass(call.raw, "takes hooks away")
         elif name == "pre-commit" and any(arg.text in ("run", "autoupdate") for arg in call.args):
-            run.here(call.raw, "pre-commit's hooks may rewrite files")
+            run.unknown_here(call.raw, "pre-commit's hooks may rewrite files")
     elif name == "openssl":
         for before, arg in zip(call.args[:-1], call.args[1:]):
             if before.text in ("-out", "-keyout"):
@@ -85,7 +85,7 @@ def _formatter(run: Run, call: Call) -> None:
     for arg in operands:
         run.write(_pattern(run, arg), f"{call.name} rewrites it")
     if not operands and "-" not in words:
-        run.here(call.raw, f"{call.name} rewrites files")
+        run.unknown_here(call.raw, f"{call.name} rewrites files")
 
 
 def _pattern(run: Run, arg: Arg) -> Arg:
@@ -97,7 +97,7 @@ def _pattern(run: Run, arg: Arg) -> Arg:
 
 
 def _packages(run: Run, call: Call) -> None:
-    from gitcoord.shell.commands.builtins import goes
+    from gitcoord.shell.commands.builtins import change_directory
 
     before = run.state
     run.state = before.copy()
@@ -107,14 +107,14 @@ def _packages(run: Run, call: Call) -> None:
         mixed=False,
     )
     for arg in given.values("-C", "--prefix", "--cwd", "--directory", "--project"):
-        goes(run, arg)
+        change_directory(run, arg)
     operands = given.operands
     verb = operands[0].text if operands else "install" if call.name == "yarn" else ""
     if verb in _RUNS.get(call.name, ()):
         _inner(run, call, operands[1:])
     elif call.name in ("go", "cargo") and verb in ("fmt", "fix", "generate", "clippy"):
         if verb != "clippy" or any(arg.text == "--fix" for arg in call.args):
-            run.here(call.raw, f"{call.name} {verb} rewrites files")
+            run.unknown_here(call.raw, f"{call.name} {verb} rewrites files")
     elif call.name == "go":
         _go(run, call, verb, operands)
     elif verb in _FORMATTERS:

@@ -9,4 +9,4 @@ if TYPE_CHECKING:
 
 def whole(run: Run, word: str, detail: str) -> None:
     for cwd in run.state.cwds or ("",):
-        run.unknown(word, detail, (run.look.top(cwd) or cwd) if cwd else "")
+        run.unknown(word, detail, (run.fs.top(cwd) or cwd) if cwd else "")

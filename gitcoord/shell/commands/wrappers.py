@@ -106,9 +106,9 @@ def _env(run: Run, call: Call) -> None:
     before = run.state
     run.state = before.copy()
     for arg in given.values("-C", "--chdir"):
-        from gitcoord.shell.commands.builtins import goes
+        from gitcoord.shell.commands.builtins import change_directory
 
-        goes(run, arg)
+        change_directory(run, arg)
     for arg in given.values("-S", "--split-string"):
         _text(run, call, arg, *words)
         words = []
