@@ -177,7 +177,7 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
 
     source = tmp_path / "source/gitcoord"
     shutil.copytree(ROOT / "gitcoord/shell", source / "shell")
-    for package in ("base", "cli", "startup"):
+    for package in ("base", "cli", "git", "startup"):
         (source / package).mkdir()
     (source / "cli/entry.py").write_text('"""What the bundle begins with."""\n')
     for name in (
@@ -188,6 +188,8 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
         "startup/__init__",
         "startup/namedtuple",
         "startup/treesitter",
+        "git/__init__",
+        "git/files",
     ):
         shutil.copy(ROOT / f"gitcoord/{name}.py", source / f"{name}.py")
     (tmp_path / "bundle").write_bytes(build(tmp_path / "source"))
