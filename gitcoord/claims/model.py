@@ -39,6 +39,11 @@ class Item(NamedTuple):
     name: str
 
 
+def capacity_of(items: Iterable[Item], world: World) -> Record:
+    """The capacity of each resource among the items, as evidence in a claim event."""
+    return {item.name: world.resource(item.name).capacity for item in items if item.space == "resource"}
+
+
 def compatible(held: str, asked: str) -> bool:
     """Two agents may hold the same path only if neither writes."""
     return held != WRITE and asked != WRITE
@@ -175,6 +180,11 @@ def own_claim(state: State, item: Item, agent: str) -> Claim | None:
     key = file_of(state, item, agent)
     record = state.get(key)
     return None if record is None else Claim.from_record(record, key)
+
+
+def own_claims(state: State, items: Iterable[Item], agent: str) -> list[Claim]:
+    """This agent's claims on exactly these items, where it has one."""
+    return [own for item in items if (own := own_claim(state, item, agent)) is not None]
 
 
 def prefetch_own(state: State, items: Iterable[Item], agent: str) -> None:

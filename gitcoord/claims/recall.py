@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitcoord.claims.events.expire import expired_keys
 from gitcoord.claims.model import WRITE, Item, own_claim, prefetch_own
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take, decide
@@ -25,12 +26,11 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     body, said = last.body, last.keep or last.body
     items = tuple(Item(*pair) for pair in body["items"])
-    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     actor = as_started(events, actor)
     take = Take(
         actor, items, body["mode"], _said(said, "ttl", 0), body["expected"], _said(said, "reason", ""),
         _said(said, "task", ""), _stood(state, items, body, actor.agent), body["units"], first.nonce,
-        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired),
+        last.keep is not None, first.refused, expired_keys(events),
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
     renew = renew._replace(nonce=first.nonce, refused=first.refused)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, grant_body, own_claim
-from gitcoord.claims.take import capacity_of, check_ttl, granted
+from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claim
+from gitcoord.claims.take import check_ttl, granted
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.sessions import Actor, admit, next_beat
 from gitcoord.sessions.admission import halted

@@ -12,8 +12,10 @@ from gitcoord.claims.model import (
     MODES,
     WRITE,
     Item,
+    capacity_of,
     conflicts_of,
     own_claim,
+    own_claims,
     prefetch_around,
 )
 from gitcoord.ledger.event import Chain, Decision
@@ -120,13 +122,12 @@ def _grant(chain: Chain, command: Take, world: World, silent: list[Judged], admi
     open_session(chain, command.actor, world, admitted)
     if changing:
         # A session that was just opened went on with what it had kept, under new tokens.
-        now = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
-        refusal = _give_up_writing(chain, command, world, now)
+        refusal = _give_up_writing(chain, command, world, own_claims(chain.state, owns, agent))
         if refusal is not None:
             return refusal
         body = _body(command, admitted.session, list(owns.items()), world)
         chain.add("claim", body, _memo(command) if command.keep else None)
-    held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
+    held = own_claims(chain.state, owns, agent)
     beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
@@ -145,11 +146,6 @@ def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], wo
         "units": command.units,
         "capacity": capacity_of([item for item, _ in rows], world),
     }
-
-
-def capacity_of(items: list[Item], world: World) -> Record:
-    """The evidence for resources: how many units there were."""
-    return {item.name: world.resource(item.name).capacity for item in items if item.space == "resource"}
 
 
 def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim]) -> Refusal | None:

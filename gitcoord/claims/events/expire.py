@@ -107,12 +107,17 @@ def joined(beats: list[Beat], marked: list[Beat]) -> list[Beat]:
     return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
 
 
+def expired_keys(events: list[Event]) -> tuple[tuple[str, str, str], ...]:
+    """(space, path, agent) of the claims that a chain's expire events end."""
+    rows = (claim for event in events if event.kind == "expire" for claim in event.body["claims"])
+    return tuple((claim["space"], claim["path"], claim["agent"]) for claim in rows)
+
+
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     """A sweep of what one client saw to be silent, which may be less than the server sees."""
-    first, last = events[0], events[-1]
-    only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in last.body["claims"])
+    first = events[0]
     lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
-    return [attempt(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
+    return [attempt(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
 
 
 def subject(event: Event) -> str:

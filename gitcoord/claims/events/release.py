@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, prefetch_own
+from gitcoord.claims.model import (
+    WRITE,
+    Item,
+    all_claims,
+    file_of,
+    key_of,
+    overlapping,
+    own_claim,
+    own_claims,
+    prefetch_own,
+)
 from gitcoord.claims.released import Released, changed, landed, lineage_file, work_before_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
@@ -90,7 +100,7 @@ def release_items(
 ) -> list[dict[str, object]] | Refusal:
     """Release those of these items that the agent still holds, as part of a larger command."""
     prefetch_own(chain.state, items, chain.agent)
-    claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
+    claims = own_claims(chain.state, items, chain.agent)
     if not claims:
         return []
     refusal = None if dirty else refuse_uncommitted(world, claims)

@@ -7,6 +7,7 @@ from gitcoord.base.names import shown
 from gitcoord.claims.model import (
     Item,
     all_claims,
+    capacity_of,
     conflicts_of,
     grant_body,
     grants_in,
@@ -108,8 +109,7 @@ def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Gra
     conflicts = conflicts_of(chain.state, world, item, actor.agent, row.mode, row.units)
     if conflicts.live or conflicts.expired:
         return False
-    capacity = {item.name: world.resource(item.name).capacity} if item.space == "resource" else {}
-    chain.add("claim", grant_body(row, session, row.ttl, capacity))
+    chain.add("claim", grant_body(row, session, row.ttl, capacity_of([item], world)))
     return True
 
 
