@@ -22,10 +22,10 @@ from gitcoord.ledger.sessions import (
     agent_record,
     agent_records,
     is_torn_kill,
-    next_beat,
+    next_heartbeat,
     silence,
 )
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot
+from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.sessions.admission import halted
 
 TYPE_CHECKING = False
@@ -73,7 +73,7 @@ def _server_claims(
     """Claims that only the server has, because its ledger diverged from the one shown here."""
     if snapshot.server is None:
         return {}
-    from gitcoord.ledger.remote.restored import server_snapshot
+    from gitcoord.ledger.remote.server_behind import server_snapshot
 
     there = server_snapshot(ctx, snapshot)
     if there is None:
@@ -95,7 +95,7 @@ def send_due_heartbeat(ctx: Context, snapshot: Snapshot, world: World, actor: Ac
     record = agent_record(state, name)
     if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
         return
-    if next_beat(world.heartbeat(name), name, record.session, world) is not None:
+    if next_heartbeat(world.heartbeat(name), name, record.session, world) is not None:
         from gitcoord.sessions.service import beat_quietly
 
         beat_quietly(ctx, actor)
@@ -110,7 +110,7 @@ def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[st
     """Every claim on the item, above it and below it."""
     agent = actor.agent if actor is not None else ""
     try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=ahead_of(agent, (item,)), trusting=True)
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, (item,)), trusting=True)
     except NotInitialised:
         return {"initialised": False, "claims": []}
     world = ctx.world(snapshot)
@@ -127,7 +127,7 @@ def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, obje
     """May this agent write here now? Yes, no (with the holders), or CouldNotJudge."""
     agent = actor.agent
     try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=ahead_of(agent, items))
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, items))
     except NotInitialised:
         return {"initialised": False, "allowed": True, "paths": []}
     state, world = snapshot.state, ctx.world(snapshot)

@@ -20,7 +20,7 @@ from gitcoord.claims.model import (
 )
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
+from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
 from gitcoord.sessions.admission import halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -128,7 +128,7 @@ def _grant(chain: Chain, command: Take, world: World, silent: list[Judged], admi
         body = _body(command, admitted.session, list(owns.items()), world)
         chain.add("claim", body, _memo(command) if command.keep else None)
     held = own_claims(chain.state, owns, agent)
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
@@ -254,7 +254,7 @@ def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | N
             hints=("ask again under a new nonce",),
         )
     held = [own for _, own in owns if own is not None]
-    beat = next_beat(world.heartbeat(agent), agent, held[0].session, world)
+    beat = next_heartbeat(world.heartbeat(agent), agent, held[0].session, world)
     return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
 
 

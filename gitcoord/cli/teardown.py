@@ -95,7 +95,7 @@ def tear_down(ctx: Context, actor: Actor | None, stamp: str, *, force: bool) -> 
         if not operations:
             break
         try:
-            ctx.near.swap(operations)
+            ctx.local.swap(operations)
             break
         except SwapFailed as failure:
             last = failure.message

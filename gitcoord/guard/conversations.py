@@ -95,10 +95,10 @@ def _undone(left: Left) -> list[tuple[str, tuple[str, ...]]]:
 
 def _unsaid(ctx: Context, actor: Actor, conversation: str) -> list[tuple[str, tuple[str, ...]]]:
     """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
-    from gitcoord.gates.validation import at_stop, project_source, told
+    from gitcoord.gates.validation import as_line, at_stop, project_source
 
     results = at_stop(ctx, project_source(ctx), actor)
-    unsaid = [(told(result), result.hints) for result in results if result.stops]
+    unsaid = [(as_line(result), result.hints) for result in results if result.stops]
     if results and not unsaid:
         from gitcoord.gates.notices import record_once
         from gitcoord.gates.validation_commands import as_verdicts

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.policy.model import Guard
 
 # The content that a tool is about to write is not known: no release and no approval is about it.
-UNTOLD = "untold"
+UNCERTAIN = "untold"
 AUTO = "auto: "  # what the reason of a claim begins with that the guard took
 # Where agent tools keep the settings that make them call the guard, below a work tree or a home.
 _SETTINGS = (

@@ -11,11 +11,11 @@ from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
 from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
+from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
-from gitcoord.guard.findings import AUTO, UNTOLD, Finding, answer_to, approved
+from gitcoord.guard.findings import AUTO, UNCERTAIN, Finding, answer_to, approved
 from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot
+from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR
 from gitcoord.policy.reader import Source
@@ -56,7 +56,7 @@ class GuardSession:
         self._around = list(dict.fromkeys([*around, *(path for path in writes if path == ROOT)]))
         writes = [path for path in writes if path != ROOT]
         items = [Item("path", path) for path in writes]
-        self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=ahead_of(actor.agent, items[:8]))
+        self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=parts_for(actor.agent, items[:8]))
         commit = sync_policy_commit(ctx, self.snapshot)
         self.source = Source(ctx, commit, case=folds_case(self.snapshot.state))
         self._wholes = {path: files_below(ctx, commit, path) for path in writes if is_directory(self._absolute(path))}
@@ -126,8 +126,8 @@ class GuardSession:
 
     def _judged(self) -> list[Verdict]:
         head = self.world.head()
-        changes = tuple(Change(path, UNTOLD, UNTOLD) for path in self._files)
-        steps = [Step("", (head,) if head else (), "", changes)]
+        changes = tuple(Change(path, UNCERTAIN, UNCERTAIN) for path in self._files)
+        steps = [CommitChange("", (head,) if head else (), "", changes)]
         history = _UnwrittenHistory(self.ctx, self.snapshot, set(self._files))
         return judge(self.snapshot.state, self.world, history, self.policy, self.actor, steps)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Changes, State
 
     Value = TypeVar("Value")
@@ -59,7 +59,7 @@ class Decision(NamedTuple):
     """A yes: the events to commit (none: nothing changes), the heartbeats that move with them, what to tell."""
 
     events: list[Event]
-    beats: list[Beat]
+    beats: list[Heartbeat]
     result: dict[str, object]
 
 

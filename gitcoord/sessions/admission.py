@@ -7,14 +7,14 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
 from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claims, prefetch_around
 from gitcoord.ledger.event import Chain, Illegal
-from gitcoord.ledger.sessions import OPEN, Actor, Admission, admit_or_none, agent_record, agent_records, next_beat
+from gitcoord.ledger.sessions import OPEN, Actor, Admission, admit_or_none, agent_record, agent_records, next_heartbeat
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.sessions import Agent, Beat
+    from gitcoord.ledger.sessions import Agent, Heartbeat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
@@ -55,12 +55,12 @@ def barred(state: State, actor: Actor, world: World) -> Refusal | None:
     return halted(state) or admit_or_none(state, actor, world)
 
 
-def actor_heartbeats(state: State, actor: Actor, world: World) -> list[Beat]:
+def actor_heartbeats(state: State, actor: Actor, world: World) -> list[Heartbeat]:
     """The actor's next heartbeat, if it has an open session and a heartbeat is due."""
     record = agent_record(state, actor.agent)
     if record is None or record.state != OPEN:
         return []
-    beat = next_beat(world.heartbeat(actor.agent), actor.agent, record.session, world)
+    beat = next_heartbeat(world.heartbeat(actor.agent), actor.agent, record.session, world)
     return [beat] if beat is not None else []
 
 

@@ -40,9 +40,9 @@ def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[st
     texts = {label: text for label, value in told.items() if (text := "\n".join(_texts(value)))}
     if not texts:
         return act()
-    from gitcoord.gates.validation import heed
+    from gitcoord.gates.validation import check_texts
 
-    warnings = heed(ctx, actor, "task", texts)
+    warnings = check_texts(ctx, actor, "task", texts)
     result = act()
     return {**result, "warnings": warnings} if warnings else result
 

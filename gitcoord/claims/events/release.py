@@ -18,7 +18,7 @@ from gitcoord.claims.model import (
 from gitcoord.claims.released import Released, changed, landed, lineage_file, work_before_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
-from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
+from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_heartbeat
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
     refusal = refuse_unpushed(world, chain.events[-1])
     if refusal is not None:
         return refusal
-    beat = next_beat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
+    beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
         chain.events,
         [beat] if beat else [],

@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
-from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -43,7 +43,7 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     open_session(chain, command.actor, world, admitted)
     event = chain.add("once", {"key": command.key, "session": admitted.session})
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world)
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world)
     return Decision(chain.events, [beat] if beat else [], {"begun": True, **begun(event).to_json()})
 
 

@@ -35,7 +35,7 @@ from gitcoord.handoff.model import (
 )
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
-from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.events.lapse import add_lapses, lapsed_ids, left_behind, lost
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Admission, Beat, Silence
+    from gitcoord.ledger.sessions import Admission, Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -128,14 +128,14 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     }  # fmt: skip
     chain.add("accept", body)
     now = own_claims(chain.state, items, actor.agent)
-    beat = next_beat(
+    beat = next_heartbeat(
         world.heartbeat(actor.agent), actor.agent, session, world, min([own.ttl for own in now], default=0)
     )
     result = {**_told(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
-def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Beat]:
+def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Heartbeat]:
     """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
     if not silent:
         return []

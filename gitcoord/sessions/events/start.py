@@ -26,7 +26,7 @@ from gitcoord.ledger.sessions import (
     agent_file,
     agent_record,
     alive,
-    next_beat,
+    next_heartbeat,
 )
 from gitcoord.sessions.admission import as_started, halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
@@ -84,7 +84,7 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
     prefetch_around(chain.state, [row.item for row in command.again])
     taken = [row.item for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
     held = all_claims(chain.state, agent)
-    beat = next_beat(
+    beat = next_heartbeat(
         world.heartbeat(agent), agent, admitted.session, world, min([c.ttl for c in held if taken], default=0)
     )
     result = {
