@@ -33,7 +33,7 @@ _FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": di
 
 
 class Item(NamedTuple):
-    """One thing asked for: a path or a resource."""
+    """A path or a resource."""
 
     space: str
     name: str

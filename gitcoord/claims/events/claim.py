@@ -1,4 +1,4 @@
-"""claim: one or several paths or resources granted to one agent, whole or not at all."""
+"""claim: one or several paths or resources are granted to one agent, all or none."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def subject(event: Event) -> str:
 
 
 def _claim(event: Event, item: Item, base: str, before: Claim | None) -> Claim:
-    """The claim. A text that was not said again stays as it was before."""
+    """The claim. A text that is not given again stays as it was."""
     body = event.body
     return Claim(
         item.name, item.space, event.agent, body["session"], body["mode"], event.seq, body["ttl"], body["expected"],

@@ -1,4 +1,4 @@
-"""disown: the lineage of a path is cleared, on record: the released work was abandoned or rewritten."""
+"""disown: the lineage of a path is cleared, because the released work was abandoned or rewritten."""
 
 from __future__ import annotations
 
