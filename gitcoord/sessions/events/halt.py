@@ -1,4 +1,4 @@
-"""halt: nothing is granted to anybody until `unhalt`. Releases, kills and heartbeats go on; nobody expires."""
+"""halt: nothing is granted until `unhalt`. Releases, kills and heartbeats go on; nothing expires."""
 
 from __future__ import annotations
 

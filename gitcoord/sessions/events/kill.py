@@ -1,4 +1,4 @@
-"""kill: an agent is stopped for good. Flag, tombstone, claims freed; only `revive` lets the name open a session again."""
+"""kill: an agent is stopped, its claims are freed, its heartbeat becomes a tombstone. Only `revive` undoes it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Kill(NamedTuple):
 
 
 def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
-    """Kill by anyone who was not killed, also while halted."""
+    """Any agent that was not killed may kill, also while halted."""
     refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -65,7 +65,7 @@ def apply(state: State, event: Event) -> Changes:
 
 
 def tombstone(event: Event) -> tuple[str, int]:
-    """Whose session ref must say that this session is dead."""
+    """(agent, session) whose session ref must be a tombstone."""
     return event.body["target"], event.body["session"]
 
 

@@ -1,4 +1,4 @@
-"""revive: the name of a killed agent may open sessions again. The killed session stays dead."""
+"""revive: a killed agent may open sessions again. The killed session stays dead."""
 
 from __future__ import annotations
 

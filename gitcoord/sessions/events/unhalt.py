@@ -1,4 +1,4 @@
-"""unhalt: after a halt, grants go on. A killed agent cannot lift a halt."""
+"""unhalt: a halt ends. A killed agent cannot end it."""
 
 from __future__ import annotations
 
