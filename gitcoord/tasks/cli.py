@@ -13,6 +13,8 @@ from gitcoord.terminal.screen import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.base.codec import Record
     from gitcoord.tasks.events.assign import Assign
     from gitcoord.terminal.call import Call
@@ -94,28 +96,17 @@ def _assigned(call: Call, result: Row) -> None:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def block(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], BLOCKED, "blocked")
+def _mover(move: str, verb: str) -> Callable[[Call, Values, list[str]], int]:
+    """The handler of a verb that moves a task to another state."""
+    return lambda call, values, words: revise(call, values, words[0], move, verb)
 
 
-def unblock(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], "unblock", "unblocked")
-
-
-def needs_human(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
-
-
-def release(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], OPEN, "gave back")
-
-
-def abandon(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], ABANDONED, "abandoned")
-
-
-def reopen(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], OPEN, "reopened")
+block = _mover(BLOCKED, "blocked")
+unblock = _mover("unblock", "unblocked")
+needs_human = _mover(NEEDS_HUMAN, "waits for a person:")
+release = _mover(OPEN, "gave back")
+abandon = _mover(ABANDONED, "abandoned")
+reopen = _mover(OPEN, "reopened")
 
 
 def review(call: Call, values: Values, words: list[str]) -> int:

@@ -256,7 +256,7 @@ def test_stop_does_not_strand_uncommitted_work(world: World) -> None:
     world.write("src/a.py", "not committed\n")
     before = world.refs()
     done = world.coord("stop")
-    assert done.code == 1 and "uncommitted work in src would be stranded" in done.err
+    assert done.code == 1 and "uncommitted work in src would be left behind" in done.err
     assert world.refs() == before
     assert world.coord("stop", "--keep").out == "session of alice ended\nreleased docs\nkept src\n"
     assert world.claim("src", agent="bob").code == 1

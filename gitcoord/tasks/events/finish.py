@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal
 from gitcoord.claims.events.release import release_items
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor
@@ -123,11 +123,8 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} finishes {body['id']}, which is not {event.agent}'s")
     if _waits_for_a_person(task) is not None:
         raise Illegal(f"event {event.seq} finishes {body['id']}, which waits for a person")
-    try:
-        if _MAKE[body["outcome"]](body["result"]) != body["result"]:
-            raise Illegal(f"event {event.seq} hands in what was not made tidy")
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    if check_legal(event, _MAKE[body["outcome"]], body["result"]) != body["result"]:
+        raise Illegal(f"event {event.seq} has a result that is not normalised")
     over = REVIEW if body["outcome"] == DONE and task.review else body["outcome"]
     result = {**body["result"], "agent": event.agent, "seq": event.seq}
     return changed(state, task, given_back(task, event.at)._replace(state=over, result=result))

@@ -8,7 +8,7 @@ from gitcoord.base.names import check_agent, printable
 from gitcoord.base.texts import one_line
 from gitcoord.claims.events.release import release_items
 from gitcoord.claims.model import own_claim
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.roles import not_an_approver
@@ -190,22 +190,8 @@ def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) ->
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     body = last.body
-    return [
-        attempt(
-            decide,
-            Revise(
-                actor,
-                body["id"],
-                body["set"],
-                body["move"],
-                body["owner"],
-                body["reason"],
-                True,
-                first.nonce,
-                first.refused,
-            ),
-        )
-    ]
+    said = (body["id"], body["set"], body["move"], body["owner"], body["reason"])
+    return [attempt(decide, Revise(actor, *said, dirty=True, nonce=first.nonce, refused=first.refused))]
 
 
 def subject(event: Event) -> str:
@@ -221,11 +207,8 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} revises a task that is not there")
     if not all(key in CONTENT and has_shape(value, CONTENT[key]) for key, value in body["set"].items()):
         raise Illegal(f"event {event.seq} sets what a task does not have")
-    try:
-        content = checked(body["set"])
-        one_line(body["reason"], "the reason", 1000, empty=True)
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    content = check_legal(event, checked, body["set"])
+    check_legal(event, one_line, body["reason"], "the reason", 1000, empty=True)
     if content != body["set"] or _illegal(state, task, body["move"], body["owner"], body["set"]) is not None:
         raise Illegal(f"event {event.seq} revises {body['id']} as it may not be")
     after = task._replace(**body["set"], changed=event.at)
