@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Attributes
 
 _FEW = 64  # paths that are named to git one by one
 
 
-def note_first_sight(ctx: Context, agent: str, beat: Beat | None, boot: str, mono: int) -> Seen:
+def note_first_sight(ctx: Context, agent: str, beat: Heartbeat | None, boot: str, mono: int) -> Seen:
     """Since when this host has seen this heartbeat unchanged; recorded at the first call."""
     oid = beat.oid if beat is not None else ""
     path = ctx.scratch(f"seen/{agent}")

@@ -111,7 +111,7 @@ def _without_others(state: State, world: World, start: str, work: str, differing
     return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
 
 
-def earlier(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
+def work_before_claim(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
     """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
     if not claims or not work:
         return {}

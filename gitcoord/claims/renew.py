@@ -7,7 +7,7 @@ from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import Item, all_claims, grant_body, own_claim
 from gitcoord.claims.take import capacity_of, check_ttl, granted
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -46,7 +46,7 @@ def decide_renew(state: State, command: Renew, world: World) -> Decision | Refus
         what = printable(", ".join(missing)) or "anything"
         return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
     ttl = command.ttl or min(claim.ttl for claim in claims)
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, ttl)
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl)
     changing = [claim for claim in claims if command.ttl not in (0, claim.ttl)]
     refusal = halted(state) if changing else None
     if refusal is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.model import Item
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot
+from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def take(ctx: Context, command: Take) -> dict[str, object]:
     """Grant all that is asked for, or raise Refused with every holder. Harmless to repeat."""
-    result = transact(ctx, _decide_take, command, prefetch=ahead_of(command.actor.agent, command.items))
+    result = transact(ctx, _decide_take, command, prefetch=parts_for(command.actor.agent, command.items))
     note_tree(ctx, command.actor.agent)
     if not result["renewed"]:
         note_claims(ctx, result["claims"])  # type: ignore[arg-type]
@@ -54,14 +54,14 @@ def release(
         start_looking(ctx, [item.name for item in items if item.space == "path"])
     from gitcoord.claims.events.release import Release, decide
 
-    return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=ahead_of(actor.agent, items))
+    return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=parts_for(actor.agent, items))
 
 
 def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict[str, object]:
     """A heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
     from gitcoord.claims.renew import Renew, decide_renew
 
-    return transact(ctx, decide_renew, Renew(actor, items, ttl), prefetch=ahead_of(actor.agent, items))
+    return transact(ctx, decide_renew, Renew(actor, items, ttl), prefetch=parts_for(actor.agent, items))
 
 
 def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, object]:
@@ -76,7 +76,7 @@ def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) ->
     from gitcoord.claims.events.takeover import Takeover
     from gitcoord.claims.events.takeover import decide as decide_takeover
 
-    ahead = ahead_of(actor.agent, (item,))
+    ahead = parts_for(actor.agent, (item,))
 
     def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
         answer: Decision | Refusal = decide_takeover(state, command._replace(base=world.head()), world)

@@ -12,13 +12,13 @@ from gitcoord.claims.model import (
     MODES,
     WRITE,
     Item,
-    in_the_way,
+    conflicts_of,
     own_claim,
     prefetch_around,
 )
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
+from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
 from gitcoord.sessions.admission import halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -94,11 +94,11 @@ def decide(state: State, command: Take, world: World) -> Decision | Refusal:
     early = early or _out_of_role(state, command, world)
     if early is not None:
         return early
-    ways = [in_the_way(state, world, item, agent, command.mode, command.units) for item in command.items]
-    binding = {c.key: (c, s) for way in ways for c, s in way.binding}
-    if binding:
-        return _held(state, command, list(binding.values()))
-    silent = {c.key: (c, s) for way in ways for c, s in way.silent}
+    conflicts = [conflicts_of(state, world, item, agent, command.mode, command.units) for item in command.items]
+    live = {c.key: (c, s) for each in conflicts for c, s in each.live}
+    if live:
+        return _held(state, command, list(live.values()))
+    silent = {c.key: (c, s) for each in conflicts for c, s in each.expired}
     if command.only:
         only = set(command.only)
         silent = {key: row for key, row in silent.items() if key in only}
@@ -127,7 +127,7 @@ def _grant(chain: Chain, command: Take, world: World, silent: list[Judged], admi
         body = _body(command, admitted.session, list(owns.items()), world)
         chain.add("claim", body, _memo(command) if command.keep else None)
     held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
@@ -157,12 +157,12 @@ def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim
     written = [own for own in owns if own.mode == WRITE] if command.mode != WRITE else []
     if not written:
         return None
-    from gitcoord.claims.events.release import add_release, uncommitted, unpushed
+    from gitcoord.claims.events.release import add_release, refuse_uncommitted, refuse_unpushed
 
-    refusal = uncommitted(world, written)
+    refusal = refuse_uncommitted(world, written)
     if refusal is None:
         add_release(chain, world, written, "")
-        refusal = unpushed(world, chain.events[-1])
+        refusal = refuse_unpushed(world, chain.events[-1])
     return refusal
 
 
@@ -258,18 +258,18 @@ def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | N
             hints=("ask again under a new nonce",),
         )
     held = [own for _, own in owns if own is not None]
-    beat = next_beat(world.heartbeat(agent), agent, held[0].session, world)
+    beat = next_heartbeat(world.heartbeat(agent), agent, held[0].session, world)
     return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
 
 
-def _held(state: State, command: Take, binding: list[Judged]) -> Refusal:
+def _held(state: State, command: Take, live: list[Judged]) -> Refusal:
     """The refusal, with every holder. It never says how to take a live claim away."""
-    held = [claim.to_json(verdict.expires_in) for claim, verdict in binding]
-    names = ", ".join(sorted({claim.agent for claim, _ in binding}))
+    held = [claim.to_json(verdict.expires_in) for claim, verdict in live]
+    names = ", ".join(sorted({claim.agent for claim, _ in live}))
     what = f"{len(command.items)} paths: nothing was claimed;"
     if len(command.items) == 1:
         what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
-    return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, binding[0][0]))
+    return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, live[0][0]))
 
 
 def _two_intents(state: State, command: Take, first: Claim) -> tuple[str, ...]:

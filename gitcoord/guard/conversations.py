@@ -27,7 +27,7 @@ def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
 
 def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """Its session is opened, the tool's process noted as this agent, and the agent told what `git coord start` tells."""
-    from gitcoord.sessions.cli import told
+    from gitcoord.sessions.cli import briefing_lines
     from gitcoord.terminal.call import Call
     from gitcoord.terminal.screen import Screen
     from gitcoord.views.briefing import begin
@@ -41,7 +41,7 @@ def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         # Nothing is at stake yet, and what follows is judged: the agent learns what is wrong.
         hints = [f"hint: {printable(hint)}" for hint in error.hints]
         return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
-    lines = told(Call(ctx, Screen(env), env), result, brief=True)
+    lines = briefing_lines(Call(ctx, Screen(env), env), result, brief=True)
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
     if actor.parent and event.tool != _NAMES_SUBAGENTS:
@@ -95,10 +95,10 @@ def _unfinished_work(left: Left) -> list[tuple[str, tuple[str, ...]]]:
 
 def _validator_findings(ctx: Context, actor: Actor, conversation: str) -> list[tuple[str, tuple[str, ...]]]:
     """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
-    from gitcoord.gates.validation import at_stop, project_source, told
+    from gitcoord.gates.validation import as_line, at_stop, project_source
 
     results = at_stop(ctx, project_source(ctx), actor)
-    unsaid = [(told(result), result.hints) for result in results if result.stops]
+    unsaid = [(as_line(result), result.hints) for result in results if result.stops]
     if results and not unsaid:
         from gitcoord.gates.notices import record_once
         from gitcoord.gates.validation_commands import as_verdicts

@@ -9,13 +9,13 @@ from __future__ import annotations
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
-from gitcoord.claims.query import inside, sign_of_life
+from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
+from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNKNOWN_CONTENT, Finding, approved, decision_for
 from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot
+from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR
 from gitcoord.policy.reader import Source
@@ -56,10 +56,12 @@ class GuardSession:
         self._changed_below = list(dict.fromkeys([*changed_below, *(path for path in writes if path == ROOT)]))
         writes = [path for path in writes if path != ROOT]
         items = [Item("path", path) for path in writes]
-        self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=ahead_of(actor.agent, items[:8]))
+        self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=parts_for(actor.agent, items[:8]))
         commit = sync_policy_commit(ctx, self.snapshot)
         self.source = Source(ctx, commit, case=folds_case(self.snapshot.state))
-        self._directories = {path: inside(ctx, commit, path) for path in writes if is_directory(self._absolute(path))}
+        self._directories = {
+            path: files_below(ctx, commit, path) for path in writes if is_directory(self._absolute(path))
+        }
         single = [path for path in writes if path not in self._directories]
         self._files = list(dict.fromkeys([*single, *(name for names in self._directories.values() for name in names)]))
         self._reads = {path: self._read_as(path) for path in reads} if self.source.says_who_reads else {}
@@ -82,7 +84,7 @@ class GuardSession:
 
     def beat(self) -> None:
         """What an agent does is a sign of life."""
-        sign_of_life(self.ctx, self.snapshot, self.world, self.actor)
+        send_due_heartbeat(self.ctx, self.snapshot, self.world, self.actor)
 
     # --- reading
 
@@ -129,7 +131,7 @@ class GuardSession:
     def _judged(self) -> list[Verdict]:
         head = self.world.head()
         changes = tuple(Change(path, UNKNOWN_CONTENT, UNKNOWN_CONTENT) for path in self._files)
-        steps = [Step("", (head,) if head else (), "", changes)]
+        steps = [CommitChange("", (head,) if head else (), "", changes)]
         history = _UnwrittenHistory(self.ctx, self.snapshot, set(self._files))
         return judge(self.snapshot.state, self.world, history, self.policy, self.actor, steps)
 

@@ -23,9 +23,9 @@ _HINT = ("an event's number (120), a duration (2h) or a date (2030-01-31, 2030-0
 
 def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), task: str = "") -> Row:
     """One more entry. Not harmless to repeat: each is an entry of its own. Refused where a validator says no to the text."""
-    from gitcoord.gates.validation import heed
+    from gitcoord.gates.validation import check_texts
 
-    warnings = heed(ctx, actor, "journal", {"": text})
+    warnings = check_texts(ctx, actor, "journal", {"": text})
     from gitcoord.journal.events.journal import Write, decide
 
     command = Write(actor, text, paths, task)

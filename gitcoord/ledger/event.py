@@ -24,7 +24,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Changes, State
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
@@ -54,7 +54,7 @@ class Decision(NamedTuple):
     """A yes: the events to commit (none: nothing changes), the heartbeats that move with them, what to tell."""
 
     events: list[Event]
-    beats: list[Beat]
+    beats: list[Heartbeat]
     result: dict[str, object]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.base.errors import Refusal
     from gitcoord.ledger.event import Chain, Decision, Event
-    from gitcoord.ledger.sessions import Actor, Beat
+    from gitcoord.ledger.sessions import Actor, Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -148,7 +148,7 @@ def _no_events(chain: Chain) -> None:
     pass
 
 
-def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Beat]:
+def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Heartbeat]:
     return []
 
 
@@ -160,7 +160,7 @@ class SessionHooks(NamedTuple):
     on_end: Callable[[Chain], None] = _no_events  # adds the events before the session's end
     # Adds events for agents other than the chain's that are silent, of those that concern `only` (None: all); gives the
     # heartbeats that were judged.
-    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Beat]] = _no_beats
+    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Heartbeat]] = _no_beats
 
 
 def session_hooks() -> list[SessionHooks]:

@@ -10,7 +10,7 @@ from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import printable
 from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import GateBase
-from gitcoord.gates.judge import Step
+from gitcoord.gates.judge import CommitChange
 from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.snapshot import read_snapshot
@@ -37,7 +37,7 @@ class _Gathered(NamedTuple):
 
     move: RefUpdate
     policy: str  # the commit whose policy counts
-    steps: list[Step]
+    steps: list[CommitChange]
     deploys: list[tuple[Target, str]]
 
 
@@ -99,7 +99,7 @@ class CodePush(GateBase):
         commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
         if not commit:
             # Nothing to compare, but whoever was killed or halted moves nothing.
-            return _Gathered(move, self._policy_commit(), [Step(move.new, (), "", ())], [])
+            return _Gathered(move, self._policy_commit(), [CommitChange(move.new, (), "", ())], [])
         old = move.old if move.old and self._is_commit(move.old) else ""
         deploys = self._deployed(move.ref) if self._tips() else []
         steps = self._steps(move._replace(old=old), self._standing(old, is_sync=is_sync), strict=is_sync, gated=True)

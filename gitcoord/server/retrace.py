@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Actor, Beat
+    from gitcoord.ledger.sessions import Actor, Heartbeat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import Files
 
@@ -167,7 +167,9 @@ def chains(events: list[Event]) -> list[list[Event]] | Refusal:
     return found
 
 
-def retrace(state: State, events: list[Event], actor: Actor, world: Retraced) -> tuple[State, list[Beat]] | Refusal:
+def retrace(
+    state: State, events: list[Event], actor: Actor, world: Retraced
+) -> tuple[State, list[Heartbeat]] | Refusal:
     """The state after one command's events, and the heartbeats that must move with them; or why it may not be.
 
     `actor` is who pushes, as far as the server knows: the name, and whether a person stands behind it.

@@ -18,7 +18,7 @@ from gitcoord.git.files import read_file
 from gitcoord.git.host import process_state
 from gitcoord.git.process import STARTED
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.snapshot import read_beat
+from gitcoord.ledger.snapshot import parse_heartbeat
 from gitcoord.sessions import service as sessions
 from gitcoord.terminal.call import Call
 
@@ -159,7 +159,7 @@ class Supervisor:
     def _slot(self) -> float:
         try:
             (found,) = self._ctx.store.read([session_ref(self._actor.agent)])
-            return read_beat(found).slot / 1000 if found is not None else 3.0
+            return parse_heartbeat(found).slot / 1000 if found is not None else 3.0
         except GitcoordError:
             return 3.0
 

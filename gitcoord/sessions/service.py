@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
 from gitcoord.claims.model import claims_part
 from gitcoord.git.store import SwapFailed
-from gitcoord.ledger.heartbeat import due_beat
+from gitcoord.ledger.heartbeat import due_heartbeat
 from gitcoord.ledger.heartbeat_gc import retire
 from gitcoord.ledger.sessions import OPEN, agent_record
 from gitcoord.ledger.snapshot import read_snapshot
@@ -115,9 +115,9 @@ def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
     `patient`: the caller comes again soon, so at a remote authority it may ride with whatever goes there next.
     """
     if ctx.remote:
-        from gitcoord.ledger.remote.transaction import beat_remotely
+        from gitcoord.ledger.remote.transaction import push_heartbeat
 
-        session = beat_remotely(ctx, lambda: due_beat(ctx, actor), actor.agent, patient=patient)
+        session = push_heartbeat(ctx, lambda: due_heartbeat(ctx, actor), actor.agent, patient=patient)
     else:
         session = _beat_here(ctx, actor)
     if session is None:
@@ -129,7 +129,7 @@ def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
 
 def _beat_here(ctx: Context, actor: Actor) -> int | None:
     """The session that a beat was made for, 0 where none is open; None where nothing was to do."""
-    due = due_beat(ctx, actor)
+    due = due_heartbeat(ctx, actor)
     if due.operation is None:
         return None if due.session else 0
     try:

@@ -37,7 +37,7 @@ def _assign(call: Call, values: Values, id: str) -> int:
     nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
     command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
     seconds = duration(values, "wait")
-    result = _in_line(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
+    result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result, ok=result["task"] is not None)
     if result["task"] is None:
         _nothing(call, result)
@@ -46,21 +46,21 @@ def _assign(call: Call, values: Values, id: str) -> int:
     return 0
 
 
-def _in_line(call: Call, command: Assign, seconds: int) -> Row:
+def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
     from gitcoord.claims.cli_wait import in_time, later
-    from gitcoord.tasks.cli_waiting_line import Line
+    from gitcoord.tasks.cli_waiting_line import WaitingLine
 
-    line = Line(call.ctx, "tasks")
+    line = WaitingLine(call.ctx, "tasks")
 
     def ask() -> Row:
         try:
-            result = tasks.assign(call.ctx, command, turn=line.ahead)
+            result = tasks.assign(call.ctx, command, waiters_before=line.waiters_before)
         except Refused as refused:
             if refused.code != "later":
-                line.told_not_now()
+                line.write_ticket()
             raise
         if result["task"] is None:
-            line.told_not_now()
+            line.write_ticket()
             raise later("nothing can be done now")
         return result
 

@@ -274,8 +274,8 @@ def test_start_tells_what_was_lost(world: World) -> None:
     world.fall_silent("alice")
     world.take("src", "@gpu", agent="bob")
     out = world.coord("start").out
-    assert "you lost src (token 3) to bob: you had been silent too long\n" in out
-    assert "you lost @gpu (token 4) to bob: you had been silent too long\n" in out
+    assert "you lost src (token 3) to bob: it expired without a heartbeat\n" in out
+    assert "you lost @gpu (token 4) to bob: it expired without a heartbeat\n" in out
 
 
 # --- status and agents ---------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from gitcoord.ledger.sessions import (
     agent_record,
     dead,
     silence,
-    sound_evidence,
+    valid_evidence,
 )
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Beat, Silence
+    from gitcoord.ledger.sessions import Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -70,7 +70,7 @@ def decide(state: State, command: Sweep, world: World) -> Decision | Refusal:
     return Decision(chain.events, beats, result)
 
 
-def _lapses(chain: Chain, command: Sweep, world: World) -> list[Beat]:
+def _lapses(chain: Chain, command: Sweep, world: World) -> list[Heartbeat]:
     """Before the claims: whoever loses its place under a cap has lost its task too."""
     if command.lapsed == ():
         return []
@@ -92,7 +92,7 @@ def expire_body(world: World, silent: list[tuple[Claim, Silence]]) -> Record:
     return {"claims": claims}
 
 
-def judged_beats(world: World, silent: list[tuple[Claim, Silence]], seq: int) -> list[Beat]:
+def judged_beats(world: World, silent: list[tuple[Claim, Silence]], seq: int) -> list[Heartbeat]:
     """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
     beats = {}
     for claim, _ in silent:
@@ -102,7 +102,7 @@ def judged_beats(world: World, silent: list[tuple[Claim, Silence]], seq: int) ->
     return list(beats.values())
 
 
-def joined(beats: list[Beat], marked: list[Beat]) -> list[Beat]:
+def joined(beats: list[Heartbeat], marked: list[Heartbeat]) -> list[Heartbeat]:
     """One ref moves once: where a heartbeat was judged twice, the later mark counts."""
     return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
 
@@ -124,7 +124,7 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     changes = lose(state, event, event.body["claims"])
     for entry in event.body["claims"]:
-        if not sound_evidence(entry):
+        if not valid_evidence(entry):
             raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
     return changes
 

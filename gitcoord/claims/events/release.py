@@ -5,10 +5,10 @@ from __future__ import annotations
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, prefetch_own
-from gitcoord.claims.released import Released, changed, earlier, landed, lineage_file
+from gitcoord.claims.released import Released, changed, landed, lineage_file, work_before_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
-from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
+from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_heartbeat
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -58,14 +58,14 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
         claims = all_claims(state, agent)
     if not claims:
         return Decision([], [], {"released": []})
-    refusal = None if command.dirty else uncommitted(world, claims)
+    refusal = None if command.dirty else refuse_uncommitted(world, claims)
     if refusal is not None:
         return refusal
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     if (
         command.commit
         and not changed(state, world, command.commit, written)
-        and not earlier(state, world, command.commit, written)
+        and not work_before_claim(state, world, command.commit, written)
     ):
         return Refusal(
             "no-work",
@@ -74,36 +74,38 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
         )
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     add_release(chain, world, claims, command.commit)
-    refusal = unpushed(world, chain.events[-1])
+    refusal = refuse_unpushed(world, chain.events[-1])
     if refusal is not None:
         return refusal
-    beat = next_beat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
+    beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
         chain.events,
         [beat] if beat else [],
-        {"released": [_told(entry) for entry in chain.events[-1].body["released"]]},
+        {"released": [_to_json(entry) for entry in chain.events[-1].body["released"]]},
     )
 
 
-def let_go(chain: Chain, world: World, items: tuple[Item, ...], *, dirty: bool) -> list[dict[str, object]] | Refusal:
+def release_items(
+    chain: Chain, world: World, items: tuple[Item, ...], *, dirty: bool
+) -> list[dict[str, object]] | Refusal:
     """Release those of these items that the agent still holds, as part of a larger command."""
     prefetch_own(chain.state, items, chain.agent)
     claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
     if not claims:
         return []
-    refusal = None if dirty else uncommitted(world, claims)
+    refusal = None if dirty else refuse_uncommitted(world, claims)
     if refusal is None:
         add_release(chain, world, claims, "")
-        refusal = unpushed(world, chain.events[-1])
-    return refusal or [_told(entry) for entry in chain.events[-1].body["released"]]
+        refusal = refuse_unpushed(world, chain.events[-1])
+    return refusal or [_to_json(entry) for entry in chain.events[-1].body["released"]]
 
 
-def _told(entry: Record) -> dict[str, object]:
+def _to_json(entry: Record) -> dict[str, object]:
     row = {key: value for key, value in entry.items() if key != "space"}
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
 
 
-def uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
+def refuse_uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
     """The refusal to give up paths below which something is not committed."""
     paths = [c.path for c in claims if c.space == "path"]
     unclean = dirty_paths(world, paths) if paths else []
@@ -116,7 +118,7 @@ def uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
     )
 
 
-def stranded(world: World, event: Event) -> list[str]:
+def unpushed_paths(world: World, event: Event) -> list[str]:
     """The paths whose work only this clone has: their lineage would name what others cannot fetch."""
     carried = {entry["commit"] for entry in event.body["released"] if entry["commit"]}
     if not world.remote or not carried:
@@ -125,8 +127,8 @@ def stranded(world: World, event: Event) -> list[str]:
     return [entry["path"] for entry in event.body["released"] if entry["commit"] in lacking]
 
 
-def unpushed(world: World, event: Event) -> Refusal | None:
-    paths = stranded(world, event)
+def refuse_unpushed(world: World, event: Event) -> Refusal | None:
+    paths = unpushed_paths(world, event)
     if not paths:
         return None
     return Refusal(
@@ -187,7 +189,7 @@ def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) ->
             more = changed(state, world, work_there, left)
             found.update(more)
             carries.update(dict.fromkeys(more, work_there))
-    before = earlier(state, world, work, [c for c in written if c.path not in found])
+    before = work_before_claim(state, world, work, [c for c in written if c.path not in found])
     found.update(before)
     carries.update(dict.fromkeys(before, work))
     gone = landed(state, world, found, carries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.texts import one_line
-from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, standing
+from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, refuse_unfinished
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor, dead
@@ -43,7 +43,7 @@ def decide(state: State, command: Forget, world: World) -> Decision | Refusal:
     record = once_record(state, command.key)
     if record is None:
         return Refusal("unknown", f"nothing was ever begun as '{command.key}'", hints=("git coord once --list",))
-    refusal = standing(state, world, record)
+    refusal = refuse_unfinished(state, world, record)
     if refusal is not None and refusal.code == UNDER_WAY:
         return refusal
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)

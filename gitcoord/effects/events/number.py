@@ -8,7 +8,7 @@ from gitcoord.base.names import check_word, encode
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def decide(state: State, command: Number, world: World) -> Decision | Refusal:
     body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)
     result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}
-    return Decision(chain.events, sign_of_life(state, command.actor, world), result)
+    return Decision(chain.events, actor_heartbeats(state, command.actor, world), result)
 
 
 def exhausted(sequence: str, last: int) -> Refusal:

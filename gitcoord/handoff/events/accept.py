@@ -17,8 +17,8 @@ from gitcoord.claims.model import (
     Grant,
     Item,
     compatible,
+    conflicts_of,
     file_of,
-    in_the_way,
     overlapping,
     own_claim,
     prefetch_around,
@@ -34,7 +34,7 @@ from gitcoord.handoff.model import (
 )
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
-from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.events.lapse import add_lapses, left_behind, lost
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Admission, Beat, Silence
+    from gitcoord.ledger.sessions import Admission, Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -112,12 +112,12 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
         refusal = access_to(actor, item, grant["mode"], grant["units"], world)
         if refusal is not None:
             return refusal
-    ways = [in_the_way(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
-    binding = _by_claim(way.binding for way in ways)
-    if binding:
-        return _held(record, list(binding.values()))
+    conflicts = [conflicts_of(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
+    live = _by_claim(each.live for each in conflicts)
+    if live:
+        return _held(record, list(live.values()))
     only = set(command.only)
-    silent = {key: row for key, row in _by_claim(way.silent for way in ways).items() if not only or key in only}
+    silent = {key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only}
     chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
     beats = _end_silent(chain, command, world, list(silent.values()))
     open_session(chain, actor, world, admitted)
@@ -127,14 +127,14 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     }  # fmt: skip
     chain.add("accept", body)
     now = [own for item in items if (own := own_claim(chain.state, item, actor.agent)) is not None]
-    beat = next_beat(
+    beat = next_heartbeat(
         world.heartbeat(actor.agent), actor.agent, session, world, min([own.ttl for own in now], default=0)
     )
     result = {**_told(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
-def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Beat]:
+def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Heartbeat]:
     """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
     if not silent:
         return []

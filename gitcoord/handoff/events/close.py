@@ -10,7 +10,7 @@ from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.policy.roles import may_approve
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import changed, given_back, set_handoff, task_record
 from gitcoord.tasks.workers import caps_for
@@ -62,7 +62,7 @@ def decide(state: State, command: Close, world: World) -> Decision | Refusal:
     returned = _lost_place(state, world, record)
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
 
 

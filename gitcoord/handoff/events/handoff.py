@@ -10,7 +10,7 @@ from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pa
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import held_by, set_handoff, task_record, the_task
 from gitcoord.tasks.workers import is_cap
@@ -74,7 +74,7 @@ def decide(state: State, command: New, world: World) -> Decision | Refusal:
     }  # fmt: skip
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
 
 

@@ -10,7 +10,7 @@ from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.nonces import day
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def decide(state: State, command: Write, world: World) -> Decision | Refusal:
     agent = command.actor.agent
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("journal", body)
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"seq": event.seq, "file": entry_file(event), **body})
 
 

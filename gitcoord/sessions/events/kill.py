@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.claims.model import Item, all_claims, file_of
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
-from gitcoord.ledger.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
+from gitcoord.ledger.sessions import KILLED, Actor, Heartbeat, agent_file, agent_record, dead
 from gitcoord.sessions.admission import end_children
 from gitcoord.sessions.events.stop import free
 from gitcoord.startup.namedtuple import NamedTuple
@@ -46,7 +46,7 @@ def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
     body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)
     end_children(chain, command.target)
-    tomb = Beat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
+    tomb = Heartbeat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
     result = {"agent": command.target, "killed": True, "freed": [c.to_json(None) for c in claims]}
     return Decision(chain.events, [tomb], result)
 

@@ -7,9 +7,9 @@ from gitcoord.base.names import shown
 from gitcoord.claims.model import (
     Item,
     all_claims,
+    conflicts_of,
     grant_body,
     grants_in,
-    in_the_way,
     own_claim,
     prefetch_around,
     prefetch_own,
@@ -25,7 +25,7 @@ from gitcoord.ledger.sessions import (
     agent_file,
     agent_record,
     alive,
-    next_beat,
+    next_heartbeat,
 )
 from gitcoord.sessions.admission import as_started, halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
@@ -83,7 +83,7 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
     prefetch_around(chain.state, [row.item for row in command.again])
     taken = [row.item for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
     held = all_claims(chain.state, agent)
-    beat = next_beat(
+    beat = next_heartbeat(
         world.heartbeat(agent), agent, admitted.session, world, min([c.ttl for c in held if taken], default=0)
     )
     result = {
@@ -105,8 +105,8 @@ def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Gra
         return False
     if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row.mode, row.units, world):
         return False
-    standing = in_the_way(chain.state, world, item, actor.agent, row.mode, row.units)
-    if standing.binding or standing.silent:
+    conflicts = conflicts_of(chain.state, world, item, actor.agent, row.mode, row.units)
+    if conflicts.live or conflicts.expired:
         return False
     capacity = {item.name: world.resource(item.name).capacity} if item.space == "resource" else {}
     chain.add("claim", grant_body(row, session, row.ttl, capacity))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.events.release import add_release, dirty_paths, stranded, unpushed
+from gitcoord.claims.events.release import add_release, dirty_paths, refuse_unpushed, unpushed_paths
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
@@ -75,10 +75,10 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
     if clean and world.remote:
         trial = Chain(state, agent, world.wall, command.nonce)
         add_release(trial, world, clean, "")
-        refusal = None if command.keep else unpushed(world, trial.events[-1])
+        refusal = None if command.keep else refuse_unpushed(world, trial.events[-1])
         if refusal is not None:
             return refusal
-        left = set(stranded(world, trial.events[-1]))
+        left = set(unpushed_paths(world, trial.events[-1]))
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)

@@ -10,7 +10,7 @@ from gitcoord.claims.model import Item
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import (
     ASSIGNED,
@@ -89,7 +89,7 @@ def decide(state: State, command: Add, world: World) -> Decision | Refusal:
         ids.append(id)
     found = [task for id in ids if (task := task_record(chain.state, id)) is not None]
     result: dict[str, object] = {"tasks": [task.to_json() for task in found], "known": known}
-    return Decision(chain.events, sign_of_life(state, command.actor, world), result)
+    return Decision(chain.events, actor_heartbeats(state, command.actor, world), result)
 
 
 def _body(state: State, new: New, world: World) -> Record:
