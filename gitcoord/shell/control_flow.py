@@ -161,8 +161,8 @@ def _prints_words(node: Node) -> bool:
     return node.kind == COMMAND and words[:1] in (["echo"], ["printf"])
 
 
-def _prints_nothing(node: Node) -> bool:
-    names = (
+_PRINT_NOTHING = frozenset(
+    [
         "cd",
         "mkdir",
         "true",
@@ -182,28 +182,23 @@ def _prints_nothing(node: Node) -> bool:
         "rmdir",
         "chmod",
         "sleep",
-    )
-    return node.kind in (TEST, FUNCTION) or node.kind == COMMAND and (not node.words or node.words[0].raw in names)
+    ]
+)
+_NEVER_FAIL = frozenset(
+    ["cd", "pushd", "popd", "mkdir", "echo", "printf", "true", ":", "export", "set", "source", ".", "touch", "unset"]
+)
+
+
+def _prints_nothing(node: Node) -> bool:
+    return node.kind in (TEST, FUNCTION) or _is_one_of(node, _PRINT_NOTHING)
 
 
 def _never_fails(node: Node) -> bool:
-    """Nothing that is ever expected to fail. A cd that may fail says so itself."""
-    names = (
-        "cd",
-        "pushd",
-        "popd",
-        "mkdir",
-        "echo",
-        "printf",
-        "true",
-        ":",
-        "export",
-        "set",
-        "source",
-        ".",
-        "touch",
-        "unset",
-    )
+    """Commands that are not expected to fail. A cd that may fail is noted in the state."""
+    return _is_one_of(node, _NEVER_FAIL)
+
+
+def _is_one_of(node: Node, names: frozenset[str]) -> bool:
     return node.kind == COMMAND and (not node.words or node.words[0].raw in names)
 
 

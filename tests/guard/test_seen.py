@@ -40,7 +40,7 @@ class World:
         self.number = 0
 
     @property
-    def file(self) -> FileState:
+    def look(self) -> FileState:
         return FileState(f"{self.changed}000000000:{len(self.content)}:1", dumps(list(self.content)))
 
     def step(self, agent: str) -> None:
@@ -50,15 +50,15 @@ class World:
             self.content = self.writing.pop(agent)
             self.changed = self.now
             if self.tells[agent]:
-                end_write(self.record, agent, self.file, self.now, failed=False)
+                end_write(self.record, agent, self.look, self.now, failed=False)
             self.known.pop(agent)
         elif agent in self.writing:
             self.half.add(agent)
             self.content, self.changed = (), self.now
         elif agent not in self.known:
-            note_read(self.record, agent, self.file, self.now)
+            note_read(self.record, agent, self.look, self.now)
             self.known[agent] = self.content
-        elif begin_write(self.record, agent, self.file, self.now) is None:
+        elif begin_write(self.record, agent, self.look, self.now) is None:
             self.number += 1
             edit = f"{agent}{self.number}"
             self.writing[agent] = (*self.known[agent], edit)
