@@ -85,7 +85,7 @@ RULES = {
     "ledger": "event kinds nonces sessions state world",
     "policy": "model overlay roles",
     "server": "retrace",
-    "sessions": "admission standing",
+    "sessions": "admission",
     "tasks": "contracts model session_hooks workers",
 }
 PURE_PACKAGES = ("base", "validators", "shell")

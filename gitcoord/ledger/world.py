@@ -55,7 +55,7 @@ class World:
         self.mono = mono  # milliseconds on a clock that does not count sleep
         self.boot = boot  # names the machine, boot and time namespace that `mono` belongs to
         self.remote = remote  # the remote that decides; '' where this repository does
-        self.answers: dict[tuple[object, ...], object] = {}  # for `remembered`
+        self.answers: dict[tuple[object, ...], object] = {}  # for `memoized`
 
     # --- agents
 

@@ -51,7 +51,7 @@ class ClientWorld(World):
 
     @memoized
     def runner(self, nonce: str) -> str:
-        from gitcoord.effects.once_service import runner_of
+        from gitcoord.effects.service import runner_of
 
         return runner_of(self.ctx, nonce)
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, overlaps, own_claim
+from gitcoord.claims.events.expire import expired_keys
+from gitcoord.claims.model import Item, all_claims, overlaps, own_claims
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
@@ -18,7 +19,7 @@ from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks import workers
-from gitcoord.tasks.events.lapse import collect, lost
+from gitcoord.tasks.events.lapse import collect, lapsed_ids, lost
 from gitcoord.tasks.model import (
     ACTIVE,
     ASSIGNED,
@@ -236,7 +237,7 @@ def _offered(state: State, task: Task, agent: str) -> Refusal | None:
 
 def assignment(state: State, task: Task) -> dict[str, object]:
     """What an asker gets: the record that `task take --json` prints."""
-    claims = [claim for item in items_of(task) if (claim := own_claim(state, item, task.owner)) is not None]
+    claims = own_claims(state, items_of(task), task.owner)
     return {
         "task": task.to_json(),
         "assignment": {
@@ -267,12 +268,10 @@ def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
-    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
-    lapsed = [row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"]]
+    asked = str(last.keep.get("id", "")) if last.keep is not None else None
     command = Assign(
         as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
-        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired), tuple(lapsed),
-        str(last.keep.get("id", "")) if last.keep is not None else None,
+        last.keep is not None, first.refused, expired_keys(events), lapsed_ids(events), asked,
     )  # fmt: skip
     return [attempt(decide, command)]
 

@@ -123,10 +123,14 @@ def _task(state: State, id: str) -> Task:
     return task
 
 
+def lapsed_ids(events: list[Event]) -> tuple[str, ...]:
+    """The tasks that a chain's lapse events open again."""
+    return tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
+
+
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
-    only = tuple(row["id"] for row in first.body["tasks"])
-    return [attempt(decide, Collect(actor, first.nonce, first.refused, only, ()))]
+    return [attempt(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
 
 
 def subject(event: Event) -> str:
