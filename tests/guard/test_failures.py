@@ -64,7 +64,7 @@ def test_a_ledger_that_cannot_be_read(project: Project, tool: str) -> None:
     assert said == Said(
         b"",
         b"gitcoord: could not judge this: the ledger (refs/heads/gitcoord) is missing\n"
-        b"hint: look at it: git coord fsck; mend it: git coord fsck --repair\n",
+        b"hint: look at it: git coord fsck; repair it: git coord fsck --repair\n",
         2,
     )
     assert understood(tool, said) == "deny"
