@@ -117,7 +117,7 @@ class LedgerPush:
         return last.event.kind == "epoch" and self._pusher.actor(last.event.agent).person
 
     @property
-    def brings_back(self) -> bool:
+    def restores_history(self) -> bool:
         """Events that the server has lost, with an epoch on top; an epoch alone is an event like others."""
         last = self.pushed[-1].event.kind if self.pushed else ""
         return bool(self._move.old) and last == "epoch" and (len(self.pushed) > 1 or self._base != self._move.old)
@@ -142,8 +142,8 @@ class LedgerPush:
         if not self._move.old:
             self._begin()
             return
-        if self.brings_back:
-            self._bring_back()
+        if self.restores_history:
+            self._restore_history()
             return
         snapshot = read_snapshot(self._ctx, trusting=True)
         if snapshot.head != self._move.old:
@@ -195,7 +195,7 @@ class LedgerPush:
 
         self._take_history(Replay(), None)
 
-    def _bring_back(self) -> None:
+    def _restore_history(self) -> None:
         """The server has lost events. Whoever brings them back answers for them with an epoch of its own on top."""
         from gitcoord.server.receive_history import replay_below, require_above, require_person, require_signatures
 
