@@ -12,7 +12,7 @@ Without that file every name that a push gives is believed ("open"): then the ga
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, Refusal, Refused, UsageError
+from gitcoord.base.errors import CouldNotJudge, UsageError, refused
 from gitcoord.base.names import check_agent, printable
 from gitcoord.git.commands.settings import list_settings
 from gitcoord.git.config import parse_settings
@@ -74,15 +74,11 @@ class Pusher:
         """Refused unless this account may act for the agent."""
         if self.account is None or self.account.may(agent):
             return
-        raise Refused(
-            Refusal(
-                "identity",
-                f"{what}, but the account '{printable(self.name)}' may not act for '{agent}'",
-                hints=(
-                    f"its agents are {', '.join(self.account.agents[:8]) or 'none'}: GITCOORD_AGENT=<name>",
-                    "the server's administrator maps accounts to agents",
-                ),
-            )
+        raise refused(
+            "identity",
+            f"{what}, but the account '{printable(self.name)}' may not act for '{agent}'",
+            f"its agents are {', '.join(self.account.agents[:8]) or 'none'}: GITCOORD_AGENT=<name>",
+            "the server's administrator maps accounts to agents",
         )
 
     def actor(self, agent: str) -> Actor:
@@ -104,12 +100,11 @@ class Pusher:
             return self._coder(named[-1])
         if self.account is None:
             return Actor(NOBODY)
-        raise Refused(
-            Refusal(
-                "identity",
-                f"the account '{printable(self.name)}' stands for several agents: which one pushes?",
-                hints=("name it: git push -o agent=<name>", "or in the commits: Agent: <name>"),
-            )
+        raise refused(
+            "identity",
+            f"the account '{printable(self.name)}' stands for several agents: which one pushes?",
+            "name it: git push -o agent=<name>",
+            "or in the commits: Agent: <name>",
         )
 
     def _coder(self, agent: str) -> Actor:
@@ -121,7 +116,7 @@ def _agent(name: str) -> str:
     try:
         return check_agent(name)
     except UsageError as error:
-        raise Refused(Refusal("identity", f"push option agent: {error.message}", hints=error.hints)) from None
+        raise refused("identity", f"push option agent: {error.message}", *error.hints) from None
 
 
 def read_accounts(ctx: Context) -> dict[str, Account] | None:
@@ -175,13 +170,11 @@ def find_pusher(ctx: Context, environ: dict[str, str], option: str) -> Pusher:
         return Pusher(None, option)
     named = environ.get(variable(ctx), "")
     if not named:
-        raise Refused(
-            Refusal(
-                "identity",
-                f"the server cannot tell who pushes: {variable(ctx)} is not set",
-                hints=(f"the server's administrator says where the account stands: git config {SETTING} <variable>",),
-            )
+        raise refused(
+            "identity",
+            f"the server cannot tell who pushes: {variable(ctx)} is not set",
+            f"the server's administrator says where the account stands: git config {SETTING} <variable>",
         )
     if named not in accounts:
-        raise Refused(Refusal("identity", f"the account '{printable(named[:80])}' is not known to gitcoord here"))
+        raise refused("identity", f"the account '{printable(named[:80])}' is not known to gitcoord here")
     return Pusher(accounts[named], option)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import StoreError, UsageError, refused
 from gitcoord.base.names import LEDGER, check_agent, printable
 from gitcoord.gates.hooks import install as hooks
 from gitcoord.gates.hooks.files import look, put
@@ -61,12 +61,10 @@ def plan(ctx: Context, kit: Kit, account: str) -> Plan:
 def _directory(ctx: Context) -> str:
     common, directory = hooks._places(ctx)
     if directory != f"{common}/hooks":
-        raise Refused(
-            Refusal(
-                "managed",
-                f"the hooks of this repository lie elsewhere ({printable(directory)}): nothing was changed",
-                hints=("see docs/server.md for the place where that program looks for hooks of your own",),
-            )
+        raise refused(
+            "managed",
+            f"the hooks of this repository lie elsewhere ({printable(directory)}): nothing was changed",
+            "see docs/server.md for the place where that program looks for hooks of your own",
         )
     return directory
 

@@ -6,7 +6,7 @@ ledger that landed before it could be told (`server/inflight.py`).
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused
+from gitcoord.base.errors import refused
 from gitcoord.base.names import printable
 from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import GateBase
@@ -95,7 +95,7 @@ class CodePush(GateBase):
             names = ", ".join(printable(name[:200]) for name in self._aliases.get(move.ref, ()))
             also = f" (pushed as {names}, a symbolic ref here)" if names else ""
             message = f"{move.ref}{also} is where everybody's work lands; deleting it would undo all of it"
-            raise Refused(Refusal("lineage", message))
+            raise refused("lineage", message)
         commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
         if not commit:
             # Nothing to compare, but whoever was killed or halted moves nothing.
@@ -104,12 +104,11 @@ class CodePush(GateBase):
         deploys = self._deployed(move.ref) if self._tips() else []
         steps = self._steps(move._replace(old=old), self._standing(old, is_sync=is_sync), strict=is_sync, gated=True)
         if len(steps) > self._limits.commits:
-            raise Refused(
-                Refusal(
-                    "limit",
-                    f"the push brings {len(steps)} commits, more than {self._limits.commits}",
-                    hints=("push them in parts", "the server's administrator may raise gitcoord.server.maxCommits"),
-                )
+            raise refused(
+                "limit",
+                f"the push brings {len(steps)} commits, more than {self._limits.commits}",
+                "push them in parts",
+                "the server's administrator may raise gitcoord.server.maxCommits",
             )
         own = [step if self._pusher.may(step.agent) else step._replace(agent="") for step in steps]
         return _Gathered(move, (old if is_sync else "") or self._policy_commit(), own, deploys)

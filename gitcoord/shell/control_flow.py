@@ -162,9 +162,31 @@ def _prints_words(node: Node) -> bool:
 
 
 _PRINT_NOTHING = frozenset(
-    ["cd", "mkdir", "true", ":", "export", "set", "unset", "test", "[", "touch", "shopt", "umask", "rm", "cp", "mv", "ln", "rmdir", "chmod", "sleep"]
+    [
+        "cd",
+        "mkdir",
+        "true",
+        ":",
+        "export",
+        "set",
+        "unset",
+        "test",
+        "[",
+        "touch",
+        "shopt",
+        "umask",
+        "rm",
+        "cp",
+        "mv",
+        "ln",
+        "rmdir",
+        "chmod",
+        "sleep",
+    ]
 )
-_NEVER_FAIL = frozenset(["cd", "pushd", "popd", "mkdir", "echo", "printf", "true", ":", "export", "set", "source", ".", "touch", "unset"])
+_NEVER_FAIL = frozenset(
+    ["cd", "pushd", "popd", "mkdir", "echo", "printf", "true", ":", "export", "set", "source", ".", "touch", "unset"]
+)
 
 
 def _prints_nothing(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError
+from gitcoord.base.errors import Refusal, Refused, StoreError, UsageError, refused
 from gitcoord.base.names import LEDGER, printable, quote, shell_word
 from gitcoord.claims.model import Item
 from gitcoord.git.commands.objects import count_commits
@@ -66,7 +66,7 @@ def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard:
 
 
 def _refused(code: str, message: str, *, hints: tuple[str, ...] = (), files: list[str] | None = None) -> Refused:
-    error = Refused(Refusal(code, message, hints=hints))
+    error = refused(code, message, *hints)
     if files:
         error.data["files"] = list(files)
     return error
