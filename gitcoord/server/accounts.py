@@ -1,4 +1,4 @@
-"""Who pushes: the account that the transport names, and the agents that it may act for.
+"""Finds the account that pushes, and the agents that it may act for.
 
 `<repository>/gitcoord/accounts`, in git-config syntax, belongs to the server's administrator:
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
 
 FILE = "accounts"
-# A transport that names an account does so in one of these. Which one is believed is a setting, because all others can be
-# set by whoever logs in where the transport does not.
+# A transport that names an account does so in one of these. Which one is believed is a setting, because a login can set
+# all variables that the transport does not set.
 VARIABLES = (
     "GITCOORD_ACCOUNT", "GL_USER", "GL_USERNAME", "GITEA_PUSHER_NAME", "GITHUB_USER_LOGIN", "REMOTE_USER",
 )  # fmt: skip
@@ -82,13 +82,13 @@ class Pusher:
         )
 
     def actor(self, agent: str) -> Actor:
-        """As which the agent acts. Where nobody checks, a person is whoever says so: the client has looked."""
+        """The agent as an actor. Without accounts the client's word on who is a person is believed."""
         if self.account is None:
             return Actor(agent, person=True, unchecked=True)
         return Actor(agent, person=self.account.person and agent in self.account.own_names)
 
     def coder(self, trailers: Iterable[str]) -> Actor:
-        """Who pushes code: named by option; else the account's only name; else whom the commits name, if it is one."""
+        """The agent that pushes code: named by option, else the account's only name, else the one agent that the commits name."""
         if self.option:
             return self._coder(self.option)
         if self.account is not None and (self.account.person or len(self.account.agents) == 1):
@@ -102,7 +102,7 @@ class Pusher:
             return Actor(NOBODY)
         raise refused(
             "identity",
-            f"the account '{printable(self.name)}' stands for several agents: which one pushes?",
+            f"the account '{printable(self.name)}' acts for several agents: which one pushes?",
             "name it: git push -o agent=<name>",
             "or in the commits: Agent: <name>",
         )

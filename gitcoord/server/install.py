@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 
 
 def plan(ctx: Context, kit: Kit, account: str) -> Plan:
-    """What installing will do. Changes nothing."""
+    """The steps of an installation. Changes nothing."""
     if account and account not in VARIABLES:
         raise UsageError(
             f"'{printable(account[:80])}' is no variable in which a transport names the account",
@@ -70,7 +70,7 @@ def _directory(ctx: Context) -> str:
 
 
 def _place(event: str, directory: str) -> str:
-    """Where a program runs all that lies in `<event>.d` (Gitea, Forgejo), ours is one of them."""
+    """Our hook's file in `<event>.d`, if the host program runs all files there (Gitea, Forgejo); else ''."""
     return f"{directory}/{event}.d/gitcoord" if is_directory(f"{directory}/{event}.d") else ""
 
 
@@ -129,7 +129,7 @@ def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
 
 
 def status(ctx: Context, git_claim: str) -> dict[str, object]:
-    """What is in place, and what therefore does not hold."""
+    """The installed hooks and settings, and the guarantees that they leave open."""
     directory = _directory(ctx)
     rows: list[dict[str, object]] = []
     for event in EVENTS:

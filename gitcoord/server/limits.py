@@ -1,4 +1,4 @@
-"""What one push may ask of the server. Each limit is a setting, and each refusal names it."""
+"""Limits of one push. Each is a setting, and each refusal names it."""
 
 from __future__ import annotations
 

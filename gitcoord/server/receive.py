@@ -1,4 +1,4 @@
-"""The server's gate: may this push land? The only gate that nobody can skip; whatever cannot be judged is refused.
+"""The server's gate, which no client can skip: decides whether a push may land, and refuses what it cannot judge.
 
 Namespaces first, then the ledger, then the refs that follow it, then code. A repository without a ledger lets everything
 through but what would hide or forge (`refs/replace`, `refs/gitcoord`). Nothing is written but notes below `gitcoord/`.
@@ -185,7 +185,7 @@ def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
 
 
 def written_by(events: list[Event]) -> Footprint:
-    """Whose pushes of code, and of what, may be judged otherwise after these events than before."""
+    """The agents and paths whose code pushes these events may judge differently."""
     agents: set[str] = set()
     paths: set[str] = set()
     for event in events:

@@ -52,7 +52,7 @@ class Pushed:
 
 
 class LedgerPush:
-    """What a push does to the ledger, as far as it was found legal."""
+    """The changes that a push makes to the ledger, as far as they were found legal."""
 
     def __init__(
         self, ctx: Context, pusher: Pusher, move: RefUpdate, beats: dict[str, Oid], landing: list[Oid]
@@ -176,7 +176,7 @@ class LedgerPush:
         """The first push of a ledger may bring a whole history. Events of agents for whom this account may not act are brought by a
         person only, who answers for them: the last command is its own.
 
-        Whoever sets up may have no agent's name yet: the first event grants nobody anything.
+        The first event grants nothing, so its author may have no agent's name yet.
         """
         last = self.pushed[-1]
         for pushed in self.pushed[-1 - last.event.part :]:
@@ -192,7 +192,7 @@ class LedgerPush:
         self._take_history(Replay(), None)
 
     def _restore_history(self) -> None:
-        """The server has lost events. Whoever brings them back answers for them with an epoch of its own on top."""
+        """The server has lost events. The person who brings them back vouches for them with an epoch on top."""
         from gitcoord.server.receive_history import replay_below, require_above, require_person, require_signatures
 
         last = self.pushed[-1]
@@ -271,7 +271,7 @@ class LedgerPush:
     # --- commits that events speak of
 
     def _require_commits(self, group: list[Event]) -> None:
-        """What an event says of commits counts only if others can fetch them."""
+        """Commits that an event names must be ones that others can fetch."""
         named = {commit for event in group for commit in kind_of(event.kind).commits(event)}
         if not named:
             return

@@ -1,4 +1,4 @@
-"""Claim refs and session refs of a push: they must be what the ledger says after it, and nobody beats for another."""
+"""Claim refs and session refs of a push: they must follow from the ledger after it, and an agent sends only its own heartbeats."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def judge_claims(
 
 
 def _require_grant(ctx: Context, limits: Limits, move: RefUpdate, head: Oid, claim: Lookup) -> None:
-    """A ref that is mended must name the very event that granted the claim."""
+    """A restored claim ref must name the event that granted the claim."""
     file = move.ref.removeprefix("refs/")
     record = claim(file)
     if record is None:

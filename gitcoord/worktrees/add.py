@@ -136,7 +136,7 @@ def _shown(ctx: Context, tree: Tree, claims: list[dict[str, object]], sync: str)
 
 
 def _distance(ctx: Context, head: str, sync: str) -> tuple[int | None, int | None]:
-    """How many commits ahead of the sync branch and behind it; None where that cannot be told."""
+    """How many commits ahead of trunk and behind it; None if unknown."""
     if not head:
         return None, None
     apart = count_apart(ctx.repo.env, head, f"refs/heads/{sync}")
@@ -157,7 +157,7 @@ def uncommitted(ctx: Context, tree: Tree, index: str = "") -> list[str]:
 
 
 class Add(NamedTuple):
-    """The command. `by` is who asks, `agent` who will work there; `start` '' means the sync branch."""
+    """The command. `by` is who asks, `agent` who will work there; `start` '' means trunk."""
 
     name: str
     agent: str

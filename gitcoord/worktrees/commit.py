@@ -1,8 +1,8 @@
 """Committing named files where many work in one work tree: from a private index, one commit at a time, on top of HEAD.
 
 A queue of its own serialises the commits of one work tree, hooks included, so that nobody's content is read while a hook
-of another has the work tree stashed away. Whoever does not queue (plain `git commit`) is met by the compare-and-swap of
-the branch: a lost race begins again on the new HEAD. The last look at the claims and the swap happen in the writers'
+of another has the work tree stashed away. A plain `git commit` does not queue; the compare-and-swap of the branch detects it,
+and the lost race begins again on the new HEAD. The last look at the claims and the swap happen in the writers'
 queue, so that no claim is granted between them.
 """
 
@@ -64,7 +64,7 @@ class Commit(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Where HEAD stands: the branch's full name ('' if detached), and the commit (None on an unborn branch)."""
+    """HEAD: the branch's full name ('' if detached), and the commit (None on an unborn branch)."""
 
     ref: str
     oid: Oid | None
@@ -95,7 +95,7 @@ def commit(ctx: Context, command: Commit, environ: Environ, tell: Tell) -> dict[
 
 
 def tree_id(git_dir: str, common_dir: str) -> str:
-    """What tells the notes about one work tree from those about another."""
+    """A suffix for the names of notes about one work tree."""
     return "" if git_dir == common_dir else "-" + git_dir.rpartition("/")[2]
 
 

@@ -155,7 +155,7 @@ def _only_here(ctx: Context, tree: Tree, trees: list[Tree]) -> list[str]:
 
 
 def _require_merged(ctx: Context, tree: Tree) -> str:
-    """Everything committed is in the sync branch or on a remote. Gives what the branch made for it is at, '' if it stays."""
+    """Require that every commit is in trunk or on a remote. Returns the tip of the branch made for it, '' if it stays."""
     sync = f"refs/heads/{sync_branch(ctx)}"
     made = f"refs/heads/{tree.made}" if tree.made else ""
     env = without_location(ctx.repo.env)

@@ -127,7 +127,7 @@ def shared_index(ctx: Context) -> str:
 
 
 def changed(env: Env, base: str) -> list[Row]:
-    """What an index has otherwise than a commit or tree. What is only intended to be added (`add -N`) is not staged."""
+    """The files in which an index differs from a commit or tree, without those only intended to be added (`add -N`)."""
     words = staged_raw(env, base).require("git diff-index failed", StoreError).entries
     rows = []
     for meta, path in zip(words[::2], words[1::2]):
@@ -164,7 +164,7 @@ def follow(ctx: Context, base: str, rows: list[Row]) -> tuple[bool, list[str]]:
             lock.replace(new)
             return True, staged
     except (StoreError, OSError):
-        return False, []  # the commit stands; whoever called says so
+        return False, []  # the commit stands; the caller reports it
     finally:
         remove_file(new)
 
@@ -178,7 +178,7 @@ def _advance(env: Env, base: str, rows: list[Row]) -> list[str]:
 
 
 def _info(files: Iterable[tuple[str, str, str]]) -> bytes:
-    """What `update-index --index-info` reads: first what goes, since a directory may take the place of a file."""
+    """Input of `update-index --index-info`: deletions first, since a directory may take the place of a file."""
     rows = sorted((set(mode) != {"0"}, path, mode, oid) for path, mode, oid in files)
     lines = "".join(f"{mode if there else 0} {oid}\t{path}\0" for there, path, mode, oid in rows)
     return lines.encode("utf-8", "surrogateescape")
