@@ -60,10 +60,9 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     for claim in claims:
         verb = "still hold" if result["renewed"] else "claimed"
         mode = "" if claim["mode"] == "write" else f" ({claim['mode']})"
+        name = call.screen.paint(printable(str(claim["path"])), "bold")
         ttl = format_duration(int(str(claim["ttl_seconds"])))
-        call.screen.say(
-            f"{verb} {call.screen.paint(printable(str(claim['path'])), 'bold')}{mode}, token {claim['token']}, expires after {ttl} without activity"
-        )
+        call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     _lost(call, result)
     return 0
 

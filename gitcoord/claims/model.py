@@ -33,10 +33,15 @@ _FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": di
 
 
 class Item(NamedTuple):
-    """One thing asked for: a path or a resource."""
+    """A path or a resource."""
 
     space: str
     name: str
+
+
+def capacity_of(items: Iterable[Item], world: World) -> Record:
+    """The capacity of each resource among the items, as evidence in a claim event."""
+    return {item.name: world.resource(item.name).capacity for item in items if item.space == "resource"}
 
 
 def compatible(held: str, asked: str) -> bool:
@@ -175,6 +180,11 @@ def own_claim(state: State, item: Item, agent: str) -> Claim | None:
     key = file_of(state, item, agent)
     record = state.get(key)
     return None if record is None else Claim.from_record(record, key)
+
+
+def own_claims(state: State, items: Iterable[Item], agent: str) -> list[Claim]:
+    """This agent's claims on exactly these items, where it has one."""
+    return [own for item in items if (own := own_claim(state, item, agent)) is not None]
 
 
 def prefetch_own(state: State, items: Iterable[Item], agent: str) -> None:

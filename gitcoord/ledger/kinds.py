@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command")
     Attempt = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
+    Recall = Callable[[State, list[Event], Actor], list[Attempt]]
 
 # kind -> the package whose `events/` has it
 KINDS = {
@@ -108,7 +109,7 @@ class Kind(NamedTuple):
     subject: Callable[[Event], str]  # the first line of the commit, for people
     apply: Callable[[State, Event], Changes]  # the changes to the tree, or Illegal
     # Commands that could have made a chain whose command this kind identifies, likeliest first.
-    recall: Callable[[State, list[Event], Actor], list[Attempt]] = no_recall
+    recall: Recall = no_recall
     # Claim refs: name -> True (points at this event's commit) or False (gone).
     refs: Callable[[State, Event], dict[str, bool]] = no_refs
     touches: Callable[[Event], Touched] = touches_all  # a push of code waits for a push of events that touch it
@@ -130,6 +131,18 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
 def attempt(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Attempt:
     """The command with its rule, ready to be decided on any state."""
     return lambda state, world: decide(state, command, world)
+
+
+def recall_from_body(decide: Callable[[State, Command, World], Decision | Refusal], made: type[Command]) -> Recall:
+    """The usual recall: the first event's body has the command's own fields."""
+
+    def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+        first = events[0]
+        fields: Iterable[str] = made._fields  # type: ignore[attr-defined]
+        own = {key: first.body[key] for key in fields if key in first.body}
+        return [attempt(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
+
+    return recall
 
 
 # The packages that keep something for agents beside their claims: each has a `session_hooks.py` with its HOOKS.

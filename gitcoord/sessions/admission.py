@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
-from gitcoord.claims.model import Item, all_claims, grant_body, own_claim, prefetch_around
+from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claims, prefetch_around
 from gitcoord.ledger.event import Chain, Illegal
 from gitcoord.ledger.sessions import OPEN, Actor, Admission, admit_or_none, agent_record, agent_records, next_heartbeat
 from gitcoord.startup.namedtuple import NamedTuple
@@ -97,13 +97,10 @@ def end_children(chain: Chain, parent: str) -> None:
 
 def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[list[str]]) -> None:
     """Grant the claims that the last session kept (uncommitted work) to the new session."""
-    prefetch_around(chain.state, [Item(*pair) for pair in kept])
-    for pair in kept:
-        claim = own_claim(chain.state, Item(*pair), agent)
-        if claim is None:
-            continue
-        capacity = {claim.path: world.resource(claim.path).capacity} if claim.space == "resource" else {}
-        chain.add("claim", grant_body(claim, session, claim.ttl, capacity))
+    items = [Item(*pair) for pair in kept]
+    prefetch_around(chain.state, items)
+    for claim in own_claims(chain.state, items, agent):
+        chain.add("claim", grant_body(claim, session, claim.ttl, capacity_of([claim.item], world)))
 
 
 def require_open(state: State, agent: str, session: int) -> None:

@@ -829,7 +829,7 @@ def test_what_has_expired_needs_no_takeover(world: World) -> None:
     token = world.take("src")
     world.fall_silent("alice")
     done = world.at_terminal(*_takeover("src", token))
-    assert done.code == 1 and "has expired: just ask for it" in done.out
+    assert done.code == 1 and "has expired: claim it" in done.out
     assert world.at_terminal("src").code == 0
 
 

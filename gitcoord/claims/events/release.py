@@ -1,10 +1,20 @@
-"""release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
+"""release: the holder gives claims back, and records the commit that carries the work (lineage)."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, prefetch_own
+from gitcoord.claims.model import (
+    WRITE,
+    Item,
+    all_claims,
+    file_of,
+    key_of,
+    overlapping,
+    own_claim,
+    own_claims,
+    prefetch_own,
+)
 from gitcoord.claims.released import Released, changed, landed, lineage_file, work_before_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
@@ -42,7 +52,7 @@ class Release(NamedTuple):
 
 
 def decide(state: State, command: Release, world: World) -> Decision | Refusal:
-    """Release all that is named or nothing. Allowed while halted."""
+    """Release all items or nothing. Allowed while halted."""
     agent = command.actor.agent
     refusal = admit_or_none(state, command.actor, world)
     if refusal is not None:
@@ -88,9 +98,9 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
 def release_items(
     chain: Chain, world: World, items: tuple[Item, ...], *, dirty: bool
 ) -> list[dict[str, object]] | Refusal:
-    """Release those of these items that the agent still holds, as part of a larger command."""
+    """Release the items that the agent still holds, as part of a larger command."""
     prefetch_own(chain.state, items, chain.agent)
-    claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
+    claims = own_claims(chain.state, items, chain.agent)
     if not claims:
         return []
     refusal = None if dirty else refuse_uncommitted(world, claims)
@@ -106,7 +116,7 @@ def _to_json(entry: Record) -> dict[str, object]:
 
 
 def refuse_uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
-    """The refusal to give up paths below which something is not committed."""
+    """The refusal to release paths with uncommitted changes."""
     paths = [c.path for c in claims if c.space == "path"]
     unclean = dirty_paths(world, paths) if paths else []
     if not unclean:
@@ -119,7 +129,7 @@ def refuse_uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
 
 
 def unpushed_paths(world: World, event: Event) -> list[str]:
-    """The paths whose work only this clone has: their lineage would name what others cannot fetch."""
+    """The released paths whose commits the remote lacks. Others could not fetch what their lineage names."""
     carried = {entry["commit"] for entry in event.body["released"] if entry["commit"]}
     if not world.remote or not carried:
         return []
@@ -160,7 +170,7 @@ def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
 
 
 def _holders(state: State, item: Item, agent: str) -> str:
-    """Who holds the item, or else something above or below it."""
+    """The holders of the item, or of paths above or below it."""
     others = [claim for claim in overlapping(state, item) if claim.agent != agent]
     same = [claim.agent for claim in others if key_of(state, claim.item) == key_of(state, item)]
     if same:
@@ -169,7 +179,7 @@ def _holders(state: State, item: Item, agent: str) -> str:
 
 
 def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
-    """Those of the claimed paths below which something is not committed; with `agent`, in all work trees it claimed in."""
+    """The claimed paths with uncommitted changes; with `agent`, in all work trees it claimed in."""
     found = world.dirty(paths)
     for tree in world.other_trees(agent) if agent else ():
         found = found + world.dirty_in(tree, paths)
@@ -177,13 +187,13 @@ def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
 
 
 def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) -> None:
-    """One event for all these claims, each judged from its own base."""
+    """Add one event that releases all these claims, each with the changes since its own base."""
     state, work = chain.state, commit or world.head()
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     found = changed(state, world, work, written)
     carries = dict.fromkeys(found, work)
     if not commit and len(found) < len(written):
-        for tree in world.other_trees(chain.agent):  # the work may have been done in another work tree
+        for tree in world.other_trees(chain.agent):  # the agent may have worked in another work tree
             left = [c for c in written if c.path not in found]
             work_there = world.head_in(tree)
             more = changed(state, world, work_there, left)
@@ -207,7 +217,7 @@ def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) ->
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    """A release by name, or what a session that was ended from outside gives back."""
+    """A release of these items, or the end of a session that others had ended."""
     first = events[0]
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
     release = Release(actor, items, "", True, first.nonce, first.refused)
