@@ -65,7 +65,7 @@ def test_the_page_has_the_same_tables(place: Place) -> None:
     """Also the counts that it states. `python -m tests.guard.shelldoc` writes the tables."""
     text = shelldoc.PAGE.read_text()
     assert shelldoc.page(text) == text
-    for file, name in ((MADE_WITH, "made with"), (HELD_OUT, "after that was mended")):
+    for file, name in ((MADE_WITH, "made with"), (HELD_OUT, "after these were fixed")):
         score = scores(place, rows(file))
         stated = next(line for line in text.splitlines() if line.startswith("| the one") and name in line)
         assert f"| {score['rows'].right} of {len(rows(file))} | {score['all'].right} | 100 % | 100 % |" in stated

@@ -86,7 +86,7 @@ def _link(run: Run, call: Call) -> None:
 
 
 def _linked(run: Run, source: Arg, target: Arg, given: Given) -> None:
-    """What is written to the link from here on goes where it leads."""
+    """Record the link: later writes to it go to its target."""
     run.write(target, "ln makes the link")
     soft = given.has("-s", "--symbolic")
     for path in run.resolve(target):

@@ -1,4 +1,4 @@
-"""What git's commands do to the files of a work tree; ways around its hooks; gitcoord's own commands."""
+"""Effects of git's commands on a work tree; bypasses of its hooks; gitcoord's own commands."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _own(run: Run, program: str, args: list[Arg]) -> None:
     verbs = [arg.text for arg in args if not arg.text.startswith("-")]
     shown = f"git {program} {' '.join(verbs[:2])}".strip()
     if program == "claim" and verbs[:1] == ["takeover"]:
-        run.bypass(shown, "takes a claim away from whoever holds it")
+        run.bypass(shown, "takes a claim away from its holder")
     elif program == "coord" and (
         verbs[:1] in (["uninstall-hooks"], ["teardown"]) or verbs[:2] == ["server", "uninstall"]
     ):

@@ -24,7 +24,7 @@ def _write_all(run: Run, args: list[Arg], detail: str) -> None:
 
 
 def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], None]) -> None:
-    """What pathspecs mean. Their patterns are git's own: quoted ones too, and a '*' goes on below directories."""
+    """Record each pathspec. git expands quoted patterns too, and a '*' matches slashes."""
     only_left_out = bool(args)
     for arg in args:
         magic, path = _magic(arg.text) if arg.known else ((), arg.text)

@@ -91,7 +91,7 @@ def _shell(run: Run, call: Call) -> None:
 
 
 def _fed(run: Run, call: Call) -> str | None:
-    """What the command before in a pipe says, where that is known to the letter."""
+    """The output of the command before in a pipe, if it is known exactly."""
     fed = run.piped_text.choices if call.stdin == "pipe" else ()
     return " ".join(fed[0]) if len(fed) == 1 else None
 
