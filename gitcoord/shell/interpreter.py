@@ -158,11 +158,6 @@ class Run(EffectCollector):
         self.script(text, text)
         self.state = outer
 
-    def unknown_in_worktree(self, word: str, detail: str) -> None:
-        """Some files of the whole work tree change; the command does not tell which."""
-        for cwd in self.state.cwds or ("",):
-            self.unknown(word, detail, (self.fs.top(cwd) or cwd) if cwd else "")
-
     def finish(self) -> None:
         """Run the traps, in the directory that the shell has at its end."""
         for text, word in self.last[:MAX_LOOP]:

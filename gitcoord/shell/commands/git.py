@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
+from gitcoord.shell.commands.worktree import whole
 from gitcoord.shell.options import Given, parse
 
 TYPE_CHECKING = False
@@ -48,7 +49,7 @@ def perform(run: Run, call: Call) -> None:
     name = call.name
     if name == "gh":
         if [arg.text for arg in call.args[:2]] == ["pr", "checkout"]:
-            run.unknown_in_worktree(call.raw, "gh pr checkout changes the work tree")
+            whole(run, call.raw, "gh pr checkout changes the work tree")
         return
     args = call.args
     if name in ("git-claim", "git-coord", "git-handoff"):
@@ -96,7 +97,7 @@ def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
     elif name in _WHOLE:
         verbs = _WHOLE[name].split()
         if not (given.operands and given.operands[0].text in verbs) and not given.has("--help", "-h"):
-            run.unknown_in_worktree(call.raw, f"git {name} changes files of the work tree")
+            whole(run, call.raw, f"git {name} changes files of the work tree")
     elif name in _REFS:
         from gitcoord.shell.commands import gitrefs
 

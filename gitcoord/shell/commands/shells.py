@@ -38,6 +38,14 @@ def perform(run: Run, call: Call) -> None:
                 run.last.append((call.args[0].text, call.raw))
     elif name.startswith(("python", "pypy")):
         _python(run, call)
+    elif name in ("tmux", "screen"):
+        verbs = [arg.text for arg in call.args]
+        if any(
+            verb
+            in ("send-keys", "send", "new", "new-session", "neww", "new-window", "split-window", "-X", "respawn-pane")
+            for verb in verbs
+        ):
+            run.unknown(call.raw, f"{name} runs commands elsewhere")
     elif name == "crontab" and any(arg.text == "-l" for arg in call.args) or _about(call):
         return
     else:
