@@ -85,7 +85,7 @@ RULES = {
     "ledger": "event kinds nonces sessions state world",
     "policy": "model overlay roles",
     "server": "retrace",
-    "sessions": "admission standing",
+    "sessions": "admission",
     "tasks": "contracts model session_hooks workers",
 }
 PURE_PACKAGES = ("base", "validators", "shell")
@@ -143,8 +143,8 @@ def test_packages_import_downwards() -> None:
 CYCLES = (
     "cli/entry cli/help",
     "git/locks/owners git/locks/stale",
-    "ledger/remote/backoff ledger/remote/carrier ledger/remote/fetch ledger/remote/join ledger/remote/membership"
-    " ledger/remote/restored ledger/remote/transaction ledger/setup ledger/snapshot ledger/transaction",
+    "ledger/remote/backoff ledger/remote/push ledger/remote/fetch ledger/remote/join ledger/remote/membership"
+    " ledger/remote/server_behind ledger/remote/transaction ledger/setup ledger/snapshot ledger/transaction",
     "policy/cache policy/reader",
 )
 
@@ -362,7 +362,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 43, "list": 38, "take": 49, "release": 51, "guard": 57}
+BUDGET = {"check": 43, "list": 38, "take": 49, "release": 52, "guard": 57}  # release: one more where a heartbeat is due
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {

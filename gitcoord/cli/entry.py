@@ -74,7 +74,7 @@ def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
 
         if opening is None:
             return run(verb, Call(None, screen, env), values, words)
-        ctx = opening.context(stays=verb.life == "stay")
+        ctx = opening.context(long_lived=verb.life == "stay")
         screen.use_settings(ctx.settings)
         if not screen.json:
             ctx.listen(screen.note)

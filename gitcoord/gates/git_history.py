@@ -19,7 +19,7 @@ from gitcoord.git.commands.objects import (
     merge_tree,
 )
 from gitcoord.git.files import read_file
-from gitcoord.ledger.world import remembered
+from gitcoord.ledger.world import memoized
 from gitcoord.policy.model import same_answers
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ class GitHistory:
 
     # --- ancestry
 
-    @remembered
+    @memoized
     def is_ancestor(self, old: str, new: str) -> bool:
         code, _, complaint = compare_ancestry(self._env, old, new)
         if code not in (0, 1):
@@ -61,11 +61,11 @@ class GitHistory:
             raise self._shallow()
         return not code
 
-    @remembered
+    @memoized
     def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
         return self._outside(commits, at, ancestry_path=False)
 
-    @remembered
+    @memoized
     def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
         return self._outside(commits, old, ancestry_path=True)
 
@@ -101,13 +101,13 @@ class GitHistory:
 
     # --- files
 
-    @remembered
+    @memoized
     def at(self, tree: str, path: str) -> list[str]:
         if path in self._paths and self.often("tree", tree):
             return self._tree(tree).get(path, [NOTHING, ""])
         return file_at(self._ctx, tree, path)
 
-    @remembered
+    @memoized
     def _tree(self, tree: str) -> dict[str, list[str]]:
         found = {}
         for line in ls_tree(self._env, tree).require(f"git cannot read {tree[:12]}").entries:
@@ -122,7 +122,7 @@ class GitHistory:
         found = self._log(commits) if self.often("log", *commits) else self._log(commits, path)
         return found.get(path, [])
 
-    @remembered
+    @memoized
     def _log(self, commits: list[str], *paths: str) -> Rows:
         code, out, complaint = log_steps(self._env, commits, [f":(top,literal){path}" for path in paths])
         if code:
@@ -134,11 +134,11 @@ class GitHistory:
                 found.setdefault(change.path, []).append([step.oid, change.mode, change.blob])
         return found
 
-    @remembered
+    @memoized
     def work(self, base: str, commit: str, path: str) -> list[list[str]]:
         return self._touching([commit, *(f"^{oid}" for oid in self._beyond(base))], path)
 
-    @remembered
+    @memoized
     def _beyond(self, base: str) -> list[str]:
         """The commits to exclude: the base, or trunk where the base was never shared, or was rewritten and lost."""
         if not base or self._ctx.store.resolve([base])[0] is not None:
@@ -147,7 +147,7 @@ class GitHistory:
 
         return trunk_tips(self._ctx, self._snapshot)
 
-    @remembered
+    @memoized
     def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
         if self.at(at, path) == [mode, blob] and blob:
             return True
@@ -155,11 +155,11 @@ class GitHistory:
         rows = self._touching([at, *([f"^{base}"] if base else [])], path)
         return any(left == blob and (not blob or kind == mode) for _, kind, left in rows)
 
-    @remembered
+    @memoized
     def _merge_base(self, one: str, other: str) -> str:
         return merge_base(self._env, one, other).text
 
-    @remembered
+    @memoized
     def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
         if self.at(at, path) == [mode, blob]:
             return False
@@ -168,12 +168,12 @@ class GitHistory:
 
     # --- merges
 
-    @remembered
+    @memoized
     def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
         tree = self._merge(ours, theirs)
         return self.at(tree, path) if is_oid(tree) else None
 
-    @remembered
+    @memoized
     def _merge(self, ours: str, theirs: str) -> str:
         """The tree of a clean merge; '' where it is not clean. Only the exit code shows conflicts of binary files, symbolic
         links and deletions: git keeps our side of them in the tree."""
@@ -184,18 +184,18 @@ class GitHistory:
             raise CouldNotJudge(f"git cannot merge {ours[:12]} and {theirs[:12]} to compare them: {complaint}")
         return "" if code else out.decode().split("\n")[0]
 
-    @remembered
+    @memoized
     def picked(self, onto: str, commit: str, path: str) -> list[str] | None:
         stand_in = self._stand_in(onto, commit)
         return self.merged(stand_in, commit, path) if stand_in else None
 
-    @remembered
+    @memoized
     def _stand_in(self, onto: str, commit: str) -> str:
         """A cherry-pick is a merge whose base is the picked commit's parent. `git merge-tree` takes no base before 2.40, so
         the commit to pick onto is replaced by one with the same tree and that parent."""
         return commit_stand_in(self._env, f"{onto}^{{tree}}", f"{commit}^").text
 
-    @remembered
+    @memoized
     def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
         # By id: a name such as commit:path cannot contain a newline.
         blobs = [file_at(self._ctx, parent, name)[1] if parent else "" for name in (path, ".gitattributes")]

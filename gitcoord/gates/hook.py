@@ -86,9 +86,9 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     if moves == []:
         return 0
     if hook == "pre-push" and ctx.remote:
-        from gitcoord.ledger.remote.fetch import look
+        from gitcoord.ledger.remote.fetch import fetch
 
-        look(ctx)  # claims made elsewhere since the last fetch count too
+        fetch(ctx)  # claims made elsewhere since the last fetch count too
     gate = Gate(ctx, lambda: _with_heartbeat(ctx, resolve(ctx, env, terminal=isatty(2))))
     if moves is None:
         outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))

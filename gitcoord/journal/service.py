@@ -1,12 +1,13 @@
-"""The journal: what people and agents wrote down, beside what the machine recorded, as one story in order."""
+"""The use cases of the journal: write an entry, read entries and events in order."""
 
 from __future__ import annotations
+
+from datetime import UTC
 
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import NotInitialised, UsageError
 from gitcoord.base.names import quote
 from gitcoord.ledger.log import events
-from gitcoord.ledger.nonces import day
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -56,30 +57,21 @@ def parse_since(word: str, now: int) -> Since:
 
 
 def _date(word: str) -> int:
-    """Seconds since 1970 of a date, with hour and minute where they are given; UTC, as the ledger's dates are."""
-    date, _, clock = word.replace(" ", "T").partition("T")
-    hour, _, minute = clock.partition(":") if clock else ("0", "", "0")
-    words = [*date.split("-"), hour, minute or "0"]
-    sound = len(words) == 5 and all(part.isascii() and part.isdecimal() and len(part) <= 4 for part in words)
-    numbers = [int(part) for part in words] if sound else [0] * 5
-    year, month, day_of_month, hours, minutes = numbers
-    if 1970 <= year <= 9999 and 1 <= month <= 12 and 1 <= day_of_month <= 31 and hours < 24 and minutes < 60:
-        at = _midnight(year, month, day_of_month)
-        if day(at) == f"{year:04d}-{month:02d}-{day_of_month:02d}":
-            return at + hours * 3600 + minutes * 60
+    """Seconds since 1970 of a date with or without hour and minute; UTC, like the dates of the ledger."""
+    from datetime import datetime
+
+    for form in ("%Y-%m-%d", "%Y-%m-%dT%H", "%Y-%m-%dT%H:%M") if word.isascii() else ():
+        try:
+            found = datetime.strptime(word.replace(" ", "T"), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        if found.year >= 1970:
+            return int(found.timestamp())
     raise UsageError(f"{quote(word[:40])} is no date", hints=_HINT)
 
 
-def _midnight(year: int, month: int, day_of_month: int) -> int:
-    """The inverse of `nonces.day`: days of a 400-year era, counted from March."""
-    year -= month <= 2
-    era, yoe = divmod(year, 400)
-    doy = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day_of_month - 1
-    return (era * 146097 + yoe * 365 + yoe // 4 - yoe // 100 + doy - 719468) * 86400
-
-
-class Wanted(NamedTuple):
-    """What of the story is wanted. `grep`: plain text, case ignored."""
+class Filter(NamedTuple):
+    """A filter of entries and events. `grep`: plain text, case ignored."""
 
     agent: str = ""
     path: str = ""
@@ -89,7 +81,7 @@ class Wanted(NamedTuple):
     limit: int = 50
 
 
-def story(ctx: Context, wanted: Wanted) -> Row:
+def story(ctx: Context, wanted: Filter) -> Row:
     """Entries and events, oldest first: of those that fit, the last `limit` (0: all)."""
     rows: list[Row] = []
     kind = "journal" if wanted.prose else ""
@@ -98,8 +90,8 @@ def story(ctx: Context, wanted: Wanted) -> Row:
             at = int(str(row["at"]))
             if "error" not in row and at < wanted.since.at - _SKEW:
                 break
-            if at >= wanted.since.at and _speaks_of(row, wanted.grep):
-                rows.append(_told(row))
+            if at >= wanted.since.at and _contains(row, wanted.grep):
+                rows.append(_row(row))
                 if wanted.limit and len(rows) >= wanted.limit:
                     break
     except NotInitialised:
@@ -107,7 +99,7 @@ def story(ctx: Context, wanted: Wanted) -> Row:
     return {"initialised": True, "entries": rows[::-1]}
 
 
-def _speaks_of(row: Row, words: str) -> bool:
+def _contains(row: Row, words: str) -> bool:
     if not words:
         return True
     event = row.get("event")
@@ -115,14 +107,14 @@ def _speaks_of(row: Row, words: str) -> bool:
     return words.casefold() in f"{row['subject']}\n{prose}".casefold()
 
 
-def _told(row: Row) -> Row:
+def _row(row: Row) -> Row:
     """One row of the story: prose has its text, an event of the machine its subject."""
     event = row.get("event")
     body = event if isinstance(event, dict) else {}
     prose = row["kind"] == "journal"
-    told = {key: row[key] for key in ("seq", "kind", "agent", "at", "subject")}
+    row_of = {key: row[key] for key in ("seq", "kind", "agent", "at", "subject")}
     text = str(body["text"]) if prose else str(row.get("error") or body.get("reason") or "")
     return {
-        **told, "prose": prose, "text": text,
+        **row_of, "prose": prose, "text": text,
         "paths": body["paths"] if prose else [], "task": body["task"] if prose else "",
     }  # fmt: skip

@@ -15,7 +15,7 @@ from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.reader import Source
-from gitcoord.server.inflight import stake
+from gitcoord.server.inflight import footprint
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.server.accounts import Pusher
-    from gitcoord.server.inflight import Stake
+    from gitcoord.server.inflight import Footprint
     from gitcoord.server.limits import Limits
 
 
@@ -81,13 +81,13 @@ class CodePush(GateBase):
 
     # --- gathering
 
-    def gather(self) -> Stake:
+    def gather(self) -> Footprint:
         """What the push would change, and so what it relies on."""
         self._gathered = [self._gather(move) for move in self._moves]
         steps = [step for found in self._gathered for step in found.steps]
         self._known = self._pusher.coder([step.agent for step in steps])
         agents = {self.actor.agent, *(step.agent for step in steps if step.agent)}
-        return stake(agents, {change.path for step in steps for change in step.changes})
+        return footprint(agents, {change.path for step in steps for change in step.changes})
 
     def _gather(self, move: RefUpdate) -> _Gathered:
         is_sync = move.ref == self._trunk

@@ -1,4 +1,4 @@
-"""The verbs of `git coord task` that take, move, hand in and look: values in, one app function called, words out."""
+"""The verbs of `git coord task` that take, move, finish and show tasks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from gitcoord.terminal.screen import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.base.codec import Record
     from gitcoord.tasks.events.assign import Assign
     from gitcoord.terminal.call import Call
@@ -37,30 +39,30 @@ def _assign(call: Call, values: Values, id: str) -> int:
     nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
     command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
     seconds = duration(values, "wait")
-    result = _in_line(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
+    result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result, ok=result["task"] is not None)
     if result["task"] is None:
-        _nothing(call, result)
+        _say_nothing_ready(call, result)
         return 1
-    _assigned(call, result)
+    _say_assigned(call, result)
     return 0
 
 
-def _in_line(call: Call, command: Assign, seconds: int) -> Row:
+def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
     from gitcoord.claims.cli_wait import in_time, later
-    from gitcoord.tasks.cli_waiting_line import Line
+    from gitcoord.tasks.cli_waiting_line import WaitingLine
 
-    line = Line(call.ctx, "tasks")
+    line = WaitingLine(call.ctx, "tasks")
 
     def ask() -> Row:
         try:
-            result = tasks.assign(call.ctx, command, turn=line.ahead)
+            result = tasks.assign(call.ctx, command, waiters_before=line.waiters_before)
         except Refused as refused:
             if refused.code != "later":
-                line.told_not_now()
+                line.write_ticket()
             raise
         if result["task"] is None:
-            line.told_not_now()
+            line.write_ticket()
             raise later("nothing can be done now")
         return result
 
@@ -70,7 +72,7 @@ def _in_line(call: Call, command: Assign, seconds: int) -> Row:
         line.leave()
 
 
-def _nothing(call: Call, result: Row) -> None:
+def _say_nothing_ready(call: Call, result: Row) -> None:
     held_up: list[Row] = result["held_up"]  # type: ignore[assignment]
     call.screen.say("nothing can be done now")
     call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
@@ -79,7 +81,7 @@ def _nothing(call: Call, result: Row) -> None:
     call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list")
 
 
-def _assigned(call: Call, result: Row) -> None:
+def _say_assigned(call: Call, result: Row) -> None:
     task: Row = result["task"]  # type: ignore[assignment]
     call.screen.say(f"{call.screen.paint(str(task['id']), 'bold')} is yours: {printable(str(task['title']))}")
     call.screen.say(*_details(task)[1:])
@@ -94,28 +96,17 @@ def _assigned(call: Call, result: Row) -> None:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def block(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], BLOCKED, "blocked")
+def _mover(move: str, verb: str) -> Callable[[Call, Values, list[str]], int]:
+    """The handler of a verb that moves a task to another state."""
+    return lambda call, values, words: revise(call, values, words[0], move, verb)
 
 
-def unblock(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], "unblock", "unblocked")
-
-
-def needs_human(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
-
-
-def release(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], OPEN, "gave back")
-
-
-def abandon(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], ABANDONED, "abandoned")
-
-
-def reopen(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], OPEN, "reopened")
+block = _mover(BLOCKED, "blocked")
+unblock = _mover("unblock", "unblocked")
+needs_human = _mover(NEEDS_HUMAN, "waits for a person:")
+release = _mover(OPEN, "gave back")
+abandon = _mover(ABANDONED, "abandoned")
+reopen = _mover(OPEN, "reopened")
 
 
 def review(call: Call, values: Values, words: list[str]) -> int:
@@ -133,10 +124,10 @@ def revise(
     command = Revise(
         call.actor(), id, content or {}, move, owner, text(values, "reason"), bool(values.get("dirty"))
     )  # fmt: skip
-    return _told(call, tasks.revise(call.ctx, command), verb)
+    return _say_moved(call, tasks.revise(call.ctx, command), verb)
 
 
-def _told(call: Call, result: Row, verb: str) -> int:
+def _say_moved(call: Call, result: Row, verb: str) -> int:
     call.screen.answer(result)
     call.warn(result)
     task: Row = result["task"]  # type: ignore[assignment]
@@ -178,7 +169,7 @@ def _finish(call: Call, values: Values, id: str, outcome: str, record: object) -
     command = Finish(
         call.actor(), id, outcome, record, bool(values.get("dirty")), nonce, bool(nonce)  # type: ignore[arg-type]
     )  # fmt: skip
-    return _told(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
+    return _say_moved(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
 
 
 # --- looking ----------------------------------------------------------------------------------------------------------
@@ -209,7 +200,7 @@ def task_lines(call: Call, rows: list[Row]) -> list[str]:
 
 
 def _aside(row: Row) -> str:
-    """Why it is not moving, in a few words."""
+    """Why the task is not moving."""
     if row["reason"]:
         return f"({row['reason']})"
     if row["state"] == "open" and row["waits"]:

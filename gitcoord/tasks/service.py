@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from gitcoord.tasks.events.revise import Revise
     from gitcoord.tasks.events.task import New
 
-    Turn = Callable[[int], int]
-
 
 def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]:
     """Put tasks into the queue, all or none; one whose key is known is not added again.
@@ -33,13 +31,17 @@ def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]
     """
     from gitcoord.tasks.events.task import Add, decide
 
-    told = {f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)}
-    return _heeding(ctx, actor, told, lambda: transact(ctx, decide, Add(actor, tasks)))
+    texts_by_label = {
+        f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)
+    }
+    return _with_checked_texts(ctx, actor, texts_by_label, lambda: transact(ctx, decide, Add(actor, tasks)))
 
 
-def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[str, object]]) -> dict[str, object]:
-    """Do it, unless a validator says no to one of the texts."""
-    texts = {label: text for label, value in told.items() if (text := "\n".join(_texts(value)))}
+def _with_checked_texts(
+    ctx: Context, actor: Actor, texts_by_label: Record, act: Callable[[], dict[str, object]]
+) -> dict[str, object]:
+    """Call `act`, unless a validator refuses one of the texts."""
+    texts = {label: text for label, value in texts_by_label.items() if (text := "\n".join(_texts(value)))}
     if not texts:
         return act()
     from gitcoord.gates.validation import check_texts
@@ -50,27 +52,29 @@ def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[st
 
 
 def _texts(value: object) -> list[str]:
-    """All that is said in a record, however deep."""
+    """All texts in a record, at any depth."""
     if isinstance(value, str):
         return [value] if value else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return [text for one in inner for text in _texts(one)]
 
 
-def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[str, object]:
+def assign(ctx: Context, command: Assign, *, waiters_before: Callable[[int], int] | None = None) -> dict[str, object]:
     """Take one task by its id, or the next one that can be done now, with the claims that it needs.
 
-    `turn` says how many have to be asked before this one at a Seq of the ledger: refused as "later" where there are any.
+    `waiters_before` counts those that may ask first at a Seq of the ledger. If there are any, it is Refused as "later".
     """
+    from gitcoord.tasks.events.assign import decide as decide_assign
+
     agent = command.actor.agent
 
     def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
-        ahead = turn(state.seq) if turn is not None else 0
-        if ahead:
-            return Refusal("later", f"{ahead} ahead in line")
-        return _decide_assign(state, command, world)
+        waiters = waiters_before(state.seq) if waiters_before is not None else 0
+        if waiters:
+            return Refusal("later", f"{waiters} waiting before you")
+        return decide_assign(state, command._replace(base=world.head()), world)
 
-    result = transact(ctx, decide, command, prefetch=_ahead(agent, command.id))
+    result = transact(ctx, decide, command, prefetch=_parts(agent, command.id))
     given = result.get("assignment")
     if isinstance(given, dict) and given["claims"]:
         note_tree(ctx, agent)
@@ -78,32 +82,28 @@ def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[s
     return result
 
 
-def _decide_assign(state: State, command: Assign, world: World) -> Decision | Refusal:
-    from gitcoord.tasks.events.assign import decide
-
-    return decide(state, command._replace(base=world.head()), world)
-
-
-def _ahead(agent: str, id: str) -> tuple[Part, ...]:
+def _parts(agent: str, id: str) -> tuple[Part, ...]:
     parts: list[Part] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of"), ("leaves", "waiting")]
     parts.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
     return tuple(parts)
 
 
 def revise(ctx: Context, command: Revise) -> dict[str, object]:
-    """Change what is said of a task, or move it."""
+    """Change the content of a task, or move it to another state."""
     from gitcoord.tasks.events.revise import decide
 
-    told = {key: command.set[key] for key in ("title", "text") if key in command.set} | {"reason": command.reason}
-    return _heeding(ctx, command.actor, told, lambda: transact(ctx, decide, command))
+    texts_by_label = {key: command.set[key] for key in ("title", "text") if key in command.set} | {
+        "reason": command.reason
+    }
+    return _with_checked_texts(ctx, command.actor, texts_by_label, lambda: transact(ctx, decide, command))
 
 
 def finish(ctx: Context, command: Finish) -> dict[str, object]:
-    """Hand in a task's result, or say that it failed; what was claimed for it is released."""
+    """Hand in a task's result, or its failure; the claims for it are released."""
     from gitcoord.tasks.events.finish import decide
 
-    told = {"": command.record}
-    return _heeding(ctx, command.actor, told, lambda: transact(ctx, decide, command))
+    texts_by_label = {"": command.record}
+    return _with_checked_texts(ctx, command.actor, texts_by_label, lambda: transact(ctx, decide, command))
 
 
 def collect(ctx: Context, actor: Actor) -> dict[str, object]:

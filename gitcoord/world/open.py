@@ -43,7 +43,7 @@ class Opening:
             self._trouble = error
         _preload(group)
 
-    def context(self, *, stays: bool = False) -> Context:
+    def context(self, *, long_lived: bool = False) -> Context:
         """`stays`: the process lives long enough to talk to a remote by itself."""
         if self._trouble is not None:
             raise self._trouble
@@ -75,15 +75,15 @@ class Opening:
             if self._writes:
                 _preload("remote")
             from gitcoord.git.locks.owners import LockNotes
-            from gitcoord.ledger.remote.mirror_store import at_remote
+            from gitcoord.ledger.remote.mirror_store import open_mirror
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
-            store = at_remote(self._store, repo, settings, notes, stays=stays)
+            store = open_mirror(self._store, repo, settings, notes, long_lived=long_lived)
         return Context(repo, settings, store, host, ClientWorld)
 
 
-def open_repository(environ: Environ, *, writing: bool, stays: bool = False) -> Context:
-    return Opening(environ, "writing" if writing else "reading").context(stays=stays)
+def open_repository(environ: Environ, *, writing: bool, long_lived: bool = False) -> Context:
+    return Opening(environ, "writing" if writing else "reading").context(long_lived=long_lived)
 
 
 def _require_trust(repo: Repo) -> None:

@@ -96,8 +96,9 @@ def test_looking_loads_no_full_command_line(world: World, words: str) -> None:
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gitcoord.cli.entry import main; "
         "code = main('coord', sys.argv[1:]); sys.exit(code or 'typer' in sys.modules)"
     )
-    done = world.run([sys.executable, "-I", "-S", "-c", program], tuple(words.split()), "alice")
-    assert done.code == 0, done
+    argv = [sys.executable, "-I", "-S", "-c", program, *words.split()]  # no fork: it would have everything loaded
+    done = subprocess.run(argv, cwd=world.top, env=world.environ("alice", {}), capture_output=True, check=False)
+    assert done.returncode == 0, done
 
 
 # --- the help -------------------------------------------------------------------------------------------------------

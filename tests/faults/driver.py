@@ -31,7 +31,7 @@ def run(verb: str) -> tuple[dict[str, object], int]:
         return {"initialised": False, "clean": True, "differences": [], "claims": [], "seq": 0}, 0
     if verb != "observe":
         return result, 0 if result["clean"] else 1
-    claims = all_claims(read_snapshot(ctx, trusting=True).state)
+    claims = [claim.to_record() for claim in all_claims(read_snapshot(ctx, trusting=True).state)]
     return {**result, "initialised": True, "claims": claims}, 0
 
 

@@ -11,7 +11,7 @@ from gitcoord.base.codec import VERSION
 from gitcoord.base.names import claim_file, fold
 from gitcoord.claims.released import lineage_file
 from gitcoord.gates.judge import Change, CommitChange, Verdict, judge
-from gitcoord.ledger.sessions import Actor, Agent, Beat, Seen
+from gitcoord.ledger.sessions import Actor, Agent, Heartbeat, Seen
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World as Outside
 from gitcoord.policy.model import Attributes, Policy, parse_policy
@@ -33,7 +33,7 @@ class Past(Outside):
 
     def __init__(self) -> None:
         super().__init__(START, 1_000_000, BOOT)
-        self.beats: dict[str, Beat | None] = {}
+        self.beats: dict[str, Heartbeat | None] = {}
         self.told: dict[tuple[str, ...], bool] = {}  # answers that a test sets
         self.trees: dict[str, Tree] = {"": {}}
         self.parents: dict[str, tuple[str, ...]] = {}
@@ -66,7 +66,7 @@ class Past(Outside):
 
     # --- what git tells
 
-    def heartbeat(self, agent: str) -> Beat | None:
+    def heartbeat(self, agent: str) -> Heartbeat | None:
         return self.beats.get(agent)
 
     def first_seen(self, agent: str) -> Seen | None:
@@ -186,7 +186,7 @@ class Ledger:
         }  # fmt: skip
         self.state.load_file(claim_file("path", fold(path, case=self.case), agent), record)
         mono = self.past.mono - (10_000_000 if silent else 0)
-        self.past.beats[agent] = Beat("b" * 40, agent, BOOT, 1, mono, START, 30_000)
+        self.past.beats[agent] = Heartbeat("b" * 40, agent, BOOT, 1, mono, START, 30_000)
 
     def kill(self, agent: str) -> None:
         self.state.load_file(f"agents/{agent}", Agent(agent, 1, "killed", "", "", START, (), []).to_record())

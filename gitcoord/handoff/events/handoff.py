@@ -7,10 +7,10 @@ from gitcoord.base.names import check_agent, check_word, covers, is_oid, printab
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, prefetch_around
 from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import held_by, set_handoff, task_record, the_task
 from gitcoord.tasks.workers import is_cap
@@ -35,7 +35,7 @@ FIELDS: dict[str, Shape] = {
 
 
 class New(NamedTuple):
-    """The command. No items: all that this agent holds. `facts` is what the client found out about its work."""
+    """The command. No items: all that this agent holds. `facts` are the client's facts of the work."""
 
     actor: Actor
     sections: dict[str, str]
@@ -74,21 +74,21 @@ def decide(state: State, command: New, world: World) -> Decision | Refusal:
     }  # fmt: skip
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
-    beats = sign_of_life(state, command.actor, world)
-    return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
+    beats = actor_heartbeats(state, command.actor, world)
+    return Decision(chain.events, beats, {"id": f"h{event.seq}", **_result(body)})
 
 
 def _row(claim: Claim) -> Record:
     return {key: getattr(claim, key) for key in _CLAIM}
 
 
-def _told(body: Record) -> dict[str, object]:
-    told = {key: body[key] for key in ("to", "role", "task", "branch", "head", "dirty", "unpushed")}
-    return {**told, "claims": [shown(claim["path"], claim["space"]) for claim in body["claims"]]}
+def _result(body: Record) -> dict[str, object]:
+    row = {key: body[key] for key in ("to", "role", "task", "branch", "head", "dirty", "unpushed")}
+    return {**row, "claims": [shown(claim["path"], claim["space"]) for claim in body["claims"]]}
 
 
 def check_facts(facts: Record | None) -> Record:
-    """What the client tells of its work tree, in bounds. It is for people to read; nothing is decided by it."""
+    """The client's facts of its work, checked for size. They are for people to read; no rule uses them."""
     found: Record = {
         "branch": "",
         "head": "",
@@ -102,9 +102,8 @@ def check_facts(facts: Record | None) -> Record:
         if len(found[key]) > MOST:
             raise UsageError(f"a handoff lists at most {MOST} of its {key}")
     one_line(found["branch"], "the branch", 1000, empty=True)
-    if not all(
-        is_oid(oid) for oid in [*([found["head"]] if found["head"] else []), *(row[0] for row in found["commits"])]
-    ):
+    oids = [*([found["head"]] if found["head"] else []), *(row[0] for row in found["commits"])]
+    if not all(map(is_oid, oids)):
         raise UsageError("a handoff names commits by their ids")
     for _, subject in found["commits"]:
         one_line(subject, "a commit's subject", empty=True)
@@ -114,9 +113,9 @@ def check_facts(facts: Record | None) -> Record:
 
 
 def _claims(state: State, command: New) -> list[Claim] | Refusal:
-    """What goes along: all claims, or for each item the claim on it or those below it; what the task needs in any case.
+    """The claims to pass on: all, or for each item the claim on it or those below it; always those that the task needs.
 
-    Never a place under a cap, which is the worker's and not the work's, nor what belongs to a task that stays.
+    Places under a cap stay with the worker, and claims of other tasks stay with their tasks.
     """
     agent = command.actor.agent
     found: dict[tuple[str, str], Claim] = {}
@@ -141,7 +140,7 @@ def _claims(state: State, command: New) -> list[Claim] | Refusal:
 
 
 def _needed(state: State, id: str) -> tuple[Item, ...]:
-    """What is claimed for the task that goes along: its paths and its line of work."""
+    """The items of the task that is handed over."""
     from gitcoord.tasks.events.assign import items_of
 
     task = task_record(state, id) if id else None
@@ -209,8 +208,8 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[-1], events[-1].body
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
-    told = (body["sections"], body["to"], body["role"], body["task"], items, facts)
-    return [attempt(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
+    said = (body["sections"], body["to"], body["role"], body["task"], items, facts)
+    return [attempt(decide, New(actor, *said, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:
@@ -222,19 +221,15 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     body = event.body
-    try:
-        sound = check_sections(body["sections"]) == body["sections"]
-        check_facts({key: body[key] for key in FACTS})
-        if body["to"]:
-            check_agent(body["to"])
-        if body["task"]:
-            check_word(body["task"], "task")
-        if body["role"]:
-            check_word(body["role"], "role")
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    valid = check_legal(event, check_sections, body["sections"]) == body["sections"]
+    check_legal(event, check_facts, {key: body[key] for key in FACTS})
+    if body["to"]:
+        check_legal(event, check_agent, body["to"])
+    for key in ("task", "role"):
+        if body[key]:
+            check_legal(event, check_word, body[key], key)
     record = agent_record(state, event.agent)
-    if not sound or body["to"] == event.agent or (record is not None and record.state == KILLED):
+    if not valid or body["to"] == event.agent or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is a handoff that cannot be made")
     for claim in body["claims"]:
         own = own_claim(state, Item(claim["space"], claim["path"]), event.agent)

@@ -25,12 +25,12 @@ from gitcoord.git.tree import parse_tree
 from gitcoord.ledger.remote.git_remote import (
     FAILED,
     LANDED,
-    LOST,
+    RACED,
     UNKNOWN,
     UNREACHABLE,
     GitRemote,
-    Report,
-    sort_out,
+    RemoteResult,
+    classify,
 )
 
 TYPE_CHECKING = False
@@ -56,26 +56,26 @@ class _Moved(Exception):
     """A ref is not where it was expected."""
 
 
-class _Late(BaseException):
+class _TimeOver(BaseException):
     """The time is over. Nobody between here and the wait may take it for an error of the connection, and try again."""
 
 
 class Client(GitRemote):
     """A remote whose refs this process moves by itself, where it can."""
 
-    def __init__(self, near: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:
+    def __init__(self, local: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:
         """`near` has the objects that are to be sent."""
         super().__init__(env, name, **settings)
-        self._near = near
+        self._local = local
         self._git_alone = self.branches or not self.atomic
         self._ssh: _Ssh | None = None
         self._client: GitClient | None = None
         self._path = ""
 
-    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
+    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> RemoteResult:
         if self._git_alone or getitimer(ITIMER_REAL)[0] or any(len(m.new or m.old) != 40 for m in moves):
             return super()._push(moves, options)
-        objects = objects_above(self._near, moves)
+        objects = objects_above(self._local, moves)
         report = self._sent(moves, objects, options) if objects is not None and self._has_client() else None
         if report is not None:
             return report
@@ -84,28 +84,28 @@ class Client(GitRemote):
             self._git_alone = True  # git knows a way there that we do not
         return report
 
-    def _sent(self, moves: list[RefUpdate], objects: list[Object], options: tuple[str, ...]) -> Report | None:
+    def _sent(self, moves: list[RefUpdate], objects: list[Object], options: tuple[str, ...]) -> RemoteResult | None:
         """The outcome of one push; None: nothing was sent, let git try."""
         push = _Push({self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}, objects)
         try:
             return self._in_time(lambda: push.send(self._client, self._path, options))
         except _Moved as moved:
-            return Report(LOST, f"{moved} is not where it was")
-        except _Late:
+            return RemoteResult(RACED, f"{moved} is not where it was")
+        except _TimeOver:
             if self._ssh is not None:
                 self._ssh.close()
             self._client = None
-            return Report(UNKNOWN if push.sent else UNREACHABLE, self.patience.words)
+            return RemoteResult(UNKNOWN if push.sent else UNREACHABLE, self.patience.words)
         except Exception as error:  # each transport has its own kinds, for passwords and broken connections too
             self._client = None
             if push.refused:
-                return Report(FAILED, str(error))
-            return Report(UNKNOWN, f"{type(error).__name__}: {error}") if push.sent else None
+                return RemoteResult(FAILED, str(error))
+            return RemoteResult(UNKNOWN, f"{type(error).__name__}: {error}") if push.sent else None
 
     def _has_client(self) -> bool:
         """Nothing is dialled yet."""
         if self._client is None:
-            way = way_to(self.name, self._env)
+            way = address_of(self.name, self._env)
             if way is None:
                 self._git_alone = True
                 return False
@@ -117,7 +117,7 @@ class Client(GitRemote):
                 self._client.ssh_vendor = self._ssh  # type: ignore[assignment]
         return True
 
-    def _in_time(self, act: Callable[[], Report]) -> Report | None:
+    def _in_time(self, act: Callable[[], RemoteResult]) -> RemoteResult | None:
         """Raises _Late when the time is over. None where there is no alarm to be had: not done."""
         waiting = True
 
@@ -132,7 +132,7 @@ class Client(GitRemote):
             if self._ssh is not None:
                 self._ssh.end()
             setitimer(ITIMER_REAL, _AGAIN)
-            raise _Late
+            raise _TimeOver
 
         try:
             before = signal(SIGALRM, ring)
@@ -159,7 +159,7 @@ class _Push:
         self._objects = objects
         self.sent = self.refused = False
 
-    def send(self, client: Any, path: str, options: tuple[str, ...]) -> Report:
+    def send(self, client: Any, path: str, options: tuple[str, ...]) -> RemoteResult:
         from dulwich.errors import SendPackError
 
         heard: list[bytes] = []
@@ -173,9 +173,9 @@ class _Push:
         status: dict[bytes, str | None] = done.ref_status or {}
         reasons = [reason for reason in status.values() if reason is not None]
         if reasons:
-            return sort_out(reasons, b"".join(heard).decode("utf-8", "replace").strip())
+            return classify(reasons, b"".join(heard).decode("utf-8", "replace").strip())
         reported = all(ref in status for ref, m in self._wanted.items() if m.new != m.old)
-        return Report(LANDED) if reported else Report(UNKNOWN, "the server did not say what came of it")
+        return RemoteResult(LANDED) if reported else RemoteResult(UNKNOWN, "the server did not say what came of it")
 
     def _update(self, there: dict[Any, Any]) -> dict[Any, Any]:
         """The new values of the refs, after comparing the server's values with the expected ones."""
@@ -231,7 +231,7 @@ class _Ssh:
             end_all(self._child)
 
 
-def way_to(name: str, env: dict[bytes, bytes]) -> tuple[str, str] | None:
+def address_of(name: str, env: dict[bytes, bytes]) -> tuple[str, str] | None:
     """A remote's address, and the ssh that git would start; None where only git knows the way."""
     if b"GIT_SSH" in env or any(variable.startswith(_VARIABLES) for variable in env):
         return None
@@ -260,7 +260,7 @@ def is_plain(url: str) -> bool:
     return scheme in _SCHEMES and not rest.startswith("-") and (port.isdecimal() or not colon)
 
 
-def objects_above(near: Reader, moves: list[RefUpdate]) -> list[Object] | None:
+def objects_above(local: Reader, moves: list[RefUpdate]) -> list[Object] | None:
     """All that the new values lead to and the expected ones do not; None where that is much, or odd, or not here: git counts then."""
     known = {m.old for m in moves}
     found: dict[Oid, Object] = {}
@@ -269,7 +269,7 @@ def objects_above(near: Reader, moves: list[RefUpdate]) -> list[Object] | None:
         oid, before = todo.pop()  # a tree, and the one in its place before
         if oid in found:
             continue
-        one, old = near.read([oid])[0], near.read([before])[0] if before else None
+        one, old = local.read([oid])[0], local.read([before])[0] if before else None
         if one is None or one.kind not in _TYPES or len(found) == _MANY:
             return None
         found[oid] = one
@@ -278,7 +278,7 @@ def objects_above(near: Reader, moves: list[RefUpdate]) -> list[Object] | None:
             if len(parents) > 1:
                 return None
             todo += [(parent, "") for parent in parents if parent not in known]
-            below = near.read(parents[:1])
+            below = local.read(parents[:1])
             todo.append((tree, _links(below[0].data)[0] if below and below[0] is not None else ""))
         elif one.kind == "tree":
             there = parse_tree(old.data, 40) if old is not None and old.kind == "tree" else {}

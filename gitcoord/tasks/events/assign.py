@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, overlaps, own_claim
+from gitcoord.claims.events.expire import expired_keys
+from gitcoord.claims.model import Item, all_claims, overlaps, own_claims
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
+from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks import workers
-from gitcoord.tasks.events.lapse import collect, lost
+from gitcoord.tasks.events.lapse import collect, lapsed_ids, lost
 from gitcoord.tasks.model import (
     ACTIVE,
     ASSIGNED,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
@@ -57,7 +58,7 @@ class Assign(NamedTuple):
     nonce: str = ""
     keep: bool = False
     refused: tuple[Record, ...] = ()
-    only: tuple[tuple[str, str, str], ...] | None = None  # silent claims to expire; None: all in the way
+    only: tuple[tuple[str, str, str], ...] | None = None  # expired claims to end; None: all that conflict
     lapsed: tuple[str, ...] | None = None  # tasks whose owners may be found lost; None: all
     asked: str | None = None  # the id that was asked for, where another is looked back at
 
@@ -85,17 +86,19 @@ def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
     return _next(chain, command, world, admitted, beats)
 
 
-def _collect(chain: Chain, command: Assign, world: World) -> list[Beat]:
-    """Whoever asks for work finds out whose work was left behind."""
+def _collect(chain: Chain, command: Assign, world: World) -> list[Heartbeat]:
+    """Open the tasks of lost owners again before giving one out."""
     if command.lapsed == ():
         return []
-    # A place under a cap may be taken from any silent worker, whose task must not stay behind with it.
+    # Any expired place under a cap may be taken, and its holder loses its task with it: look at all tasks.
     named = bool(command.id) and not world.workers().caps
     only = command.lapsed or ((command.id,) if named else ())
     return collect(chain, world, lost(chain.state, world, command.actor.agent, only), command.only)
 
 
-def _next(chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Beat]) -> Decision | Refusal:
+def _next(
+    chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Heartbeat]
+) -> Decision | Refusal:
     agent = command.actor.agent
     mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
     held_up: list[dict[str, object]] = []
@@ -118,23 +121,23 @@ _FIRST = 8  # so many are tried one by one; then whole parts of the queue are re
 
 
 def _read_on(chain: Chain, world: World, queue: list[str], index: int) -> None:
-    """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
+    """Usually one of the first tasks can be taken. If not, read the next tasks and all holders' heartbeats together."""
     if index >= _FIRST and not index & (index - 1):
         chain.state.prefetch(("file", task_file(id)) for id in queue[index : 2 * index])
         world.prefetch_heartbeats([claim.agent for claim in all_claims(chain.state)])
 
 
 def _own(chain: Chain, world: World, task: Task, command: Assign) -> Decision | None:
-    """Taking again what one has is harmless."""
+    """Repeat the assignment of a task that the agent already has."""
     held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task.id)
     if held is None or held.state != ACTIVE:
         return None
-    beat = next_beat(world.heartbeat(held.agent), held.agent, held.session, world, held.ttl)
+    beat = next_heartbeat(world.heartbeat(held.agent), held.agent, held.session, world, held.ttl)
     return Decision([], [beat] if beat else [], assignment(chain.state, task))
 
 
 def _give(
-    chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Beat]
+    chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Heartbeat]
 ) -> Decision | Refusal:
     refusal = _not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent)
     if refusal is not None:
@@ -143,7 +146,7 @@ def _give(
     own.events = list(chain.events)
     caps = workers.caps_for(chain.state, world, command.actor)
     items = (*items_of(task), *caps)
-    ttl = command.ttl or workers.silence_of(world, command.actor)
+    ttl = command.ttl or workers.task_ttl(world, command.actor)
     if items:
         taken = _claims(own, command, world, items, task, ttl)
         if isinstance(taken, Refusal):
@@ -153,7 +156,7 @@ def _give(
         beats = [*(beat for beat in beats if beat.agent not in judged), *taken.beats]
     else:
         open_session(own, command.actor, world, admitted)
-        beat = next_beat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
+        beat = next_heartbeat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
         beats = [*beats, beat] if beat is not None else beats
     memo = _memo(command) if command.keep else None
     own.add("assign", {"id": task.id, "session": admitted.session, "ttl": ttl}, memo)
@@ -179,27 +182,27 @@ def _claims(
 
 
 def _capped(refusal: Refusal, caps: tuple[Item, ...]) -> Refusal:
-    """Held by too many workers is another thing than held by somebody."""
+    """Turn a refusal because of a full cap into one with its own code."""
     names = {f"@{item.name}" for item in caps}
     full = sorted({str(row["path"]) for row in refusal.held if row["path"] in names})
     if not full:
         return refusal
     return Refusal(
         "cap",
-        f"as many are at work as may be ({', '.join(full)})",
+        f"all places are taken ({', '.join(full)})",
         refusal.held,
-        ("wait in line: git coord task next --wait 10m",),
+        ("wait: git coord task next --wait 10m",),
     )
 
 
 def items_of(task: Task) -> tuple[Item, ...]:
-    """What is claimed for a task: its paths, and its line of work, which has one mover at a time."""
+    """The items that a task claims: its paths and its line of work."""
     line = [Item("resource", f"line/{task.line}")] if task.line else []
     return (*(Item(*pair) for pair in task.paths), *line)
 
 
 def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
-    """What the other tasks that an agent has taken need, each with such a task: it is not given away with this one."""
+    """The items that the agent's other tasks need, each with such a task."""
     others = [task for task in tasks_of(state, agent) if task.id != id and task.session]
     return {item: task.id for task in others for item in items_of(task)}
 
@@ -218,7 +221,7 @@ def _not_to_be_had(state: State, world: World, task: Task, actor: Actor) -> Refu
 
 
 def _offered(state: State, task: Task, agent: str) -> Refusal | None:
-    """What the asker itself waits to hand over it cannot have for another task: it may be gone any moment."""
+    """Refuse a task that needs a claim which the agent has offered in a handoff."""
     items = items_of(task)
     for row in open_handoffs(state) if items else ():
         for given in (Item(*pair) for pair in row.claims if row.giver == agent):
@@ -233,8 +236,8 @@ def _offered(state: State, task: Task, agent: str) -> Refusal | None:
 
 
 def assignment(state: State, task: Task) -> dict[str, object]:
-    """What an asker gets: the record that `task take --json` prints."""
-    claims = [claim for item in items_of(task) if (claim := own_claim(state, item, task.owner)) is not None]
+    """The result of an assignment, as `task take --json` prints it."""
+    claims = own_claims(state, items_of(task), task.owner)
     return {
         "task": task.to_json(),
         "assignment": {
@@ -265,12 +268,10 @@ def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
-    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
-    lapsed = [row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"]]
+    asked = str(last.keep.get("id", "")) if last.keep is not None else None
     command = Assign(
         as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
-        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired), tuple(lapsed),
-        str(last.keep.get("id", "")) if last.keep is not None else None,
+        last.keep is not None, first.refused, expired_keys(events), lapsed_ids(events), asked,
     )  # fmt: skip
     return [attempt(decide, command)]
 

@@ -1,7 +1,7 @@
-"""lapse: the owners of tasks were lost (silent, or their sessions over). The tasks are open again, or wait for a person.
+"""lapse: the owners of tasks are lost (no heartbeat, or session ended). The tasks are open again, or wait for a person.
 
-What a silent owner had claimed for such a task ends with it, in the next event of the same command: else whoever woke up
-would keep from others the paths of a task that it no longer has.
+The owner's claims for such a task end with it, in the next event of the same command. Otherwise an owner that comes back would
+still hold the paths of a task that it no longer has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gitcoord.claims.events.expire import expire_body, joined, judged_beats
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
-from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, silence, sound_evidence
+from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, silence, valid_evidence
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Beat, Silence
+    from gitcoord.ledger.sessions import Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Held, Task
@@ -33,7 +33,7 @@ FIELDS: dict[str, Shape] = {"tasks": [{"id": str, "agent": str, "session": int, 
 
 
 class Collect(NamedTuple):
-    """The command: open again whatever its owner has left behind."""
+    """The command: open the tasks again whose owners are lost."""
 
     actor: Actor
     nonce: str = ""
@@ -53,7 +53,7 @@ def decide(state: State, command: Collect, world: World) -> Decision | Refusal:
 
 
 def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Silence]]:
-    """The tasks of others whose owners are lost. Whoever asks is not silent."""
+    """The tasks whose owners are lost, other than the asking agent."""
     found = [held for held in all_held(state) if not only or held.id in only]
     world.prefetch_heartbeats([held.agent for held in found])
     judged = [(held, owner_is_lost(state, world, held)) for held in found]
@@ -64,21 +64,20 @@ def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> 
     ]
 
 
-def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Beat]:
-    """The tasks of the lost are open again, and what the silent had claimed for them is free."""
+def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Heartbeat]:
+    """Open these tasks again, and end their owners' expired claims for them."""
     beats = add_lapses(chain, world, rows)
-    silent = left_behind(chain, world, rows, only)
-    if not silent:
+    expired = left_behind(chain, world, rows, only)
+    if not expired:
         return beats
-    event = chain.add("expire", expire_body(world, silent))
-    return joined(beats, judged_beats(world, silent, event.seq))
+    event = chain.add("expire", expire_body(world, expired))
+    return joined(beats, judged_beats(world, expired, event.seq))
 
 
 def left_behind(
     chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None
 ) -> list[tuple[Claim, Silence]]:
-    """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
-    its claims until their ttl."""
+    """Expired claims that the former owners still hold for these tasks. Claims of an ended session stay until they expire."""
     gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
     claims = [c for c in all_claims(chain.state) if (c.agent, c.task) in gone] if gone else []
     if only is not None:
@@ -87,8 +86,8 @@ def left_behind(
     return [row for row in judged if row[1].silent]
 
 
-def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> list[Beat]:
-    """One event for all, and the heartbeats that were judged: one in between wins."""
+def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> list[Heartbeat]:
+    """Add one event for all; gives the judged heartbeats. A heartbeat in between wins."""
     if not rows:
         return []
     tasks, beats = [], {}
@@ -123,10 +122,14 @@ def _task(state: State, id: str) -> Task:
     return task
 
 
+def lapsed_ids(events: list[Event]) -> tuple[str, ...]:
+    """The tasks that a chain's lapse events open again."""
+    return tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
+
+
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
-    only = tuple(row["id"] for row in first.body["tasks"])
-    return [attempt(decide, Collect(actor, first.nonce, first.refused, only, ()))]
+    return [attempt(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
 
 
 def subject(event: Event) -> str:
@@ -141,15 +144,15 @@ def apply(state: State, event: Event) -> Changes:
         task = _task(state, row["id"])
         if (task.state, task.owner, task.session) != (ACTIVE, row["agent"], row["session"]):
             raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
-        if row["to"] != after_loss(task) or not sound_evidence(row):
+        if row["to"] != after_loss(task) or not valid_evidence(row):
             raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
         changes.update(changed(state, task, lost_task(task, event.at, f"{row['agent']} was lost ({row['rule']})")))
-        _tell(state, event, task, changes)
+        _record_loss(state, event, task, changes)
     return changes
 
 
-def _tell(state: State, event: Event, task: Task, changes: Changes) -> None:
-    """Whoever lost it learns so with its next command."""
+def _record_loss(state: State, event: Event, task: Task, changes: Changes) -> None:
+    """Record the loss for the owner, which is told with its next command."""
     file = agent_file(task.owner)
     made = changes.get(file)
     record = Agent.from_record(made, file) if made is not None else agent_record(state, task.owner)
