@@ -143,8 +143,6 @@ def test_packages_import_downwards() -> None:
 CYCLES = (
     "cli/entry cli/help",
     "git/locks/owners git/locks/stale",
-    "ledger/remote/backoff ledger/remote/push ledger/remote/fetch ledger/remote/join ledger/remote/membership"
-    " ledger/remote/server_behind ledger/remote/transaction ledger/setup ledger/snapshot ledger/transaction",
     "policy/cache policy/reader",
 )
 
@@ -362,7 +360,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 43, "list": 38, "take": 49, "release": 52, "guard": 57}  # release: one more where a heartbeat is due
+BUDGET = {"check": 44, "list": 39, "take": 50, "release": 53, "guard": 59}  # release: one more where a heartbeat is due
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from gitcoord.base.names import Oid
     from gitcoord.claims.model import Item
+    from gitcoord.ledger.commit import Commit
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Commit
 
 _ASKED = 100
 

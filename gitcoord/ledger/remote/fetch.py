@@ -15,6 +15,7 @@ from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.store import SwapFailed, Update, Verify
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import QUEUE_SECONDS
 from gitcoord.ledger.remote.git_remote import (
     BEHIND,
@@ -27,7 +28,6 @@ from gitcoord.ledger.remote.git_remote import (
     locked_refs,
 )
 from gitcoord.ledger.remote.mirror_store import MirrorStore
-from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, JOINING, LANDED, RACED, REJECTED, GitRemote
 from gitcoord.ledger.remote.mirror_store import MirrorStore, patience_for
 from gitcoord.ledger.remote.server_behind import check_gone
+from gitcoord.ledger.remote.transaction import RemoteAuthority
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import prepare, transact
@@ -205,7 +206,7 @@ def _joined(ctx: Context, local: PlumbingStore, name: str, capabilities: HostCap
     )
     remote.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
-    return Context(ctx.repo, settings, MirrorStore(local, remote), ctx.host, ctx.make_world)
+    return Context(ctx.repo, settings, MirrorStore(local, remote), ctx.host, ctx.make_world, RemoteAuthority)
 
 
 def probe(ctx: Context, name: str) -> HostCapabilities:

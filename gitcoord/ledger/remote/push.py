@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, Unreachable
 from gitcoord.base.names import LEDGER
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.remote.backoff import note_push
 from gitcoord.ledger.remote.batch import (
     PUSHING,
@@ -33,7 +34,6 @@ from gitcoord.ledger.remote.git_remote import (
     UNREACHABLE,
     RemoteResult,
 )
-from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

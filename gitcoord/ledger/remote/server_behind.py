@@ -10,7 +10,7 @@ from gitcoord.base.errors import CouldNotJudge, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, printable
 from gitcoord.git.commands.objects import first_parents, is_ancestor, merge_base
 from gitcoord.git.store import Delete, SwapFailed, Update, Verify
-from gitcoord.ledger.snapshot import Commit, Snapshot
+from gitcoord.ledger.commit import Commit
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -203,14 +203,6 @@ def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
     except CouldNotJudge:
         return False  # a damaged ledger is reported elsewhere
     return False
-
-
-def server_snapshot(ctx: Context, shown: Snapshot) -> Snapshot | None:
-    """The server's ledger, if it has events that the shown one lacks."""
-    assert shown.server is not None
-    if is_ancestor(ctx.repo.env, shown.server.oid, shown.head):
-        return None
-    return Snapshot(ctx.store, shown.tip, Commit(shown.server, LEDGER))
 
 
 def newest_seen(ctx: Context) -> str:

@@ -32,10 +32,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.git.store import Reader
+    from gitcoord.ledger.commit import Commit
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.repair.projection import Row
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Commit
 
 
 def repair_server(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
