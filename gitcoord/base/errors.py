@@ -26,7 +26,7 @@ class Refusal(NamedTuple):
 
     code: str
     message: str
-    held: tuple[dict[str, object], ...] = ()
+    blocking_claims: tuple[dict[str, object], ...] = ()
     hints: tuple[str, ...] = ()
 
 
@@ -66,8 +66,8 @@ class Refused(GitcoordError):
         super().__init__(refusal.message, hints=refusal.hints)
         self.refusal = refusal
         self.code = refusal.code
-        if refusal.held:
-            self.data = {"held": list(refusal.held)}
+        if refusal.blocking_claims:
+            self.data = {"held": list(refusal.blocking_claims)}
 
 
 class Contention(GitcoordError):

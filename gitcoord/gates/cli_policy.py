@@ -22,7 +22,7 @@ def explain(call: Call, values: Values, words: list[str]) -> int:
     if _nothing(call, paths=[]):
         return 0
     names = [item.name for item in paths.items(call.ctx.repo, words)]
-    rows = app.explain(call.ctx, call.onlooker(), names, _whose(call, values))
+    rows = app.explain(call.ctx, call.actor_or_none(), names, _whose(call, values))
     call.screen.answer({"initialised": True, "paths": rows, **_overlay(call)})
     for row in rows:
         call.screen.say(call.screen.paint(printable(str(row["path"])), "bold"), *_explained(row))

@@ -23,7 +23,7 @@ class Place(NamedTuple):
     inner: bool = False  # in a git directory, not in a work tree
 
 
-def places(cwd: str, word: str) -> list[Place]:
+def write_targets(cwd: str, word: str) -> list[Place]:
     """What writing to `word` could change: what a link there points at, and the link itself.
 
     OSError or ValueError where that cannot be told.

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from select import poll
 
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
 
 _MUCH = 4096  # bytes in a second: more than what only keeps a connection open
@@ -23,7 +23,7 @@ _GRACE = 1.0  # seconds that git has to clean up
 def run_bounded(
     argv: list[str],
     env: dict[bytes, bytes],
-    patience: Patience,
+    deadline: Deadline,
     *,
     shares_terminal: bool = True,
     notes: LockNotes | None = None,
@@ -32,16 +32,16 @@ def run_bounded(
 
     `notes`: it moves refs here.
     """
-    if patience.is_over:
-        return Answer(-SIGTERM, b"", patience.words)
+    if deadline.is_over:
+        return Answer(-SIGTERM, b"", deadline.message)
     start = Child if notes is None else notes.start
-    return watched(start(argv, env, shares_terminal=shares_terminal), patience)
+    return finish_bounded(start(argv, env, shares_terminal=shares_terminal), deadline)
 
 
-def watched(child: Child, patience: Patience, *, sends: bool = False) -> Answer:
+def finish_bounded(child: Child, deadline: Deadline, *, sends: bool = False) -> Answer:
     """A child that gets nothing more to read, to its end. Ended when the time is over.
 
-    `sends`: see `Patience.left`.
+    `sends`: see `Deadline.left`.
     """
     from select import POLLIN, poll
 
@@ -49,34 +49,34 @@ def watched(child: Child, patience: Patience, *, sends: bool = False) -> Answer:
     watch, parts = poll(), []
     watch.register(child.output, POLLIN)
     late = done = False
-    patience.begin()
+    deadline.begin()
     try:
         while not done:
-            if not _is_ready(watch, patience, child.pid, sends=sends):
+            if not _is_ready(watch, deadline, child.pid, sends=sends):
                 late = True
-                patience.gave_up()
+                deadline.expired()
                 break
             chunk = posix.read(child.output, 65536)
             done = not chunk
             parts.append(chunk)
     finally:
-        patience.end()
+        deadline.end()
         if not done:  # also where somebody else's deadline, or Ctrl-C, ends the wait
-            end_all(child)
+            end_process_tree(child)
     code, complaint = child.wait(), child.complaint()
     child.close()
-    return Answer(code, b"".join(parts), patience.words if late else complaint)
+    return Answer(code, b"".join(parts), deadline.message if late else complaint)
 
 
-def _is_ready(watch: poll, patience: Patience, pid: int, *, sends: bool) -> bool:
+def _is_ready(watch: poll, deadline: Deadline, pid: int, *, sends: bool) -> bool:
     """Can it be read? False when the time is over. Whoever still receives much is waited for."""
     before = -1
-    while (wait := patience.next_wait(sends=sends)) > 0:
+    while (wait := deadline.next_wait(sends=sends)) > 0:
         if watch.poll(min(wait, 1.0) * 1000 + 1):
             return True
         moved = 0 if sends else traffic(pid)
         if 0 <= before < moved - _MUCH:
-            patience.goes_on()
+            deadline.progressed()
         before = moved
     return False
 
@@ -84,17 +84,17 @@ def _is_ready(watch: poll, patience: Patience, pid: int, *, sends: bool) -> bool
 def traffic(root: int) -> int:
     """How many bytes a process and all below it have read and written so far; 0 where the system does not tell."""
     total = 0
-    for pid in (root, *below(root)):
+    for pid in (root, *descendants(root)):
         rows = read_file(f"/proc/{pid}/io").split(b"\n")[:2]  # rchar, wchar
         total += sum(int(row.rpartition(b" ")[2]) for row in rows)
     return total
 
 
-def end_all(child: Child) -> None:
+def end_process_tree(child: Child) -> None:
     """End a child and all that it has started: git cleans up after itself at SIGTERM, its ssh may never hear of it."""
     from time import monotonic, sleep
 
-    there = [(pid, start_time(pid)) for pid in [child.pid, *below(child.pid)]]
+    there = [(pid, start_time(pid)) for pid in [child.pid, *descendants(child.pid)]]
     _signal(there, SIGTERM)
     _signal(there, SIGCONT)  # a stopped one hears it only then
     end = monotonic() + _GRACE
@@ -112,7 +112,7 @@ def _signal(processes: list[tuple[int, str]], number: int) -> None:
             pass
 
 
-def below(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
     """All processes that this one has started, and those that they have; none where the system does not tell."""
     found: list[int] = []
     todo = [root]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.loose_reader import LooseReader
     from gitcoord.git.repo import Repo
 
     T = TypeVar("T")
@@ -31,7 +31,7 @@ class PlumbingReader:
         self._repo = repo
         self._cat: Child | None = None
         self._packed: tuple[int, ...] = ()
-        self._loose: Loose | None = None
+        self._loose: LooseReader | None = None
 
     def replay_redo_log(self) -> bool:
         """Whoever only reads has nothing to put back."""

@@ -50,7 +50,7 @@ _LONGEST_HEAD = 100
 class DurableObjects:
     """The loose writer, and the redo logs below one directory. Any number of processes append to one log, each batch in one write.
 
-    Calling order: `write`, `log`, `publish`, `settle`. Only then may a ref lead to what was written. Where there is a log, the order
+    Calling order: `write`, `log`, `publish`, `sync`. Only then may a ref lead to what was written. Where there is a log, the order
     in which objects are put in their places does not matter; without one each comes after what it refers to.
     """
 
@@ -77,7 +77,7 @@ class DurableObjects:
         """Make all pending objects readable for every process, and durable."""
         self.log()
         self.publish()
-        self.settle()
+        self.sync()
 
     def log(self) -> bool:
         """Write down all that is pending; False where there is no log for it, and each object will be flushed."""
@@ -97,7 +97,7 @@ class DurableObjects:
         """Put what is pending in its place; of it only `first` where that is given."""
         self._loose.publish(first)
 
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Wait until all that was published is safe from a power cut. Harmless to repeat."""
         try:
             if self._durable and self._loose.written and not (self._logged and self._is_on_disk()):

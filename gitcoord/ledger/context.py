@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from gitcoord.base.names import Oid
     from gitcoord.git.config import Settings
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.locks.queue import Queue
     from gitcoord.git.process import Child
@@ -74,7 +74,7 @@ class Context:
         self._notes: LockNotes | None = None
         self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
         self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
-        self._patience: dict[str, Patience] = {}
+        self._deadline: dict[str, Deadline] = {}
 
     def world(self, snapshot: Snapshot) -> World:
         """What a rule may ask besides this snapshot's state, from now on."""
@@ -121,19 +121,19 @@ class Context:
         """Somebody reads what is said while something takes long."""
         self.tell = tell
         if self.remote:
-            self.patience(self.remote).tell = tell
+            self.deadline(self.remote).tell = tell
 
-    def patience(self, remote: str) -> Patience:
+    def deadline(self, remote: str) -> Deadline:
         """How long this command waits for a remote. For the one that decides, all that it asks there shares one time."""
         far = getattr(self.store, "far", None)
         if far is not None and remote == self.remote:
-            return far.patience  # type: ignore[no-any-return]
-        if remote not in self._patience:
+            return far.deadline  # type: ignore[no-any-return]
+        if remote not in self._deadline:
             from gitcoord.ledger.remote.mirror_store import waiting_for
 
-            self._patience[remote] = waiting_for(remote, self.repo, self.settings)
-            self._patience[remote].tell = self.tell
-        return self._patience[remote]
+            self._deadline[remote] = waiting_for(remote, self.repo, self.settings)
+            self._deadline[remote].tell = self.tell
+        return self._deadline[remote]
 
     def is_authority(self, record: dict[str, object]) -> bool:
         """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""

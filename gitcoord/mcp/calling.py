@@ -69,7 +69,7 @@ class Caller:
             return ctx
         self.close()
         # Git for a swap is started when it is needed: one that has waited may compare with refs that are gone.
-        ctx = self._ctx = open_repository(self._environ, writing=False, stays=True)
+        ctx = self._ctx = open_repository(self._environ, writing=False, long_lived=True)
         self._marks = _marks(ctx)
         return ctx
 

@@ -37,9 +37,9 @@ class Call:
     def actor(self) -> Actor:
         return resolve(self.ctx, self.environ, terminal=at_terminal())
 
-    def repairer(self) -> Actor:
+    def repair_actor(self) -> Actor:
         """Mending asks for no agent: whoever has no name yet is 'fsck'."""
-        return self.onlooker() or Actor("fsck")
+        return self.actor_or_none() or Actor("fsck")
 
     def typed(self, path: str) -> str:
         """A path of the repository as one would type it in the current directory."""
@@ -48,9 +48,9 @@ class Call:
             return shell_word(path)
         return shell_word(path.removeprefix(prefix) if path.startswith(prefix) else f":/{path}")
 
-    def named_or_not_set_up(self) -> Actor | None:
+    def actor_if_set_up(self) -> Actor | None:
         """Who acts; None where nobody is named and gitcoord is not set up here, so that nobody needs to be."""
-        actor = self.onlooker()
+        actor = self.actor_or_none()
         if actor is None and not is_set_up(self.ctx):
             return None
         return actor or self.actor()
@@ -84,7 +84,7 @@ class Call:
         """What validators let through, with a word."""
         self.screen.note(*(f"warning: {line}" for line in result.get("warnings", ())))  # type: ignore[attr-defined]
 
-    def onlooker(self) -> Actor | None:
+    def actor_or_none(self) -> Actor | None:
         """Nobody in particular may look too."""
         return resolve_or_none(self.ctx, self.environ, terminal=at_terminal())
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.git.config import Settings
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.loose_reader import LooseReader
     from gitcoord.git.process import Environ
     from gitcoord.git.redo_log import DurableObjects
     from gitcoord.git.repo import Repo
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
 
 
-class Opening:
+class RepositoryOpener:
     """A repository being opened. What goes wrong is told by `context`, where somebody listens."""
 
     def __init__(self, environ: Environ, group: str, *, one_shot: bool = False) -> None:
@@ -43,8 +43,8 @@ class Opening:
             self._trouble = error
         _preload(group)
 
-    def context(self, *, stays: bool = False) -> Context:
-        """`stays`: the process lives long enough to talk to a remote by itself."""
+    def context(self, *, long_lived: bool = False) -> Context:
+        """`long_lived`: the process lives long enough to talk to a remote by itself."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.git.host import Host
@@ -78,12 +78,12 @@ class Opening:
             from gitcoord.ledger.remote.mirror_store import at_remote
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
-            store = at_remote(self._store, repo, settings, notes, stays=stays)
+            store = at_remote(self._store, repo, settings, notes, long_lived=long_lived)
         return Context(repo, settings, store, host, ClientWorld)
 
 
-def open_repository(environ: Environ, *, writing: bool, stays: bool = False) -> Context:
-    return Opening(environ, "writing" if writing else "reading").context(stays=stays)
+def open_repository(environ: Environ, *, writing: bool, long_lived: bool = False) -> Context:
+    return RepositoryOpener(environ, "writing" if writing else "reading").context(long_lived=long_lived)
 
 
 def _require_trust(repo: Repo) -> None:
@@ -97,13 +97,13 @@ def _decides_elsewhere(settings: Settings) -> bool:
     return settings.get("gitcoord.authority", "local") != "local"
 
 
-def _loose(repo: Repo, settings: Settings) -> Loose | None:
+def _loose(repo: Repo, settings: Settings) -> LooseReader | None:
     """Read without git only what git would read: not another user's repository, nor another ref format than files."""
     if settings.get("extensions.refstorage", "files").lower() != "files" or not repo.is_ours:
         return None
-    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.loose_reader import LooseReader
 
-    return Loose(repo, settings.oid_length)
+    return LooseReader(repo, settings.oid_length)
 
 
 def _share(wish: str) -> bool:

@@ -30,7 +30,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.base.errors import GitcoordError
 from gitcoord.world.open import environ, open_repository
 
-ctx = open_repository(environ(), writing=True, stays=True)
+ctx = open_repository(environ(), writing=True, long_lived=True)
 actors = [Actor(name) for name in sys.argv[1].split(",")]
 
 def take(path):

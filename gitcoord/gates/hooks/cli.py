@@ -51,7 +51,7 @@ def git_claim() -> str:
 
 def watched(call: Call) -> Actor | None:
     """Who acts, or nobody in particular; an agent tool that does not say who is no script of nobody's."""
-    return call.actor() if in_tool(call.environ) else call.onlooker()
+    return call.actor() if in_tool(call.environ) else call.actor_or_none()
 
 
 def install_hooks(call: Call, values: Values, words: list[str]) -> int:

@@ -35,7 +35,7 @@ def _no_longer() -> float:
 
 
 class Queue:
-    """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `held` tells whether it was
+    """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `acquired` tells whether it was
     had.
 
     `longer` gives how long more one is waited for that is not stopped. Whoever gets its turn after a wait marks the file, by its
@@ -56,7 +56,7 @@ class Queue:
         self._longer = longer
         self._tell = tell
         self._fd = -1
-        self.held = False
+        self.acquired = False
 
     def __enter__(self) -> Queue:
         try:
@@ -65,7 +65,7 @@ class Queue:
             raise StoreError(f"cannot open {self._path}: {error.strerror}") from None
         try:
             flock(self._fd, LOCK_EX | LOCK_NB)
-            self.held = True
+            self.acquired = True
         except BlockingIOError:
             if self._seconds:
                 self._wait()
@@ -97,7 +97,7 @@ class Queue:
             setitimer(ITIMER_REAL, max(min(seconds, left - (monotonic() - began) if left else seconds), 0.001))
             try:
                 flock(self._fd, LOCK_EX)
-                self.held = True
+                self.acquired = True
             except _Expired:
                 pass
 
@@ -118,7 +118,7 @@ class Queue:
             sleep(_TICK)
             try:
                 flock(self._fd, LOCK_EX | LOCK_NB)
-                self.held = True
+                self.acquired = True
                 return
             except BlockingIOError:
                 pass
@@ -141,7 +141,7 @@ class Queue:
                 told = True
                 self._tell(f"waiting behind {described(pid)}")
             attempt(min((_WORD if waited < _WORD < self._seconds else most) - waited, self._seconds))
-            if self.held:
+            if self.acquired:
                 utime(self._fd)
                 return
             if turn != self._turn():
@@ -176,7 +176,7 @@ class Queue:
         if self._fd >= 0:  # or there is no queue
             close(self._fd)
         self._fd = -1
-        self.held = False
+        self.acquired = False
 
 
 def _all_of(path: str) -> bytes:

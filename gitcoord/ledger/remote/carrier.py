@@ -37,14 +37,14 @@ def carry(ctx: Context, batch_id: str) -> Outcome:
         outcome = outcome_of(ctx, batch_id)
         if outcome is not None:
             return outcome
-        if not lock.held:
+        if not lock.acquired:
             return Outcome(STUCK if withdraw(ctx, batch_id) else UNTOLD)
         waited(ctx)
         try:
             _finish_for_the_dead(ctx)
         except GitcoordError:  # it says that nothing was changed
             if not withdraw(ctx, batch_id):
-                return Outcome(UNKNOWN, store_of(ctx).far.patience.words)
+                return Outcome(UNKNOWN, store_of(ctx).far.deadline.message)
             raise
         outcome = outcome_of(ctx, batch_id)
         if outcome is None:
@@ -55,7 +55,7 @@ def carry(ctx: Context, batch_id: str) -> Outcome:
 def withdraw(ctx: Context, batch_id: str) -> bool:
     """Give up a batch that nobody pushes yet: all whose requests are in it decide again. False: it may land all the same."""
     with ctx.queue() as queue:
-        if not queue.held:
+        if not queue.acquired:
             return False
         batch = load_batch(ctx, OPEN)
         if batch is not None and batch.id == batch_id:
@@ -91,12 +91,12 @@ def _push_and_settle(ctx: Context, batch: Batch) -> Outcome:
 def push(ctx: Context, batch: Batch) -> Outcome:
     """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
     store = store_of(ctx)
-    patience, began = STUBBORN, ctx.host.mono()
+    tries_left, began = STUBBORN, ctx.host.mono()
     while True:
         report = store.far.push(batch.moves, push_options(ctx, batch.agents[0]))
         if report.kind in (UNREACHABLE, UNKNOWN):
             note_failure(ctx, began)
-        if report.kind in (LANDED, UNREACHABLE) and patience == STUBBORN:
+        if report.kind in (LANDED, UNREACHABLE) and tries_left == STUBBORN:
             return Outcome(*report)
         if report.kind == LANDED:
             return Outcome(LANDED)
@@ -110,8 +110,8 @@ def push(ctx: Context, batch: Batch) -> Outcome:
             return Outcome(LOST)
         if report.kind in (HOST, FAILED):
             return Outcome(SPLIT if report.kind == HOST and len(batch.agents) > 1 else report.kind, report.words)
-        patience -= 1
-        if not patience:
+        tries_left -= 1
+        if not tries_left:
             return Outcome(FAILED if report.kind == LOST else UNKNOWN, report.words)
         ctx.host.pause(0.1)
 
@@ -127,7 +127,7 @@ def _look_patiently(ctx: Context) -> None:
             look(ctx)
             return
         except Unreachable:
-            if store_of(ctx).far.patience.is_over:
+            if store_of(ctx).far.deadline.is_over:
                 raise
             ctx.host.pause(pause)
     look(ctx)

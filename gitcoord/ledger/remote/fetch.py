@@ -42,7 +42,7 @@ def store_of(ctx: Context) -> MirrorStore:
 def look(ctx: Context) -> None:
     """Fetch what the remote has. Unreachable where it does not answer; what was seen before stays."""
     began = ctx.host.mono()
-    with store_of(ctx).far.patience.asking(changes=False):
+    with store_of(ctx).far.deadline.request(changes=False):
         report = _fetch(ctx)
     _judge_look(ctx, report, began)
 
@@ -170,7 +170,7 @@ def seen_since(ctx: Context, began: int) -> None:
 def note_failure(ctx: Context, began: int) -> None:
     """Whoever only looks need not wait for it as well. One that fails at once costs nobody anything, and is asked again."""
     now = ctx.host.mono()
-    if now - began >= _FAILED_MS or store_of(ctx).far.patience.is_over:
+    if now - began >= _FAILED_MS or store_of(ctx).far.deadline.is_over:
         write_file(ctx.scratch("unanswered"), f"{ctx.host.boot}\n{now}".encode())
 
 
@@ -198,7 +198,7 @@ def is_fresh(ctx: Context, began: int) -> bool:
 
 def look_once(ctx: Context, began: int) -> None:
     """Fetch, unless somebody here has done so since we began: one look serves all who wait."""
-    with store_of(ctx).far.patience.asking(changes=False), carriers_place(ctx):
+    with store_of(ctx).far.deadline.request(changes=False), carriers_place(ctx):
         if not is_fresh(ctx, began):
             waited(ctx)
             look(ctx)
@@ -212,19 +212,19 @@ def carriers_place(ctx: Context) -> Queue:
 
 class _CarriersPlace(Queue):
     def __init__(self, ctx: Context) -> None:
-        self._patience = store_of(ctx).far.patience
-        super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._patience.left, tell=ctx.tell)
+        self._deadline = store_of(ctx).far.deadline
+        super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._deadline.remaining, tell=ctx.tell)
 
     def __enter__(self) -> Queue:
-        with self._patience.counting():
+        with self._deadline.waiting():
             return super().__enter__()
 
 
 def waited(ctx: Context) -> None:
     """Others of this clone were waited for, not the remote: unless it kept them waiting, it has its whole time now."""
-    patience = store_of(ctx).far.patience
-    if not patience.is_over and failed_ago(ctx) is None:
-        patience.heard()
+    deadline = store_of(ctx).far.deadline
+    if not deadline.is_over and failed_ago(ctx) is None:
+        deadline.answered()
 
 
 def recent(ctx: Context, most: int = 0) -> dict[str, object]:
@@ -264,7 +264,7 @@ def _look_unless_in_vain(ctx: Context) -> None:
 def unreachable(ctx: Context, words: str, what: str = "nothing was changed") -> Unreachable:
     _, wall = seen_at(ctx)
     hints = ["what was last seen there: git claim list"] if wall else []
-    if store_of(ctx).far.patience.is_over:
+    if store_of(ctx).far.deadline.is_over:
         hints.append("if it needs longer: git config gitcoord.remoteTimeout <seconds>")
     return Unreachable(
         f"'{store_of(ctx).far.name}' cannot be reached: {words or 'no answer'}; {what}", hints=tuple(hints)

@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.claims.model import Format
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.plumbing_store import PlumbingStore
     from gitcoord.ledger.remote.git_remote import Report
     from gitcoord.ledger.sessions import Actor
@@ -168,16 +168,16 @@ def _near(ctx: Context) -> PlumbingStore:
     return store.near if isinstance(store, MirrorStore) else store  # type: ignore[return-value]
 
 
-def _patience(ctx: Context, name: str) -> Patience:
+def _deadline(ctx: Context, name: str) -> Deadline:
     """Whoever joins may have a whole ledger to send, of which nobody hears anything meanwhile."""
-    patience = waiting_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
-    patience.tell = ctx.tell
-    return patience
+    deadline = waiting_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
+    deadline.tell = ctx.tell
+    return deadline
 
 
 def _ledger_there(ctx: Context, name: str) -> Oid | None:
     """Where the remote's ledger stands; None where it has none."""
-    answer = ls_remote(ctx.repo.env, _patience(ctx, name), name, LEDGER, LEDGER + "/*")
+    answer = ls_remote(ctx.repo.env, _deadline(ctx, name), name, LEDGER, LEDGER + "/*")
     answer.require(f"'{name}' cannot be reached", Unreachable, hints=("nothing was changed",))
     rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines)}
     below = [ref for ref in rows if ref.startswith(LEDGER + "/")]
@@ -192,7 +192,7 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
 
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
-    fetch_ref(ctx.repo.env, _patience(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
+    fetch_ref(ctx.repo.env, _deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
     continues = is_ancestor(ctx.repo.env, here, f"{PROBE}ledger") is True
     drop_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
     return continues
@@ -200,7 +200,7 @@ def _continues(ctx: Context, name: str, here: Oid) -> bool:
 
 def _joined(ctx: Context, near: PlumbingStore, name: str, ways: Ways) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
-    far = GitRemote(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, patience=_patience(ctx, name))
+    far = GitRemote(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, deadline=_deadline(ctx, name))
     far.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
     return Context(ctx.repo, settings, MirrorStore(near, far), ctx.host, ctx.make_world)
@@ -214,7 +214,7 @@ def probe(ctx: Context, name: str) -> Ways:
     ways = Ways(branches=False, atomic=True, options=True)
     ref = PROBE + ctx.host.random()[:12]
     for _ in range(4):
-        far = _Probing(ctx.repo.env, name, atomic=ways.atomic, patience=_patience(ctx, name))
+        far = _Probing(ctx.repo.env, name, atomic=ways.atomic, deadline=_deadline(ctx, name))
         options = ("gitcoord-probe",) if ways.options else ()  # names nobody: some accounts stand for few agents
         report = far.push([RefUpdate(ref, "", oid)], options)
         if report.kind == LANDED:

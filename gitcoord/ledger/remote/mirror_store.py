@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, LEDGER, Oid, RefName
 from gitcoord.git.commands.settings import get_setting
-from gitcoord.git.deadline import Patience
+from gitcoord.git.deadline import Deadline
 from gitcoord.git.files import exists
 from gitcoord.git.store import Create, Delete, RefUpdate, SwapFailed, Update, Verify, move
 from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
@@ -111,8 +111,8 @@ class MirrorStore:
     def replay_redo_log(self) -> bool:
         return self.near.replay_redo_log()
 
-    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
-        return self.near.set_aside_broken(names)
+    def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
+        return self.near.move_broken_refs_aside(names)
 
     def maintain(self) -> None:
         self.near.maintain()
@@ -133,16 +133,16 @@ def as_update(operation: Operation) -> RefUpdate:
 
 
 def at_remote(
-    near: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, stays: bool = False
+    near: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, long_lived: bool = False
 ) -> MirrorStore:
-    """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
+    """The store that the settings describe. `long_lived`: for a process that lives long, see `client`."""
     name = settings.get("gitcoord.authority")
     ways: dict[str, Any] = {
         "branches": settings.get("gitcoord.namespaces") == "branches",
         "atomic": settings.flag("gitcoord.atomic", default=True),
-        "patience": waiting_for(name, repo, settings),
+        "deadline": waiting_for(name, repo, settings),
     }
-    if stays:
+    if long_lived:
         from gitcoord.ledger.remote.client import Client
 
         far: GitRemote = Client(near, repo.env, name, **ways)
@@ -154,7 +154,7 @@ def at_remote(
 
 def waiting_for(
     name: str, repo: Repo, settings: Settings, looking: float = LOOKING, changing: float = CHANGING
-) -> Patience:
+) -> Deadline:
     """How long a remote is waited for: by the local settings, by the project's `[remote] timeout`, or so many seconds."""
     known: list[float] = []
 
@@ -164,7 +164,7 @@ def waiting_for(
             known.append(_seconds(wish, 0.0))
         return known[0] or (changing if changes else looking)
 
-    return Patience(name, limit)
+    return Deadline(name, limit)
 
 
 def _of_the_project(repo: Repo) -> str:

@@ -65,7 +65,7 @@ class AtRemote:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._store = store_of(ctx)
-        self._asking = self._store.far.patience.asking(changes=True)
+        self._asking = self._store.far.deadline.request(changes=True)
         self._began = ctx.host.mono()
         self._agent = ""
         self._tried: list[_Tried] = []
@@ -107,7 +107,7 @@ class AtRemote:
         """
         ctx, store = self._ctx, self._store
         with ctx.queue() as queue:
-            if not queue.held:
+            if not queue.acquired:
                 return None, ""
             store.overlay = overlay(ctx)
             try:
@@ -219,13 +219,13 @@ class AtRemote:
 def _require_time(ctx: Context, outcome: Outcome) -> None:
     """A command that has waited for others of this clone for all of its time does not begin to talk to the remote."""
     far = store_of(ctx).far
-    if not far.patience.is_over:
-        far.patience.heard()
+    if not far.deadline.is_over:
+        far.deadline.answered()
     elif outcome.kind == UNTOLD:
         raise outcome_error(ctx, Outcome(UNKNOWN, "another command of this clone pushes it, and is not done yet"))
     else:
         raise TimedOut(
-            f"waited {far.patience.seconds:.0f} seconds behind another command of this clone, which talks to '{far.name}'",
+            f"waited {far.deadline.seconds:.0f} seconds behind another command of this clone, which talks to '{far.name}'",
             hints=("nothing was changed", "try again"),
         )
 
@@ -252,14 +252,14 @@ def beat_remotely(ctx: Context, due_beat: Callable[[], Due], agent: str, *, pati
 
     Beats of all agents on this machine come due together: the first that is tired of waiting carries them all.
     """
-    with store_of(ctx).far.patience.asking(changes=False):  # it is due again before long
+    with store_of(ctx).far.deadline.request(changes=False):  # it is due again before long
         return _beat(ctx, due_beat, agent, patient=patient)
 
 
 def _beat(ctx: Context, due_beat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
     store = store_of(ctx)
     with ctx.queue() as queue:
-        held = queue.held
+        held = queue.acquired
         store.overlay = overlay(ctx) if held else {}
         try:
             due = due_beat()

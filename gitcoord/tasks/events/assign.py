@@ -181,13 +181,13 @@ def _claims(
 def _capped(refusal: Refusal, caps: tuple[Item, ...]) -> Refusal:
     """Held by too many workers is another thing than held by somebody."""
     names = {f"@{item.name}" for item in caps}
-    full = sorted({str(row["path"]) for row in refusal.held if row["path"] in names})
+    full = sorted({str(row["path"]) for row in refusal.blocking_claims if row["path"] in names})
     if not full:
         return refusal
     return Refusal(
         "cap",
         f"as many are at work as may be ({', '.join(full)})",
-        refusal.held,
+        refusal.blocking_claims,
         ("wait in line: git coord task next --wait 10m",),
     )
 

@@ -21,7 +21,7 @@ from gitcoord.ledger.sessions import Actor
 from gitcoord.base.errors import GitcoordError
 from gitcoord.world.open import environ, open_repository
 
-ctx = open_repository(environ(), writing=True, stays=True)
+ctx = open_repository(environ(), writing=True, long_lived=True)
 actor = Actor({agent!r})
 for line in sys.stdin:
     verb, path = line.split()

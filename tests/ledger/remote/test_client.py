@@ -104,7 +104,7 @@ def alarm(one: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def opened(machine: Machine) -> Context:
     env = {**machine.env, "GIT_DIR": str(machine.git_dir), "GIT_WORK_TREE": str(machine.repo)}
     return open_repository(
-        {os.fsencode(key): os.fsencode(value) for key, value in env.items()}, writing=True, stays=True
+        {os.fsencode(key): os.fsencode(value) for key, value in env.items()}, writing=True, long_lived=True
     )
 
 

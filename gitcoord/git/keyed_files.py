@@ -72,7 +72,7 @@ def _prune(directory: str) -> None:
         remove_file(f"{directory}/{name}")
 
 
-def look_at(path: str) -> tuple[str, str]:
+def stamp_and_hash(path: str) -> tuple[str, str]:
     """(what the file system tells of a file, the hash of its content where that is cheap); ('', '') where there is none."""
     try:
         found = stat(path)
