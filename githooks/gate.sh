@@ -52,11 +52,7 @@ gate() {
 lacking() {
     [ -n "$closed" ] || exit 0
     echo "gitcoord: $event: could not judge this, so it is refused: git-claim is not where it was, nor on PATH" >&2
-    echo "hint: install gitcoord again, or take its hooks away: git coord uninstall-hooks (or delete $0)" >&2
-    case $event in
-    reference-transaction) ;;
-    *) echo "hint: to go on without being judged, this once: --no-verify" >&2 ;;
-    esac
+    echo "hint: install gitcoord again; a person may then take its hooks away: git coord uninstall-hooks" >&2
     exit 1
 }
 

@@ -85,7 +85,7 @@ RULES = {
     "ledger": "event kinds nonces sessions state world",
     "policy": "model overlay roles",
     "server": "retrace",
-    "sessions": "admission standing",
+    "sessions": "admission",
     "tasks": "contracts model session_hooks workers",
 }
 PURE_PACKAGES = ("base", "validators", "shell")
@@ -143,8 +143,8 @@ def test_packages_import_downwards() -> None:
 CYCLES = (
     "cli/entry cli/help",
     "git/locks/owners git/locks/stale",
-    "ledger/remote/backoff ledger/remote/carrier ledger/remote/fetch ledger/remote/join ledger/remote/membership"
-    " ledger/remote/restored ledger/remote/transaction ledger/setup ledger/snapshot ledger/transaction",
+    "ledger/remote/backoff ledger/remote/push ledger/remote/fetch ledger/remote/join ledger/remote/membership"
+    " ledger/remote/server_behind ledger/remote/transaction ledger/setup ledger/snapshot ledger/transaction",
     "policy/cache policy/reader",
 )
 

@@ -1,1 +1,1 @@
-"""Claims: who may hold a path or a resource, how they are taken, renewed, given back and shown."""
+"""Claims on paths and resources: taking, renewing, releasing and showing them."""

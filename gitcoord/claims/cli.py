@@ -1,4 +1,4 @@
-"""The verbs of `git claim` that change something: values in, one app function called, words out, an exit code back."""
+"""The verbs of `git claim` that change something."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from gitcoord.terminal.call import Call
     from gitcoord.terminal.parser import Values
     from gitcoord.terminal.screen import Row
+
+_WHY_LOST = {
+    "expire": "it expired without a heartbeat",
+    "lapse": "no heartbeat came, or your session had ended",
+    "takeover": "a person took it over",
+    "accept": "your handoff was accepted",
+}
 
 
 def take(call: Call, values: Values, words: list[str]) -> int:
@@ -53,10 +60,9 @@ def take(call: Call, values: Values, words: list[str]) -> int:
     for claim in claims:
         verb = "still hold" if result["renewed"] else "claimed"
         mode = "" if claim["mode"] == "write" else f" ({claim['mode']})"
+        name = call.screen.paint(printable(str(claim["path"])), "bold")
         ttl = format_duration(int(str(claim["ttl_seconds"])))
-        call.screen.say(
-            f"{verb} {call.screen.paint(printable(str(claim['path'])), 'bold')}{mode}, token {claim['token']}, for {ttl} of silence"
-        )
+        call.screen.say(f"{verb} {name}{mode}, token {claim['token']}, expires after {ttl} without activity")
     _lost(call, result)
     return 0
 
@@ -72,7 +78,7 @@ def _take(call: Call, command: Take, wait: int) -> Row:
 
 
 def _would(call: Call, command: Take) -> int:
-    """Decide without doing."""
+    """Show what would be granted, and change nothing."""
     from gitcoord.claims.service import would_take
 
     result = would_take(call.ctx, command)
@@ -146,11 +152,13 @@ def takeover(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _lost(call: Call, result: Row) -> None:
-    """What the holder lost since its last event: it is told once."""
-    why = {
-        "expire": "you had been silent too long", "lapse": "you had been silent too long",
-        "takeover": "a person took it over", "accept": "your handoff",
-    }  # fmt: skip
+    """Tell the holder what it lost since its last event. The next command does not repeat it."""
     for row in result.get("lost", ()):  # type: ignore[attr-defined]
-        path = printable(row["path"])
-        call.screen.note(f"note: you lost {path} (token {row['token']}) to {row['by']}: {why.get(row['cause'], '')}")
+        call.screen.note(f"note: {lost_line(row)}")
+
+
+def lost_line(row: Row) -> str:
+    """What was lost, to whom and why."""
+    cause = str(row["cause"])
+    why = _WHY_LOST.get(cause, cause)
+    return f"you lost {printable(str(row['path']))} (token {row['token']}) to {row['by']}: {why}"

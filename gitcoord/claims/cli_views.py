@@ -1,4 +1,4 @@
-"""The verbs of `git claim` that only look: list, show, check."""
+"""The verbs of `git claim` that change nothing: list, show, check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.parser import Values
     from gitcoord.terminal.screen import Row
 
-_CHECK_SECONDS = 30  # `check` runs before every edit: the gates look again
+_CHECK_SECONDS = 30  # `check` runs before every edit, and the gates fetch again
 NOT_SET_UP: Row = {"initialised": False, "allowed": True, "paths": []}
 
 
@@ -22,7 +22,7 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     mine = bool(values.get("mine"))
     actor = call.actor_if_set_up() if mine else call.actor_or_none()
     age = call.recent()
-    result = {**listing(call.ctx, actor, mine=mine, silent=bool(values.get("all"))), **age}
+    result = {**listing(call.ctx, actor, mine=mine, expired=bool(values.get("all"))), **age}
     call.screen.answer(result)
     if call.is_not_set_up(result):
         return 0
@@ -32,16 +32,16 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
         if not claims and not result.get("server_claims"):
             call.screen.note("no claims")
         if result["hidden"]:
-            call.screen.hint(f"{result['hidden']} more of agents that fell silent: git claim list --all")
+            call.screen.hint(f"{result['hidden']} expired: git claim list --all")
     return 0
 
 
 def show(call: Call, values: Values, words: list[str]) -> int:
-    from gitcoord.claims.query import around
+    from gitcoord.claims.query import overlapping_claims
 
     item = paths.one(call.ctx.repo, words[0])
     age = call.recent()
-    result = {**around(call.ctx, call.actor_or_none(), item), **age}
+    result = {**overlapping_claims(call.ctx, call.actor_or_none(), item), **age}
     call.screen.answer(result)
     if call.is_not_set_up(result):
         return 0

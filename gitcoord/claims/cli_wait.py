@@ -1,7 +1,6 @@
-"""`take --wait`: ask again whenever the ledger moves or a holder's time runs out; no busy loop, and Ctrl-C withdraws.
+"""`take --wait`: ask again whenever the ledger moves or a claim may have expired.
 
-Linux tells this process when `refs/heads` changes (directory notification, no library needed); elsewhere it looks twice
-a second. The fair queue comes on top of this: until then whoever asks first after a release gets the path.
+On Linux a directory notification on `refs/heads` wakes the process; elsewhere it polls twice a second. Ctrl-C ends the wait.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _LONGEST = 15.0
 
 
 class Bell:
-    """Rings (SIGIO, blocked) when something in a directory changes. Where that cannot be had, it rings twice a second."""
+    """Wakes a waiter (by SIGIO, blocked) when a directory changes; without notifications, twice a second."""
 
     def __init__(self, directory: str) -> None:
         self._fd = -1
@@ -47,7 +46,7 @@ class Bell:
             self.close()
 
     def wait(self, seconds: float, *others: int) -> tuple[int, int]:
-        """Until it rings or one of the other (blocked) signals comes: (signal or 0, sender or 0). It may ring for nothing."""
+        """Wait for a change or another blocked signal: (signal or 0, sender or 0). It may return without a change."""
         if self._fd < 0:
             seconds = min(seconds, _POLL)
             if not others or self._wait is None:
@@ -64,15 +63,15 @@ class Bell:
 
 
 def take_in_time(call: Call, command: Take, seconds: int) -> Row:
-    """Take, waiting up to `seconds` while others hold something in the way. TimedOut at the end."""
+    """Take, waiting up to `seconds` while conflicting claims are live. TimedOut at the end."""
     return in_time(call, lambda: take(call.ctx, command), seconds)
 
 
-_MAY_END = ("held", "halted", "cap", "later")  # refusals that time may cure
+_MAY_END = ("held", "halted", "cap", "later")  # refusals that may end by themselves
 
 
 def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
-    """Ask until the answer is no such refusal, whenever the ledger moves or a holder's time runs out."""
+    """Repeat `ask` until it is not refused by one of `_MAY_END`. TimedOut after `seconds`."""
     bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
     progress = Progress(call)
     overdue = Overdue(call)
@@ -93,7 +92,7 @@ def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
                     ) from None
                 held: list[Row] = refused.data.get("held", [])  # type: ignore[assignment]
                 progress.show(held, start, left, refused.message if refused.code == "later" else "")
-                late = overdue.look(held, time.monotonic() - start)
+                late = overdue.check(held, time.monotonic() - start)
                 bell.wait(min(left, _soonest(held), progress.period, late))
     finally:
         progress.clear()
@@ -101,48 +100,45 @@ def in_time(call: Call, ask: Callable[[], Row], seconds: int) -> Row:
 
 
 def later(message: str) -> Refused:
-    """Not now, for a waiter: ask again."""
+    """The refusal that makes a waiter ask again."""
     return Refused(Refusal("later", message))
 
 
 def _soonest(held: list[Row]) -> float:
-    """When the first holder's time may run out; asking then is what expires it."""
+    """Seconds until the first of these claims may expire."""
     times = [claim["expires_in_seconds"] for claim in held]
     return max(0.2, min([_LONGEST, *(t + 0.2 for t in times if isinstance(t, int))]))
 
 
 class Overdue:
-    """Has the alert command told, where the settings name one, of a holder that takes twice as long as it expected.
-
-    Whoever expected nothing is taken at its ttl.
-    """
+    """Runs the alert command, if one is set, when a holder takes twice as long as it expected (default: its ttl)."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._on = bool(call.ctx.settings.get("gitcoord.alert"))
 
-    def look(self, held: list[Row], waited: float) -> float:
-        """When to look again."""
+    def check(self, held: list[Row], waited: float) -> float:
+        """Alert for overdue holders; gives the seconds until the next check."""
         soonest = _LONGEST
         for claim in held if self._on else ():
             left = 2 * int(str(claim["expected_seconds"] or claim["ttl_seconds"])) - waited
             if left >= 0:
                 soonest = min(soonest, left + 0.1)
             else:
-                self._tell(claim, int(waited))
+                self._alert(claim, int(waited))
         return soonest
 
-    def _tell(self, claim: Row, waited: int) -> None:
+    def _alert(self, claim: Row, waited: int) -> None:
         from gitcoord.ledger.alerts import alert_of_wait
 
         try:
             alert_of_wait(self._call.ctx, self._call.actor().agent, claim, waited)
         except (GitcoordError, OSError):
-            pass  # the wait goes on, told or not
+            pass  # a failed alert does not end the wait
 
 
 class Progress:
-    """On a terminal one line that counts up; elsewhere a line whenever the holders change."""
+    """Shows the wait: on a terminal one line that counts up, elsewhere a line whenever the holders change."""
 
     def __init__(self, call: Call) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""Facts that rules ask for and only git can tell: heads, uncommitted work, what changed, the project's settings."""
+"""Facts that rules ask git for: heads, uncommitted work, the project's settings; and first sights of heartbeats."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Attributes
 
-_FEW = 64  # paths that are named to git one by one
+_FEW = 64  # up to so many paths are named to git one by one
 
 
-def note_first_sight(ctx: Context, agent: str, beat: Beat | None, boot: str, mono: int) -> Seen:
-    """Since when this host has seen this heartbeat unchanged; recorded at the first call."""
+def note_first_sight(ctx: Context, agent: str, beat: Heartbeat | None, boot: str, mono: int) -> Seen:
+    """When this host first observed the current heartbeat (recorded on the first call)."""
     oid = beat.oid if beat is not None else ""
     path = ctx.scratch(f"seen/{agent}")
     words = read_file(path).decode("ascii", "replace").split("\n")
@@ -37,14 +37,14 @@ def note_first_sight(ctx: Context, agent: str, beat: Beat | None, boot: str, mon
 
 
 def gone_instance(ctx: Context, agent: str) -> str:
-    """The instance that `git coord run` launched here under this name, if it and its supervisor have died; else ''."""
+    """The instance that `git coord run` launched here for this agent, if it and its supervisor have died; else ''."""
     words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("utf-8", "surrogateescape").split("\n")
     if len(words) != 4 or words[2] != ctx.host.boot or not words[1] or runs_still(words[0], words[1]):
         return ""
     for pid in list_files(f"{ctx.repo.scratch}/procs"):
         note = read_file(f"{ctx.repo.scratch}/procs/{pid}").decode("utf-8", "surrogateescape").split("\n")
         if len(note) == 5 and note[4] == words[3] and note[1] == ctx.host.boot and runs_still(pid, note[0]):
-            return ""  # its supervisor was killed, but the agent itself goes on
+            return ""  # only its supervisor was killed
     return words[3]
 
 
@@ -56,9 +56,9 @@ def project_settings(ctx: Context, snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def classes(ctx: Context, snapshot: Snapshot, paths: list[str]) -> dict[str, dict[str, Attributes]]:
-    """What the attributes say of each path, of anything new below it, and of what lies below it where work lands.
+    """The attributes of each path, of a new file below it, and of the trunk's files below it.
 
-    A claim covers all that; and client and server must come to the same answer, so no work tree is asked.
+    A claim covers all of them. Client and server must get the same answer, so no work tree is read.
     """
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.reader import Source
@@ -91,7 +91,7 @@ def parse_resources(pairs: list[tuple[str, str]]) -> dict[str, Resource]:
 
 
 def _resource(resource: Resource, name: str, setting: str, value: str) -> Resource:
-    """One more setting of a resource; what makes no sense is never guessed at."""
+    """The resource with one more setting; CouldNotJudge for an invalid value."""
     if setting == "capacity":
         if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value)):
             raise CouldNotJudge(f'{CONFIG}: resource "{printable(name)}" has no usable capacity')
@@ -135,19 +135,19 @@ def deploy_refs(ctx: Context, snapshot: Snapshot) -> list[str]:
 
 
 class Covering:
-    """Which of the claimed paths cover a file, whatever its spelling: claims and files meet by conflict key."""
+    """Finds the files below claimed paths. Files and paths are compared by conflict key, whatever their spelling."""
 
     def __init__(self, snapshot: Snapshot, paths: list[str]) -> None:
         self._case = format_record(snapshot.state).case == "fold"
         self._keys = {path: fold(path, case=self._case) for path in paths}
         self._names: Iterable[str] = ()
         self._below: dict[str, list[str]] = {key: [] for key in self._keys.values()}
-        # git narrows the search only where there is one spelling.
+        # git can narrow the search only where there is one spelling.
         exact = not self._case and all(path.isascii() for path in paths)
         self.pathspecs = [_literal(path) for path in paths] if exact else [":/"]
 
     def files(self, path: str, names: Iterable[str]) -> list[str]:
-        """Those of the files that the path covers. Paths and files may be many: all are sorted out when first asked for."""
+        """The files below the path. One pass sorts all files for all paths."""
         if names is not self._names:
             self._names, self._below = names, {key: [] for key in self._keys.values()}
             for name in names:
@@ -158,8 +158,8 @@ class Covering:
         return self._below[self._keys[path]]
 
 
-def start_looking(ctx: Context, paths: list[str]) -> None:
-    """A rule will ask whether these paths are dirty: let git look while we read the ledger. For speed only."""
+def start_dirty_check(ctx: Context, paths: list[str]) -> None:
+    """Start `git status` for these paths while the ledger is read. For speed only."""
     if ctx.repo.worktree and paths and all(path.isascii() for path in paths):
         pathspecs = [_literal(path) for path in paths]
         ctx.started[tuple(pathspecs)] = start_status(ctx.repo.env, pathspecs)
@@ -170,14 +170,14 @@ def _literal(path: str) -> str:
 
 
 def head_in(ctx: Context, tree: str) -> str:
-    """HEAD of another work tree; '' where it has none yet."""
+    """HEAD of another work tree; '' if it has none."""
     from gitcoord.git.commands.refs import rev_parse
 
     return rev_parse(ctx.repo.env, "HEAD", tree).text
 
 
 def dirty(ctx: Context, snapshot: Snapshot, tree: str, paths: list[str]) -> list[str]:
-    """Those of the claimed paths below which something is not committed, here or in another work tree."""
+    """The claimed paths with uncommitted changes in this work tree, or in `tree`."""
     if not ctx.repo.worktree and not tree:
         return []
     covering = Covering(snapshot, paths)

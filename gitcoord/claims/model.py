@@ -1,4 +1,4 @@
-"""Claims: modes, overlap and who stands in whose way."""
+"""Claims: modes, overlap and conflicts."""
 
 from __future__ import annotations
 
@@ -33,14 +33,19 @@ _FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": di
 
 
 class Item(NamedTuple):
-    """One thing asked for: a path or a resource."""
+    """A path or a resource."""
 
     space: str
     name: str
 
 
+def capacity_of(items: Iterable[Item], world: World) -> Record:
+    """The capacity of each resource among the items, as evidence in a claim event."""
+    return {item.name: world.resource(item.name).capacity for item in items if item.space == "resource"}
+
+
 def compatible(held: str, asked: str) -> bool:
-    """The matrix: only where neither side writes may two agents hold the same path."""
+    """Two agents may hold the same path only if neither writes."""
     return held != WRITE and asked != WRITE
 
 
@@ -57,7 +62,7 @@ class Claim(NamedTuple):
     expected: int
     reason: str
     task: str
-    base: str  # the commit from which the work below it is judged
+    base: str  # the commit from which the work below it is counted
     nonce: str
     at: int
     units: int
@@ -70,18 +75,18 @@ class Claim(NamedTuple):
         return record_of(_CLAIM, self)
 
     def checked(self, file: str) -> Claim:
-        """The claim, if it may lie at this file of the tree; else Malformed."""
+        """The claim itself; Malformed if it does not belong into this file of the tree."""
         if not self._belongs(file) or self.mode not in MODES or self.token < 1 or self.units < 1:
             raise Malformed(f"{file} holds a claim that does not belong there")
         return self
 
     def _belongs(self, file: str) -> bool:
-        """Is this the file in which the claim would be, with case folded or not?"""
+        """Is this the claim's own file, with case folded or not?"""
         try:
             check_agent(self.agent)
             return any(file == claim_file(self.space, fold(self.path, case=c), self.agent) for c in (False, True))
         except (ValueError, IndexError, UsageError):
-            return False  # a name that cannot be encoded, or should not be
+            return False  # the name cannot be encoded
 
     @property
     def item(self) -> Item:
@@ -103,7 +108,7 @@ class Claim(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """A claim as it was granted once, without its holder: to be granted again, or passed on."""
+    """The terms of a claim without its holder, to be granted again or passed on."""
 
     space: str
     path: str
@@ -122,7 +127,7 @@ class Grant(NamedTuple):
 
 
 def grants_in(body: Record, token: int) -> list[Grant]:
-    """What the claim event with this body granted."""
+    """The grants of a claim event with this body."""
     said = (body["mode"], body["ttl"], body["expected"], body["reason"], body["task"])
     rows = zip(body["items"], body["bases"])
     return [Grant(space, path, token, *said, base, body["units"]) for (space, path), base in rows]
@@ -137,14 +142,14 @@ def grant_body(claim: Claim | Grant, session: int, ttl: int, capacity: Record) -
 
 
 class Format(NamedTuple):
-    """The ledger's format, and what was fixed when it was set up."""
+    """The ledger's format, and the settings that were fixed when it was set up."""
 
     major: int
     minor: int
     case: str
-    sync: str  # the branch on which work lands
-    authority: Record  # {"remote": url}, or what names the repository that decides
-    ledger: str  # names this ledger for ever
+    sync: str  # the trunk
+    authority: Record  # {"remote": url}, or the identity of the repository that decides
+    ledger: str  # the id of this ledger
 
     def to_record(self) -> Record:
         return record_of(_FORMAT, self)
@@ -177,18 +182,23 @@ def own_claim(state: State, item: Item, agent: str) -> Claim | None:
     return None if record is None else Claim.from_record(record, key)
 
 
+def own_claims(state: State, items: Iterable[Item], agent: str) -> list[Claim]:
+    """This agent's claims on exactly these items, where it has one."""
+    return [own for item in items if (own := own_claim(state, item, agent)) is not None]
+
+
 def prefetch_own(state: State, items: Iterable[Item], agent: str) -> None:
-    """The agent's claims on all of these will be asked for: they are read together."""
+    """Read the agent's claims on all these items together. For speed only."""
     state.prefetch(("file", file_of(state, item, agent)) for item in items)
 
 
 def parts_around(space: str, key: str) -> list[Part]:
-    """The parts of the state in which claims on this item, above it and below it are."""
+    """The parts of the state that hold the claims on this item, above it and below it."""
     return [*(("leaves", claim_dir(space, above)) for above in ancestors(key)), ("below", claim_dir(space, key))]
 
 
 def prefetch_around(state: State, items: Iterable[Item]) -> None:
-    """The claims around all of these will be asked for: they are read together."""
+    """Read the claims on, above and below all these items together. For speed only."""
     state.prefetch(part for item in items for part in parts_around(item.space, key_of(state, item)))
 
 
@@ -201,41 +211,41 @@ def overlapping(state: State, item: Item) -> list[Claim]:
 
 
 def all_claims(state: State, agent: str = "") -> list[Claim]:
-    """Every claim there is, or every claim of one agent."""
+    """All claims, or those of one agent."""
     found = state.named("claims", f"@{agent}") if agent else state.below("claims")
     return [Claim.from_record(record, file) for file, record in sorted(found.items())]
 
 
 def claims_part(agent: str = "") -> Part:
-    """The part of the state in which they are."""
+    """The part of the state that `all_claims` reads."""
     return ("named", f"claims//@{agent}") if agent else ("below", "claims")
 
 
-class Standing(NamedTuple):
-    """Claims in the way of a request: those that bind, and those whose holders fell silent."""
+class Conflicts(NamedTuple):
+    """Claims that conflict with a request: those that are live, and those that have expired."""
 
-    binding: list[tuple[Claim, Silence]]
-    silent: list[tuple[Claim, Silence]]
+    live: list[tuple[Claim, Silence]]
+    expired: list[tuple[Claim, Silence]]
 
 
-def in_the_way(state: State, world: World, item: Item, agent: str, mode: str, units: int) -> Standing:
-    """What others hold that this request may not stand beside."""
+def conflicts_of(state: State, world: World, item: Item, agent: str, mode: str, units: int) -> Conflicts:
+    """Claims of others that conflict with this request."""
     others = [c for c in overlapping(state, item) if c.agent != agent]
     capacity = world.resource(item.name).capacity if item.space == "resource" else 1
     sharers = [c for c in others if capacity > 1 and c.path == item.name]
-    standing = Standing([], [])
+    conflicts = Conflicts([], [])
     for claim in others:
         if claim not in sharers and not compatible(claim.mode, mode):
             verdict = _judge(state, world, claim)
-            (standing.silent if verdict.silent else standing.binding).append((claim, verdict))
+            (conflicts.expired if verdict.silent else conflicts.live).append((claim, verdict))
     if sum(c.units for c in sharers) + units > capacity:
-        # Too few units are left: the silent give theirs back, and if that is not enough, all the others are named.
+        # Too few units are left: expired claims give theirs back. If that is not enough, all live claims conflict.
         judged = [(c, _judge(state, world, c)) for c in sharers]
-        standing.silent.extend(row for row in judged if row[1].silent)
-        alive = [row for row in judged if not row[1].silent]
-        if sum(c.units for c, _ in alive) + units > capacity:
-            standing.binding.extend(alive)
-    return standing
+        conflicts.expired.extend(row for row in judged if row[1].silent)
+        live = [row for row in judged if not row[1].silent]
+        if sum(c.units for c, _ in live) + units > capacity:
+            conflicts.live.extend(live)
+    return conflicts
 
 
 def _judge(state: State, world: World, claim: Claim) -> Silence:

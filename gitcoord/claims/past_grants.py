@@ -1,4 +1,4 @@
-"""How claims were granted that are no more: the events that made them, found by their tokens."""
+"""Past grants, read from the events that made them, by token."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.snapshot import Snapshot
 
-_FURTHEST = 100_000  # events back; whoever comes back later claims anew
+_FURTHEST = 100_000  # events back; an agent that comes back later has to claim again
 
 
 def read_grants(ctx: Context, snapshot: Snapshot, tokens: list[int]) -> list[Grant]:
-    """What each of these events granted; nothing for one that is too far back, or cannot be found where it should be."""
+    """The grants of these events. Events that are too old or missing are left out."""
     behind = {token: snapshot.state.seq - token for token in tokens if 0 <= snapshot.state.seq - token < _FURTHEST}
     if not behind:
         return []
@@ -30,7 +30,7 @@ def read_grants(ctx: Context, snapshot: Snapshot, tokens: list[int]) -> list[Gra
             event = Commit(commit, oid).event
         except Malformed:
             continue
-        if event.seq == token:  # an epoch may have leapt
+        if event.seq == token:  # an epoch may have skipped numbers
             found += _granted(event)
     return found
 

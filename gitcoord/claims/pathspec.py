@@ -1,4 +1,4 @@
-"""Words of the command line into items: paths below the top of the work tree, globs by git's own pathspec, @resources."""
+"""Turns words of the command line into items: paths, git's pathspecs with globs, @resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def items(repo: Repo, words: list[str]) -> tuple[Item, ...]:
-    """Each thing once, in the order given."""
+    """Each item once, in the given order."""
     found: dict[Item, None] = {}
     for word in words:
         for item in _expand(repo, word):
@@ -76,7 +76,7 @@ def _below_top(repo: Repo, word: str) -> str:
     base = top.rstrip("/")
     if word == top or word.startswith(base + "/"):
         return word[len(base) + 1 :] or ROOT
-    # Called by another name: a symbolic link may lead to the work tree, or lie on the way to it.
+    # The path may lead to the work tree through a symbolic link.
     end = len(word)
     inside = ""
     while end > 0:
@@ -89,7 +89,7 @@ def _below_top(repo: Repo, word: str) -> str:
 
 
 def _refuse_beyond_symlink(repo: Repo, path: str) -> None:
-    """git tracks nothing below a symbolic link, so a claim there would guard nothing."""
+    """git tracks nothing below a symbolic link, so a claim there would protect nothing."""
     parts = path.split("/")
     if not repo.worktree:
         return

@@ -1,10 +1,19 @@
-"""Looking without changing: which claims there are, who stands on a path, may I write here."""
+"""Views of claims: list them, show those that overlap a path, check whether an agent may write."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, claims_part, covers_item, folds_case, in_the_way, overlapping
+from gitcoord.claims.model import (
+    WRITE,
+    Item,
+    all_claims,
+    claims_part,
+    conflicts_of,
+    covers_item,
+    folds_case,
+    overlapping,
+)
 from gitcoord.git.files import is_directory
 from gitcoord.ledger.sessions import (
     OPEN,
@@ -13,10 +22,10 @@ from gitcoord.ledger.sessions import (
     agent_record,
     agent_records,
     is_torn_kill,
-    next_beat,
+    next_heartbeat,
     silence,
 )
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot
+from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.sessions.admission import halted
 
 TYPE_CHECKING = False
@@ -31,8 +40,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import World
 
 
-def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bool = False) -> dict[str, object]:
-    """All live claims, or the actor's own; with `silent` also those whose holders fell silent."""
+def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, expired: bool = False) -> dict[str, object]:
+    """All live claims, or the actor's own; with `expired` also those that have expired."""
     agent = actor.agent if actor is not None else ""
     try:
         snapshot = read_snapshot(ctx, agent=agent, prefetch=(claims_part(agent if mine else ""),), trusting=True)
@@ -47,10 +56,10 @@ def listing(ctx: Context, actor: Actor | None, *, mine: bool = False, silent: bo
 
     rows = rows_of(state, world)
     live = [row for row in rows if not row["silent"]]
-    sign_of_life(ctx, snapshot, world, actor)
-    hidden = 0 if silent else len(rows) - len(live)
+    send_due_heartbeat(ctx, snapshot, world, actor)
+    hidden = 0 if expired else len(rows) - len(live)
     return {
-        "initialised": True, "seq": snapshot.state.seq, "claims": rows if silent else live, "hidden": hidden,
+        "initialised": True, "seq": snapshot.state.seq, "claims": rows if expired else live, "hidden": hidden,
         **_server_claims(ctx, snapshot, rows_of, rows),
     }  # fmt: skip
 
@@ -61,10 +70,10 @@ def _server_claims(
     rows_of: Callable[[State, World], list[dict[str, object]]],
     rows: list[dict[str, object]],
 ) -> dict[str, object]:
-    """Claims at a server that has gone on without what is shown here, other than those shown."""
+    """Claims that only the server has, because its ledger diverged from the one shown here."""
     if snapshot.server is None:
         return {}
-    from gitcoord.ledger.remote.restored import server_snapshot
+    from gitcoord.ledger.remote.server_behind import server_snapshot
 
     there = server_snapshot(ctx, snapshot)
     if there is None:
@@ -78,15 +87,15 @@ def _identity(row: dict[str, object]) -> tuple[object, ...]:
     return row["kind"], row["path"], row["agent"], row["token"]
 
 
-def sign_of_life(ctx: Context, snapshot: Snapshot, world: World, actor: Actor | None) -> None:
-    """Every command of an agent is a heartbeat, also one that only looks; it is sent only where one is due."""
+def send_due_heartbeat(ctx: Context, snapshot: Snapshot, world: World, actor: Actor | None) -> None:
+    """Send the actor's heartbeat if one is due. Commands that change nothing do so too."""
     if actor is None:
         return
     state, name = snapshot.state, actor.agent
     record = agent_record(state, name)
     if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
         return
-    if next_beat(world.heartbeat(name), name, record.session, world) is not None:
+    if next_heartbeat(world.heartbeat(name), name, record.session, world) is not None:
         from gitcoord.sessions.service import beat_quietly
 
         beat_quietly(ctx, actor)
@@ -97,11 +106,11 @@ def _shown(state: State, world: World, claim: Claim) -> dict[str, object]:
     return {**claim.to_json(verdict.expires_in), "silent": verdict.silent}
 
 
-def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
+def overlapping_claims(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
     """Every claim on the item, above it and below it."""
     agent = actor.agent if actor is not None else ""
     try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=ahead_of(agent, (item,)), trusting=True)
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, (item,)), trusting=True)
     except NotInitialised:
         return {"initialised": False, "claims": []}
     world = ctx.world(snapshot)
@@ -110,19 +119,19 @@ def around(ctx: Context, actor: Actor | None, item: Item) -> dict[str, object]:
         return [_shown(state, world, claim) for claim in overlapping(state, item)]
 
     rows = rows_of(snapshot.state, world)
-    sign_of_life(ctx, snapshot, world, actor)
+    send_due_heartbeat(ctx, snapshot, world, actor)
     return {"initialised": True, "claims": rows, **_server_claims(ctx, snapshot, rows_of, rows)}
 
 
 def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, object]:
-    """May this agent write here now? Three answers: yes, no and by whom, or CouldNotJudge."""
+    """May this agent write here now? Yes, no (with the holders), or CouldNotJudge."""
     agent = actor.agent
     try:
-        snapshot = read_snapshot(ctx, agent=agent, prefetch=ahead_of(agent, items))
+        snapshot = read_snapshot(ctx, agent=agent, prefetch=parts_for(agent, items))
     except NotInitialised:
         return {"initialised": False, "allowed": True, "paths": []}
     state, world = snapshot.state, ctx.world(snapshot)
-    sign_of_life(ctx, snapshot, world, actor)
+    send_due_heartbeat(ctx, snapshot, world, actor)
     refusal = halted(state) or admit_or_none(state, actor, world)
     if refusal is not None:
         return {"initialised": True, "allowed": False, "refused": refusal.code, "message": refusal.message, "paths": []}
@@ -133,11 +142,11 @@ def check(ctx: Context, actor: Actor, items: tuple[Item, ...]) -> dict[str, obje
 
 
 def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, object]:
-    """mine: a live write claim of the agent covers it; held: another's stands in the way; free: neither."""
-    standing = in_the_way(state, world, item, agent, WRITE, 1)
+    """mine: a write claim of the agent covers it; held: live claims of others conflict; free: neither."""
+    conflicts = conflicts_of(state, world, item, agent, WRITE, 1)
     claims = overlapping(state, item)
     mine = [c for c in claims if c.agent == agent and c.mode == WRITE and covers_item(state, c, item)]
-    held = [] if mine and item.space == "resource" else standing.binding
+    held = [] if mine and item.space == "resource" else conflicts.live
     row: dict[str, object] = {"path": shown(item.name, item.space), "kind": item.space}
     row["held"] = [{**claim.to_json(verdict.expires_in), "silent": False} for claim, verdict in held]
     row["verdict"] = "held" if held else "mine" if mine else "free"
@@ -145,14 +154,14 @@ def _verdict(state: State, world: World, agent: str, item: Item) -> dict[str, ob
 
 
 def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[str, object]]) -> None:
-    """What the sync branch's policy adds: a shared path needs a claim, and a role writes only where it may."""
+    """Apply the trunk's policy: a marked path needs a claim, and a role writes only where it may."""
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.model import ENFORCE
     from gitcoord.policy.reader import Source
     from gitcoord.policy.roles import out_of_role
 
     commit = sync_policy_commit(ctx, snapshot)
-    asked = {str(row["path"]): inside(ctx, commit, str(row["path"])) for row in rows}
+    asked = {str(row["path"]): files_below(ctx, commit, str(row["path"])) for row in rows}
     policy = Source(ctx, commit, case=folds_case(snapshot.state)).policy(
         [name for names in asked.values() for name in names]
     )
@@ -169,8 +178,8 @@ def _by_policy(ctx: Context, snapshot: Snapshot, actor: Actor, rows: list[dict[s
             row["verdict"], row["message"] = "role", messages[path]
 
 
-def inside(ctx: Context, commit: str, path: str) -> list[str]:
-    """A file itself; for a directory what lies below it, since attributes match files only."""
+def files_below(ctx: Context, commit: str, path: str) -> list[str]:
+    """The path itself; for a directory also the files below it, since attributes match files only."""
     if ctx.repo.worktree:
         if not is_directory(ctx.repo.worktree if path == ROOT else f"{ctx.repo.worktree}/{path}"):
             return [path]
@@ -190,7 +199,7 @@ def inside(ctx: Context, commit: str, path: str) -> list[str]:
 
 
 def agents(state: State, world: World) -> list[dict[str, object]]:
-    """Every agent known here, its session and whether it is heard of."""
+    """All agents, their sessions and when they were last seen."""
     records = agent_records(state)
     world.prefetch_heartbeats(record.agent for record in records)
     return [_agent(state, world, record) for record in records]

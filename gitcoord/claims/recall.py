@@ -1,7 +1,8 @@
-"""Which commands could stand behind a grant that is in the ledger: what a server asks, to make its events again."""
+"""The commands that could have made a grant in the ledger. The server decides them again."""
 
 from __future__ import annotations
 
+from gitcoord.claims.events.expire import expired_keys
 from gitcoord.claims.model import WRITE, Item, own_claim, prefetch_own
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take, decide
@@ -21,21 +22,19 @@ if TYPE_CHECKING:
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    """The commands that could have made a chain which ends in a grant. What was not said cannot be told from what was."""
+    """The commands that could have made a chain which ends in a grant: take, renew, start."""
     first, last = events[0], events[-1]
     body, said = last.body, last.keep or last.body
     items = tuple(Item(*pair) for pair in body["items"])
-    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
     actor = as_started(events, actor)
     take = Take(
         actor, items, body["mode"], _said(said, "ttl", 0), body["expected"], _said(said, "reason", ""),
-        _said(said, "task", ""), _stood(state, items, body, actor.agent), body["units"], first.nonce,
-        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired),
+        _said(said, "task", ""), _head(state, items, body, actor.agent), body["units"], first.nonce,
+        last.keep is not None, first.refused, expired_keys(events),
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), body["ttl"])
     renew = renew._replace(nonce=first.nonce, refused=first.refused)
     found = [attempt(decide, take), attempt(decide_renew, renew)]
-    # And whoever opened a session by it, or took again what had expired.
     return found + start.recall(state, events, actor)
 
 
@@ -44,8 +43,8 @@ def _said(record: Record, key: str, default: Any) -> Any:
     return value if type(value) is type(default) else default
 
 
-def _stood(state: State, items: tuple[Item, ...], body: Record, agent: str) -> str:
-    """The commit on which the claimant stood, told by an item that did not keep the base of an earlier claim."""
+def _head(state: State, items: tuple[Item, ...], body: Record, agent: str) -> str:
+    """The claimant's HEAD: the base of an item that did not keep the base of an earlier claim."""
     prefetch_own(state, items, agent)
     for item, base in zip(items, body["bases"]):
         own = own_claim(state, item, agent)

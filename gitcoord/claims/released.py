@@ -1,8 +1,7 @@
-"""The content of a release event: files that the work changed below each claim, since which commit, and what has landed.
+"""The content of a release event: the files that the work changed below each claim, since which commit, and landed lineage.
 
-Work is judged from the claim's base. Where the work does not build on it (it was rewritten, or is lost), it is judged from a
-commit that the work does contain: whoever has the work can then compare. That commit is part of the event, so that the
-server compares the same two commits.
+Work is compared with the claim's base. If the work does not contain the base (it was rewritten or is lost), it is compared with
+a commit that it does contain. That commit is part of the event, so that the server compares the same two commits.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _RELEASED: dict[str, Shape] = {
 
 
 class Released(NamedTuple):
-    """What a release left at one path: the commit that carries it, its mode and blob there, and since which commit."""
+    """Released work on one path: the commit that carries it, mode and blob there, and the base it was compared with."""
 
     path: str
     commit: str
@@ -48,13 +47,13 @@ class Released(NamedTuple):
 
 
 def released_at(state: State, path: str) -> list[Released]:
-    """The releases on record of just this path."""
+    """The recorded releases of exactly this path."""
     found = state.leaves(lineage_dir(state, path)).items()
     return [Released.from_record(record, file) for file, record in found]
 
 
 def released_below(state: State, path: str) -> list[Released]:
-    """The releases on record of this path and of all below it, by file."""
+    """The recorded releases of this path and of all below it, by file."""
     found = sorted(state.below(lineage_dir(state, path)).items())
     return [Released.from_record(record, file) for file, record in found]
 
@@ -69,7 +68,7 @@ def lineage_file(state: State, path: str, seq: int) -> str:
 
 
 def changed(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
-    """By claimed path, where there are any: since which commit the files below it were changed by `work`, and which."""
+    """By claimed path: the base of the comparison and the files that `work` changed. Unchanged paths are left out."""
     bases: dict[str, list[str]] = {}
     for claim in claims:
         if work and claim.base != work:
@@ -88,7 +87,7 @@ def changed(state: State, world: World, work: str, claims: list[Claim]) -> dict[
 
 
 def _without_others(state: State, world: World, start: str, work: str, differing: dict[str, Rows]) -> dict[str, Rows]:
-    """The files, but for those in which `work` has exactly the last released work, brought in since `start`: no change."""
+    """Leave out files whose content is the last released work of others, merged into `work` since `start`."""
     state.prefetch(("below", lineage_dir(state, path)) for path in differing)
     records: dict[str, list[Released]] = {}
     for path in differing:
@@ -111,8 +110,8 @@ def _without_others(state: State, world: World, start: str, work: str, differing
     return {path: [row for row in files if is_own(row)] for path, files in differing.items()}
 
 
-def earlier(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
-    """Work that was committed before it was claimed, has not landed, and that no release has recorded yet."""
+def work_before_claim(state: State, world: World, work: str, claims: list[Claim]) -> dict[str, tuple[str, Rows]]:
+    """Work that was committed before the claim, has not landed and is in no recorded release."""
     if not claims or not work:
         return {}
     unlanded = world.unlanded(work, [claim.path for claim in claims])
@@ -126,7 +125,7 @@ def earlier(state: State, world: World, work: str, claims: list[Claim]) -> dict[
 
 
 def is_recorded(state: State, row: list[str]) -> bool:
-    """Did a release that is still on record leave exactly this at the path?"""
+    """Does a recorded release of this path have exactly this mode and blob?"""
     return any(_is_same(record, row) for record in released_at(state, row[0]))
 
 
@@ -137,8 +136,10 @@ def _is_same(record: Released, row: list[str]) -> bool:
 def landed(
     state: State, world: World, found: dict[str, tuple[str, Rows]], carries: dict[str, str]
 ) -> dict[str, list[list[object]]]:
-    """By claimed path, earlier lineage of its changed files that the sync branch, and the work that carries them, contain by
-    now: no longer needed. git is asked once for each such work, however many paths it carries."""
+    """By claimed path, the earlier lineage of its changed files that both the trunk and the new work contain.
+
+    It is no longer needed. git is asked once for each commit of work.
+    """
     state.prefetch(("below", lineage_dir(state, path)) for path in found)
     before: dict[str, list[Released]] = {}
     commits: dict[str, set[str]] = {}

@@ -1,13 +1,13 @@
-"""Keeping what one holds: the command Renew, and what is decided on it."""
+"""The command Renew and its rule."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, grant_body, own_claim
-from gitcoord.claims.take import capacity_of, check_ttl, granted
+from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claim
+from gitcoord.claims.take import check_ttl, granted
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Renew(NamedTuple):
-    """The command: a heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
+    """The command: a heartbeat, and a new ttl for the items (none: for all claims)."""
 
     actor: Actor
     items: tuple[Item, ...] = ()
@@ -29,7 +29,7 @@ class Renew(NamedTuple):
 
 
 def decide_renew(state: State, command: Renew, world: World) -> Decision | Refusal:
-    """A heartbeat goes through also while halted; a new ttl does not."""
+    """While halted a heartbeat is allowed, a new ttl is not."""
     check_ttl(command.ttl)
     agent = command.actor.agent
     admitted = admit(state, command.actor, world)
@@ -46,7 +46,7 @@ def decide_renew(state: State, command: Renew, world: World) -> Decision | Refus
         what = printable(", ".join(missing)) or "anything"
         return Refusal("not-held", f"'{agent}' does not hold {what}", hints=("git claim list --mine",))
     ttl = command.ttl or min(claim.ttl for claim in claims)
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, ttl)
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, ttl)
     changing = [claim for claim in claims if command.ttl not in (0, claim.ttl)]
     refusal = halted(state) if changing else None
     if refusal is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, Refused
 from gitcoord.claims.model import Item
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot
+from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.ledger.transaction import transact
 from gitcoord.sessions.worktree_notes import note_claims, note_tree
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def take(ctx: Context, command: Take) -> dict[str, object]:
-    """Grant all that is asked for, or raise Refused with every holder. Harmless to repeat."""
-    result = transact(ctx, _decide_take, command, prefetch=ahead_of(command.actor.agent, command.items))
+    """Grant all items, or raise Refused with every holder. Harmless to repeat."""
+    result = transact(ctx, _decide_take, command, prefetch=parts_for(command.actor.agent, command.items))
     note_tree(ctx, command.actor.agent)
     if not result["renewed"]:
         note_claims(ctx, result["claims"])  # type: ignore[arg-type]
@@ -29,14 +29,14 @@ def take(ctx: Context, command: Take) -> dict[str, object]:
 
 
 def _decide_take(state: State, command: Take, world: World) -> Decision | Refusal:
-    """The claim's base is the commit that the claimant stands on."""
+    """Decide with the claimant's HEAD as the base of the claim."""
     from gitcoord.claims.take import decide
 
     return decide(state, command._replace(base=world.head()), world)
 
 
 def would_take(ctx: Context, command: Take) -> dict[str, object]:
-    """The answer that `take` would give now; nothing is changed."""
+    """The result that `take` would have now, without changing anything."""
     snapshot = read_snapshot(ctx)
     answer = _decide_take(snapshot.state, command, ctx.world(snapshot))
     if isinstance(answer, Refusal):
@@ -47,25 +47,25 @@ def would_take(ctx: Context, command: Take) -> dict[str, object]:
 def release(
     ctx: Context, actor: Actor, items: tuple[Item, ...], *, commit: str = "", dirty: bool = False
 ) -> dict[str, object]:
-    """Give back what is named (nothing named: everything), with the commit that carries the work."""
+    """Release the items (none: everything), with the commit that carries the work."""
     if not dirty:
-        from gitcoord.claims.facts import start_looking
+        from gitcoord.claims.facts import start_dirty_check
 
-        start_looking(ctx, [item.name for item in items if item.space == "path"])
+        start_dirty_check(ctx, [item.name for item in items if item.space == "path"])
     from gitcoord.claims.events.release import Release, decide
 
-    return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=ahead_of(actor.agent, items))
+    return transact(ctx, decide, Release(actor, items, commit, dirty), prefetch=parts_for(actor.agent, items))
 
 
 def renew(ctx: Context, actor: Actor, items: tuple[Item, ...], ttl: int) -> dict[str, object]:
-    """A heartbeat now; with a ttl, the claims named (nothing named: all) get it."""
+    """Send a heartbeat; a ttl becomes the new ttl of the items (none: of all claims)."""
     from gitcoord.claims.renew import Renew, decide_renew
 
-    return transact(ctx, decide_renew, Renew(actor, items, ttl), prefetch=ahead_of(actor.agent, items))
+    return transact(ctx, decide_renew, Renew(actor, items, ttl), prefetch=parts_for(actor.agent, items))
 
 
 def disown(ctx: Context, actor: Actor, path: str, reason: str) -> dict[str, object]:
-    """Clear the lineage of a path, on record."""
+    """Clear the lineage of a path, with an event."""
     from gitcoord.claims.events.disown import Disown, decide
 
     return transact(ctx, decide, Disown(actor, path, reason))
@@ -76,7 +76,7 @@ def takeover(ctx: Context, actor: Actor, item: Item, token: int, reason: str) ->
     from gitcoord.claims.events.takeover import Takeover
     from gitcoord.claims.events.takeover import decide as decide_takeover
 
-    ahead = ahead_of(actor.agent, (item,))
+    ahead = parts_for(actor.agent, (item,))
 
     def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
         answer: Decision | Refusal = decide_takeover(state, command._replace(base=world.head()), world)

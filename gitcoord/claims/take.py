@@ -1,4 +1,4 @@
-"""Asking for paths and resources: the command Take, and what is decided on it."""
+"""The command Take and its rule: who gets a path or a resource."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from gitcoord.claims.model import (
     MODES,
     WRITE,
     Item,
-    in_the_way,
+    capacity_of,
+    conflicts_of,
     own_claim,
+    own_claims,
     prefetch_around,
 )
 from gitcoord.ledger.event import Chain, Decision
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
+from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
 from gitcoord.sessions.admission import halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -37,7 +39,7 @@ MAX_ITEMS = 10_000
 
 
 class Take(NamedTuple):
-    """The command: who wants what. `ttl` 0 and empty texts mean "not said"."""
+    """The command. `ttl` 0 and empty texts mean "not given"."""
 
     actor: Actor
     items: tuple[Item, ...]
@@ -51,7 +53,9 @@ class Take(NamedTuple):
     nonce: str = ""
     keep: bool = False
     refused: tuple[Record, ...] = ()
-    only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
+    only: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
 
 
 def _check(command: Take) -> None:
@@ -72,7 +76,7 @@ def check_ttl(ttl: int) -> None:
 
 
 def _memo(command: Take) -> Record:
-    """What a repeat under the same nonce must say again."""
+    """The words that a repeat under the same nonce must have."""
     return {
         "verb": "take", "items": [list(item) for item in command.items], "mode": command.mode, "ttl": command.ttl,
         "units": command.units, "reason": command.reason, "task": command.task,
@@ -80,7 +84,7 @@ def _memo(command: Take) -> Record:
 
 
 def decide(state: State, command: Take, world: World) -> Decision | Refusal:
-    """Grant all items, or refuse naming every holder. What the silent hold is expired on the way."""
+    """Grant all items, or refuse and name every holder. Conflicting claims that have expired are ended."""
     _check(command)
     refusal = halted(state)
     if refusal is not None:
@@ -94,40 +98,39 @@ def decide(state: State, command: Take, world: World) -> Decision | Refusal:
     early = early or _out_of_role(state, command, world)
     if early is not None:
         return early
-    ways = [in_the_way(state, world, item, agent, command.mode, command.units) for item in command.items]
-    binding = {c.key: (c, s) for way in ways for c, s in way.binding}
-    if binding:
-        return _held(state, command, list(binding.values()))
-    silent = {c.key: (c, s) for way in ways for c, s in way.silent}
+    conflicts = [conflicts_of(state, world, item, agent, command.mode, command.units) for item in command.items]
+    live = {c.key: (c, s) for each in conflicts for c, s in each.live}
+    if live:
+        return _held(state, command, list(live.values()))
+    expired = {c.key: (c, s) for each in conflicts for c, s in each.expired}
     if command.only:
         only = set(command.only)
-        silent = {key: row for key, row in silent.items() if key in only}
+        expired = {key: row for key, row in expired.items() if key in only}
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
-    return _grant(chain, command, world, list(silent.values()), admitted)
+    return _grant(chain, command, world, list(expired.values()), admitted)
 
 
-def _grant(chain: Chain, command: Take, world: World, silent: list[Judged], admitted: Admission) -> Decision | Refusal:
-    """One event with one token for the whole request; none, but a heartbeat, where it changes nothing."""
+def _grant(chain: Chain, command: Take, world: World, expired: list[Judged], admitted: Admission) -> Decision | Refusal:
+    """One claim event with one token for the whole request; only a heartbeat if nothing changes."""
     agent = command.actor.agent
     owns = {item: own_claim(chain.state, item, agent) for item in command.items}
     changing = command.keep or admitted.opens or not all(_same(own, command, admitted) for own in owns.values())
     beats = []
-    if silent:
-        from gitcoord.claims.events.expire import expire_body, judged_beats  # most claims meet nobody silent
+    if expired:
+        from gitcoord.claims.events.expire import expire_body, judged_beats  # rarely needed
 
-        event = chain.add("expire", expire_body(world, silent))
-        beats += judged_beats(world, silent, event.seq)
+        event = chain.add("expire", expire_body(world, expired))
+        beats += judged_beats(world, expired, event.seq)
     open_session(chain, command.actor, world, admitted)
     if changing:
-        # A session that was just opened went on with what it had kept, under new tokens.
-        now = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
-        refusal = _give_up_writing(chain, command, world, now)
+        # If the session was just opened, kept claims have new tokens.
+        refusal = _give_up_writing(chain, command, world, own_claims(chain.state, owns, agent))
         if refusal is not None:
             return refusal
         body = _body(command, admitted.session, list(owns.items()), world)
         chain.add("claim", body, _memo(command) if command.keep else None)
-    held = [own for item in owns if (own := own_claim(chain.state, item, agent)) is not None]
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
+    held = own_claims(chain.state, owns, agent)
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world, min(own.ttl for own in held))
     return Decision(chain.events, [*beats, beat] if beat else beats, granted(held, renewed=not chain.events))
 
 
@@ -147,27 +150,22 @@ def _body(command: Take, session: int, rows: list[tuple[Item, Claim | None]], wo
     }
 
 
-def capacity_of(items: list[Item], world: World) -> Record:
-    """The evidence for resources: how many units there were."""
-    return {item.name: world.resource(item.name).capacity for item in items if item.space == "resource"}
-
-
 def _give_up_writing(chain: Chain, command: Take, world: World, owns: list[Claim]) -> Refusal | None:
-    """Going down from write is a release of the work, on record, before the weaker claim."""
+    """Going from write to a weaker mode releases the work first."""
     written = [own for own in owns if own.mode == WRITE] if command.mode != WRITE else []
     if not written:
         return None
-    from gitcoord.claims.events.release import add_release, uncommitted, unpushed
+    from gitcoord.claims.events.release import add_release, refuse_uncommitted, refuse_unpushed
 
-    refusal = uncommitted(world, written)
+    refusal = refuse_uncommitted(world, written)
     if refusal is None:
         add_release(chain, world, written, "")
-        refusal = unpushed(world, chain.events[-1])
+        refusal = refuse_unpushed(world, chain.events[-1])
     return refusal
 
 
 def _same(own: Claim | None, command: Take, admitted: Admission) -> bool:
-    """Would granting again change nothing?"""
+    """Would a new grant change nothing?"""
     return (
         own is not None
         and own.session == admitted.session
@@ -181,12 +179,12 @@ def _same(own: Claim | None, command: Take, admitted: Admission) -> bool:
 
 
 def _base(own: Claim | None, command: Take) -> str:
-    """Work is judged from where the write claim began, also after its ttl or reason changed."""
+    """A write claim keeps its base when its ttl or reason changes."""
     return own.base if own is not None and own.mode == WRITE == command.mode else command.base
 
 
 def _common(texts: set[str]) -> str:
-    """A re-take that does not say a text keeps the one it had, where that is one and the same."""
+    """The text that all claims have in common; '' if they differ."""
     return texts.pop() if len(texts) == 1 else ""
 
 
@@ -215,7 +213,7 @@ def _access(command: Take, world: World) -> Refusal | None:
 
 
 def access_to(actor: Actor, item: Item, mode: str, units: int, world: World) -> Refusal | None:
-    """The refusal where the settings do not let this agent hold this resource so."""
+    """The refusal if the settings do not let this agent hold this resource in this mode."""
     if item.space != "resource":
         return None
     policy = world.resource(item.name)
@@ -233,7 +231,7 @@ def access_to(actor: Actor, item: Item, mode: str, units: int, world: World) -> 
 
 
 def _out_of_role(state: State, command: Take, world: World) -> Refusal | None:
-    """Only who may write there may keep others from it: the gates would let no change of it through."""
+    """An agent may claim only what its role lets it write."""
     paths = tuple(item.name for item in command.items if item.space == "path")
     if command.mode != WRITE or not paths or world.restrictions() is None:
         return None
@@ -243,7 +241,7 @@ def _out_of_role(state: State, command: Take, world: World) -> Refusal | None:
 
 
 def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | None:
-    """The first outcome of this nonce, and whether it still stands."""
+    """The result of the first request with this nonce; a refusal if the claims are gone since."""
     agent = command.actor.agent
     first = remembered(state, agent, command.nonce, _memo(command))
     if first is None or isinstance(first, Refusal):
@@ -258,22 +256,22 @@ def _repeat(state: State, command: Take, world: World) -> Decision | Refusal | N
             hints=("ask again under a new nonce",),
         )
     held = [own for _, own in owns if own is not None]
-    beat = next_beat(world.heartbeat(agent), agent, held[0].session, world)
+    beat = next_heartbeat(world.heartbeat(agent), agent, held[0].session, world)
     return Decision([], [beat] if beat else [], {**granted(held), "repeated": True})
 
 
-def _held(state: State, command: Take, binding: list[Judged]) -> Refusal:
-    """The refusal, with every holder. It never says how to take a live claim away."""
-    held = [claim.to_json(verdict.expires_in) for claim, verdict in binding]
-    names = ", ".join(sorted({claim.agent for claim, _ in binding}))
+def _held(state: State, command: Take, live: list[Judged]) -> Refusal:
+    """The refusal with every holder. It never says how to take a live claim away."""
+    held = [claim.to_json(verdict.expires_in) for claim, verdict in live]
+    names = ", ".join(sorted({claim.agent for claim, _ in live}))
     what = f"{len(command.items)} paths: nothing was claimed;"
     if len(command.items) == 1:
         what = f"'{printable(shown(command.items[0].name, command.items[0].space))}'"
-    return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, binding[0][0]))
+    return Refusal("held", f"{what} held by {names}", tuple(held), _two_intents(state, command, live[0][0]))
 
 
 def _two_intents(state: State, command: Take, first: Claim) -> tuple[str, ...]:
-    """Where both sides hold an intent and one wants to write, nothing is taken from either: the younger gives way."""
+    """A hint for two intents of which one wants to write: the younger gives way."""
     mine = own_claim(state, first.item, command.actor.agent)
     if mine is None or command.mode != WRITE or mine.mode != INTENT or first.mode != INTENT:
         return ()

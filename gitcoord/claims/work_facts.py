@@ -1,4 +1,4 @@
-"""Facts about the work that is given back: from where it is judged, what it changed, what has landed, what is only here."""
+"""Facts about released work: its base, its changed files, and which commits landed or are not pushed."""
 
 from __future__ import annotations
 
@@ -31,23 +31,22 @@ def changed(ctx: Context, snapshot: Snapshot, base: str, commit: str, paths: lis
 
 
 def since(ctx: Context, snapshot: Snapshot, base: str, commit: str) -> str:
-    """The commit from which `commit` is judged for a claim that was made on `base`: one that it contains.
+    """The commit with which `commit` is compared, for a claim that was made on `base`. `commit` contains it.
 
-    Where the base was rewritten, that is what both have in common. Where it is not here, the trunk must tell: from where the
-    commit left the trunk. Once it has landed nobody can tell any more; then all that lies there counts, since to record too
-    little would let it be undone.
+    If the base was rewritten, it is the merge base. If the base is missing here, it is the point where `commit` left the trunk;
+    once `commit` has landed, that point is unknown and all files count, because recording too little would let work be undone.
     """
     if not base:
         return ""
     common = merge_base(ctx.repo.env, base, commit)
     if common.code in (0, 1):
-        return common.text or base  # nothing in common: they are compared as they are
+        return common.text or base  # no common history: compare them directly
     left = _left_trunk(ctx, snapshot, commit)
     return left if left != commit else ""
 
 
 def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
-    """The remote of the trunk: its own, else origin, else the only one; '' where there is none."""
+    """The remote of the trunk: its configured remote, else origin, else the only one, else ''."""
     from gitcoord.git.commands.settings import match_settings
 
     found = match_settings(ctx.repo.env, r"^(remote\..*\.url|branch\..*\.remote)$")
@@ -61,7 +60,7 @@ def usual_remote(ctx: Context, snapshot: Snapshot) -> str:
 
 
 def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
-    """The commits of the trunk here and at its remote, as this clone last saw it."""
+    """The tips of the trunk here and at its remote, as last fetched."""
     name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)
     refs = [f"refs/heads/{name}", *([f"refs/remotes/{remote}/{name}"] if remote else [])]
@@ -69,7 +68,7 @@ def trunk_tips(ctx: Context, snapshot: Snapshot) -> list[str]:
 
 
 def _left_trunk(ctx: Context, snapshot: Snapshot, commit: str) -> str:
-    """The last commit of the trunk that `commit` builds on: itself once it has landed; '' where there is none."""
+    """The last commit of the trunk that `commit` contains: `commit` itself once it has landed; '' if there is none."""
     if ctx.store.target(f"refs/heads/{format_record(snapshot.state).sync}") == commit:
         return commit  # the usual case, without a process
     found = ""
@@ -81,7 +80,7 @@ def _left_trunk(ctx: Context, snapshot: Snapshot, commit: str) -> str:
 
 
 def unlanded(ctx: Context, snapshot: Snapshot, commit: str, paths: list[str]) -> dict[str, tuple[str, Files]]:
-    """Below each path, what `commit` has that the trunk does not, and since which commit."""
+    """By path, the base and the files that `commit` changed and the trunk does not have."""
     base = _left_trunk(ctx, snapshot, commit)
     if not base or base == commit:
         return {}
@@ -89,7 +88,7 @@ def unlanded(ctx: Context, snapshot: Snapshot, commit: str, paths: list[str]) ->
 
 
 def within(ctx: Context, places: list[str], commits: list[str]) -> list[str]:
-    """Those of the commits that all of these places contain. What git does not have is in none of them."""
+    """The commits that all of these places contain. A commit that git does not have is in none."""
     named = [commit for commit in commits if is_oid(commit)]
     there = [commit for commit, oid in zip(named, ctx.store.resolve(named)) if oid is not None]
     outside: set[str] = set()
@@ -110,16 +109,16 @@ def _parse_raw(data: bytes) -> list[list[str]]:
 
 
 def lacking(ctx: Context, commits: list[str]) -> list[str]:
-    """Those of the commits that, as far as this clone knows, the remote that decides does not have."""
+    """The commits that the authority's remote lacks, as far as this clone knows."""
     answer = rev_list(ctx.repo.env, *commits, "--not", f"--remotes={ctx.remote}")
     outside = set(answer.require(f"git cannot tell what '{ctx.remote}' has").lines)
     return [commit for commit in commits if commit in outside]
 
 
 def shared_sync(ctx: Context, snapshot: Snapshot) -> str:
-    """The sync branch at its remote, as this clone last saw it; here where it has none.
+    """The ref of the trunk at its remote, as last fetched; the local branch if it has no remote.
 
-    What was not pushed yet is still to be judged there.
+    Commits that are not pushed yet are still to be judged there.
     """
     name = format_record(snapshot.state).sync
     remote = usual_remote(ctx, snapshot)

@@ -11,7 +11,7 @@ from gitcoord.base.errors import Refusal, Refused, UsageError
 from gitcoord.base.names import printable
 from gitcoord.gates.approvals import require_overseer
 from gitcoord.gates.hooks import install as hooks
-from gitcoord.gates.hooks.cli import kit, show_snippet, step_lines, watched
+from gitcoord.gates.hooks.cli import change_lines, kit, show_snippet, watched
 from gitcoord.gates.hooks.managers import Managed
 from gitcoord.guard.setup import cli as tools
 from gitcoord.guard.setup import plan as harness
@@ -66,7 +66,7 @@ def _todo(plan: hooks.Plan | Managed, sync: str, files: list[str], top: str, *, 
     lines = [] if there else [f"make the ledger; work lands on '{printable(sync.removeprefix('refs/heads/'))}'"]
     lines += [f"{'add lines to' if Path(top, name).exists() else 'write'} {name}" for name in files]
     if isinstance(plan, hooks.Plan) and plan.changes:
-        lines += step_lines(plan.steps + plan.other, done=False)
+        lines += change_lines(plan.steps + plan.other, done=False)
         if plan.settings:
             lines.append(f"note in the local settings which refs are judged: {printable(', '.join(plan.gates))}")
     return lines
@@ -142,11 +142,13 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     return 0
 
 
-def _going(ledger: bool, refs: int, settings: list[str], steps: list[hooks.Step], files: dict[str, bytes]) -> list[str]:
+def _going(
+    ledger: bool, refs: int, settings: list[str], steps: list[hooks.HookChange], files: dict[str, bytes]
+) -> list[str]:
     others = f", and remove it with {refs} other {'ref' if refs == 1 else 'refs'} of gitcoord"
     lines = [f"archive the ledger{others}"] if ledger else []
     lines += [f"forget the local settings {', '.join(settings)}"] if settings else []
-    lines += step_lines(steps, done=False)
+    lines += change_lines(steps, done=False)
     return lines + [
         f"{'take the lines of setup out of' if before else 'remove'} {name}" for name, before in files.items()
     ]

@@ -55,7 +55,7 @@ def survey(ctx: Context, actor: Actor | None, *, force: bool) -> Found:
 
 
 def _require_nobody(ctx: Context) -> None:
-    claims: list[dict[str, object]] = listing(ctx, None, silent=True)["claims"]  # type: ignore[assignment]
+    claims: list[dict[str, object]] = listing(ctx, None, expired=True)["claims"]  # type: ignore[assignment]
     live = tuple({key: claim[key] for key in claim if key != "silent"} for claim in claims if not claim["silent"])
     if live:
         raise Refused(
@@ -95,7 +95,7 @@ def tear_down(ctx: Context, actor: Actor | None, stamp: str, *, force: bool) -> 
         if not operations:
             break
         try:
-            ctx.near.swap(operations)
+            ctx.local.swap(operations)
             break
         except SwapFailed as failure:
             last = failure.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import NotInitialised, Refused
 from gitcoord.base.names import printable
 from gitcoord.deploy import staleness as app
-from gitcoord.deploy.targets import behind_words, details, told
+from gitcoord.deploy.targets import behind_words, details, to_json
 from gitcoord.terminal.screen import ago
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
             head = app_pull(ctx, found, branch)
         except Refused as error:
             return refuse(call, error, found)
-    row = {key: value for key, value in told(found).items() if key != "contains_last"}
+    row = {key: value for key, value in to_json(found).items() if key != "contains_last"}
     current = not found.behind or pull
     call.screen.answer({"initialised": True, **row, "remote": remote, "head": head}, ok=current)
     if not found.behind:
@@ -64,7 +64,7 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
 
 def refuse(call: Call, error: Refused, found: Staleness) -> int:
     """Tell a refusal together with how the commit stands."""
-    error.data = {**error.data, "stale": told(found)}
+    error.data = {**error.data, "stale": to_json(found)}
     if call.screen.json:
         return call.screen.fail(error)
     call.screen.note(f"error: {printable(error.message)}", *(f"  {line}" for line in details(found)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gitcoord.base.errors import GitcoordError, Refusal, Refused
 from gitcoord.base.names import printable
 from gitcoord.claims.model import MAX_TTL, Item
-from gitcoord.claims.query import around
+from gitcoord.claims.query import overlapping_claims
 from gitcoord.claims.service import release, take
 from gitcoord.claims.take import Take
 from gitcoord.claims.work_facts import usual_remote
@@ -83,7 +83,7 @@ def _alone(call: Call, actor: Actor, item: Item, name: str) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        rows: list[Any] = around(call.ctx, actor, item)["claims"]  # type: ignore[assignment]
+        rows: list[Any] = overlapping_claims(call.ctx, actor, item)["claims"]  # type: ignore[assignment]
         held = tuple({key: value for key, value in row.items() if key != "silent"} for row in rows)
         who = f"by {', '.join(sorted({row['agent'] for row in held}))}" if held else "by another process"
         raise Refused(Refusal("held", f"'{name}' is being deployed {who}: nothing was done", held, _WAITING)) from None

@@ -177,7 +177,7 @@ def behind_words(found: Staleness, branch: str = "") -> str:
     return f"behind {whom} by {_commits(found.behind)}"
 
 
-def told(found: Staleness) -> dict[str, object]:
+def to_json(found: Staleness) -> dict[str, object]:
     """The same for `--json`."""
     return {
         "commit": found.commit,

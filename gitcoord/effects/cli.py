@@ -1,10 +1,10 @@
-"""`git coord number`: the next number of a sequence, on a line of its own, for scripts to take."""
+"""`git coord number`: print the next numbers of a sequence, one a line."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import CONFIG
-from gitcoord.effects import number_service as numbers
+from gitcoord.effects import service as numbers
 from gitcoord.terminal import call as verbs
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ def number(call: Call, values: Values, words: list[str]) -> int:
     count = verbs.number(values, "count", 1)
     if values.get("peek"):
         if "count" in values:
-            raise UsageError("--peek tells the next number alone, without --count")
+            raise UsageError("--peek goes without --count: it shows one number")
         call.recent()
         result = numbers.peek(call.ctx, words[0])
     else:

@@ -12,7 +12,7 @@ from gitcoord.base.names import LEDGER, printable
 from gitcoord.claims.cli_wait import Bell
 from gitcoord.effects.events.done import NOT_STARTED
 from gitcoord.effects.once import MOST_CODE, check_key
-from gitcoord.effects.once_service import Runner, forget, listing
+from gitcoord.effects.service import Runner, forget, listing
 from gitcoord.sessions.cli_supervisor import Supervisor, block_signals
 from gitcoord.terminal.call import Call, duration
 from gitcoord.terminal.screen import ago
@@ -59,7 +59,7 @@ def _once(call: Call, key: str, command: list[str], wait: int) -> int:
             return code or error.exit_code
         return _tell(call, {**result, "begun": True})
     finally:
-        runner.let_go()
+        runner.unlock()
 
 
 def _begin(call: Call, runner: Runner, wait: int) -> dict[str, Any]:

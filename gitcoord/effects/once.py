@@ -97,7 +97,7 @@ def runs(state: State, world: World, record: Effect) -> bool:
     return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
 
 
-def standing(state: State, world: World, record: Effect) -> Refusal | None:
+def refuse_unfinished(state: State, world: World, record: Effect) -> Refusal | None:
     """Why it is not run now; None where it was done, and the outcome is known."""
     if record.state == DONE:
         return None

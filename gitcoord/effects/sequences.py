@@ -47,7 +47,7 @@ def _with(sequence: Sequence, setting: str, value: str) -> Sequence:
     if setting == "pattern":
         wrong = wrong_pattern(value)
         if wrong:
-            raise _senseless(sequence.name, f"the pattern '{printable(value[:200])}' {wrong}")
+            raise _invalid(sequence.name, f"the pattern '{printable(value[:200])}' {wrong}")
         return sequence._replace(patterns=(*sequence.patterns, value))
     if setting == "start":
         return sequence._replace(start=_number(sequence.name, setting, value, 1, LAST))
@@ -58,11 +58,11 @@ def _with(sequence: Sequence, setting: str, value: str) -> Sequence:
 
 def _number(name: str, setting: str, value: str, least: int, most: int) -> int:
     if not (value.isascii() and value.isdecimal() and len(value) <= MAX_DIGITS and least <= int(value) <= most):
-        raise _senseless(name, f"{setting} is '{printable(value[:40])}', not a number from {least} to {most}")
+        raise _invalid(name, f"{setting} is '{printable(value[:40])}', not a number from {least} to {most}")
     return int(value)
 
 
-def _senseless(name: str, what: str) -> CouldNotJudge:
+def _invalid(name: str, what: str) -> CouldNotJudge:
     return CouldNotJudge(
         f'{CONFIG}: sequence "{printable(name[:80])}": {what}',
         hints=("mend it on the sync branch, for example: pattern = migrations/[0-9]*_*.sql",),

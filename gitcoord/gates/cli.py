@@ -23,9 +23,9 @@ def gate(call: Call, values: Values, words: list[str]) -> int:
     if not dots or not base or not head or head.startswith("."):
         raise UsageError(f"'{printable(words[0])}' is no range", hints=("git coord gate origin/main..HEAD",))
     if call.ctx.remote:
-        from gitcoord.ledger.remote.fetch import look
+        from gitcoord.ledger.remote.fetch import fetch
 
-        look(call.ctx)
+        fetch(call.ctx)
     known = Actor(check_agent(str(values["agent"]))) if values.get("agent") else call.actor_or_none()
     actor = known or Actor("ci")
     ends = [commit_named(call, name) for name in (base, head)]

@@ -10,7 +10,7 @@ from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, TIP
 from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import GateBase, Verdicts
 from gitcoord.gates.history import common_changes, diff_index, merge_changes
-from gitcoord.gates.judge import Step, Verdict
+from gitcoord.gates.judge import CommitChange, Verdict
 from gitcoord.git.commands.objects import empty_tree
 from gitcoord.git.files import read_file
 from gitcoord.git.store import RefUpdate
@@ -41,7 +41,7 @@ class Gate(GateBase):
         """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
         parents = tuple(heads)
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
-        step = merge_changes(self._ctx, Step("", parents, "", tuple(common_changes(diffs))), index)
+        step = merge_changes(self._ctx, CommitChange("", parents, "", tuple(common_changes(diffs))), index)
         head = parents[0] if parents else ""
         outcome = self._judge(head, [step] if step.changes else [])
         if outcome.policy.validators:
@@ -54,7 +54,7 @@ class Gate(GateBase):
         """Was anybody else's heartbeat looked at? Whoever is silent now may be heard of at any moment, without an event."""
         return not self._snapshot.heartbeats.keys() <= {self.actor.agent}
 
-    def _validated_index(self, outcome: Verdicts, head: str, step: Step, index: bytes) -> Verdicts:
+    def _validated_index(self, outcome: Verdicts, head: str, step: CommitChange, index: bytes) -> Verdicts:
         from gitcoord.gates.validation_changes import Span, on_changes
 
         # A change may not bring the command that judges it: those of where work lands count.
@@ -219,4 +219,4 @@ def _private(move: RefUpdate, agent: str) -> Verdict:
 
 def _deleted(move: RefUpdate, agent: str) -> Verdict:
     message = f"{move.ref} is where everybody's work lands; deleting it would undo all of it"
-    return Verdict("lineage", ENFORCE, "", agent, message, hints=("a person may do so with the hooks off",))
+    return Verdict("lineage", ENFORCE, "", agent, message, hints=("ask the person who set gitcoord up here",))

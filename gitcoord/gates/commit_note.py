@@ -11,7 +11,7 @@ from __future__ import annotations
 from gitcoord.base.errors import GitcoordError
 from gitcoord.base.names import LEDGER, session_ref
 from gitcoord.git.files import read_file, write_file
-from gitcoord.ledger.snapshot import read_beat
+from gitcoord.ledger.snapshot import parse_heartbeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def leave_note(ctx: Context, process: str, actor: Actor, clean: Clean) -> None:
     try:
         session = session_ref(actor.agent)
         found = ctx.store.read([session])[0]
-        beat = read_beat(found) if found is not None else None
+        beat = parse_heartbeat(found) if found is not None else None
         if beat is not None and beat.killed:
             return
         seconds = min(_SECONDS, beat.slot // 1000) if beat is not None else _SECONDS

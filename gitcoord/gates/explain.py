@@ -27,7 +27,7 @@ _RULE_OF = {"gitcoord-claim": "unclaimed", "gitcoord-guard": "guard", "gitcoord-
 _NOTHING = ("unset", "false")
 
 
-class Line:
+class ExplainedRule:
     """One line of an attributes file that says something about gitcoord."""
 
     __slots__ = ("attributes", "directory", "file", "number", "pattern")
@@ -96,19 +96,21 @@ def other_roles(ctx: Context, role: str) -> list[str]:
     return [] if role in declared or role in writers else sorted(declared)
 
 
-def _lines(ctx: Context, source: Source) -> list[Line]:
+def _lines(ctx: Context, source: Source) -> list[ExplainedRule]:
     """The telling lines, in the order in which git lets them decide: the last that matches wins."""
-    found: list[Line] = []
+    found: list[ExplainedRule] = []
     for file, oid in sorted(source.attribute_files, key=lambda row: row[0].count("/")):
         (blob,) = ctx.store.read([oid])
         text = blob.data.decode("utf-8", "surrogateescape") if blob is not None else ""
         for number, line in enumerate(text.split("\n"), 1):
             if "gitcoord-" in line and not line.lstrip().startswith("#") and len(line.split()) > 1:
-                found.append(Line(file, number, line.split()))
+                found.append(ExplainedRule(file, number, line.split()))
     return found
 
 
-def _deciding(ctx: Context, source: Source, lines: list[Line], path: str, attribute: str) -> Line | None:
+def _deciding(
+    ctx: Context, source: Source, lines: list[ExplainedRule], path: str, attribute: str
+) -> ExplainedRule | None:
     """The last line that says something about the attribute and matches the path: git lets the last one decide."""
     for line in reversed([each for each in lines if each.says(attribute)]):
         if _matched(ctx, source, line, [path]):
@@ -170,7 +172,7 @@ def _advice(pattern: str) -> str:
     return f" ('{pattern.rstrip('/')}/**' for all below a directory)" if "*" not in pattern else ""
 
 
-def _matched(ctx: Context, source: Source, line: Line, tracked: list[str]) -> set[str]:
+def _matched(ctx: Context, source: Source, line: ExplainedRule, tracked: list[str]) -> set[str]:
     """The files that a pattern matches, by git's own word: it is asked with an attributes file of this one line."""
     base = source.key(line.directory) + "/" if line.directory else ""
     keys = [(source.key(name), name) for name in tracked]

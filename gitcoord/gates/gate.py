@@ -10,7 +10,7 @@ from gitcoord.claims.model import folds_case, format_record
 from gitcoord.deploy.targets import details, refusal
 from gitcoord.gates.history import finish_steps, merge_changes, net_changes
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.gates.judge import FEW, Step, Verdict, judge
+from gitcoord.gates.judge import FEW, CommitChange, Verdict, judge
 from gitcoord.git.commands.objects import has_commit, is_ancestor, start_steps
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.model import ENFORCE, parse_policy
@@ -106,7 +106,7 @@ class GateBase:
 
     # --- gathering
 
-    def _steps(self, move: RefUpdate, known: list[str], *, strict: bool, gated: bool) -> list[Step]:
+    def _steps(self, move: RefUpdate, known: list[str], *, strict: bool, gated: bool) -> list[CommitChange]:
         """The new commits, and on the sync branch (`strict`) what the result changes besides.
 
         There a path may differ from the old tip only by a new commit or by what landed at its remote. Elsewhere the new
@@ -116,7 +116,7 @@ class GateBase:
         steps = [
             merge_changes(self._ctx, step) for step in finish_steps(start_steps(self._ctx.repo.env, move.new, known))
         ]
-        steps += [Step(move.new, (), "", ())] if gated and not steps else []
+        steps += [CommitChange(move.new, (), "", ())] if gated and not steps else []
         if not strict or not move.old:
             return steps
         touched = {change.path for step in steps for change in step.changes}
@@ -127,11 +127,11 @@ class GateBase:
             if rest:
                 differs = {change.path for change in net_changes(self._ctx, commit, move.new)}
                 rest = [change for change in rest if change.path in differs]
-        return [*steps, Step(move.new, (move.old,), "", tuple(rest))] if rest else steps
+        return [*steps, CommitChange(move.new, (move.old,), "", tuple(rest))] if rest else steps
 
     # --- judging
 
-    def _judge(self, commit: str, steps: list[Step], *, pushed: bool = False) -> Verdicts:
+    def _judge(self, commit: str, steps: list[CommitChange], *, pushed: bool = False) -> Verdicts:
         if not steps:
             return Verdicts([], parse_policy(()))
         paths = {change.path for step in steps for change in step.changes}
@@ -143,7 +143,7 @@ class GateBase:
         verdicts = judge(self._snapshot.state, world, history, policy, actor, steps, readers)
         return Verdicts(verdicts, policy)
 
-    def _readers(self, steps: list[Step]) -> list[str]:
+    def _readers(self, steps: list[CommitChange]) -> list[str]:
         """Who must know the rules: whoever pushes, unless it is a person. CI is nobody in particular: there, the authors."""
         if not self._named:
             return sorted({step.agent for step in steps if step.agent})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import check_agent
-from gitcoord.gates.judge import Change, Step
+from gitcoord.gates.judge import Change, CommitChange
 from gitcoord.git.commands.objects import commit_stand_in, diff_index_raw, diff_raw, ls_tree_entry, merge_tree_names
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NOTHING = "000000"
 
 
-def finish_steps(child: Child) -> list[Step]:
+def finish_steps(child: Child) -> list[CommitChange]:
     """The commits that were asked for, each after its parents; read while git still looks for more."""
     try:
         steps = parse_log(child.chunks())
@@ -34,9 +34,9 @@ def finish_steps(child: Child) -> list[Step]:
     return steps[::-1]
 
 
-def parse_log(chunks: Iterable[bytes]) -> list[Step]:
+def parse_log(chunks: Iterable[bytes]) -> list[CommitChange]:
     """The steps in the order in which git tells them."""
-    steps: list[Step] = []
+    steps: list[CommitChange] = []
     changes: list[Change] = []
     head, words = "", _words(chunks)
     for word in words:
@@ -66,10 +66,10 @@ def _words(chunks: Iterable[bytes]) -> Iterator[str]:
     yield left.decode("utf-8", "surrogateescape")
 
 
-def _step(head: str, changes: list[Change]) -> Step:
+def _step(head: str, changes: list[Change]) -> CommitChange:
     ids, _, trailers = head.partition("\x02")
     oid, *parents = ids.split()
-    return Step(oid, tuple(parents), _agent(trailers.partition("\n")[0].strip()), tuple(changes))
+    return CommitChange(oid, tuple(parents), _agent(trailers.partition("\n")[0].strip()), tuple(changes))
 
 
 def _agent(named: str) -> str:
@@ -88,7 +88,7 @@ def _change(meta: str, path: str) -> Change:
     return Change(path, mode, "" if mode == NOTHING else blob)
 
 
-def merge_changes(ctx: Context, step: Step, index: bytes = b"") -> Step:
+def merge_changes(ctx: Context, step: CommitChange, index: bytes = b"") -> CommitChange:
     """A merge's own changes: whatever differs from what git alone would have made of its parents, one after the other.
 
     A step without an id is what the index would make.

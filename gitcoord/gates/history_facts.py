@@ -24,7 +24,7 @@ from gitcoord.policy.model import same_answers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.judge import Step
+    from gitcoord.gates.judge import CommitChange
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
 
@@ -197,7 +197,7 @@ def _tree(ctx: Context, tree: str, paths: set[str]) -> dict[str, list[str]]:
     return found
 
 
-def _log(ctx: Context, commits: list[str], paths: list[str]) -> list[Step]:
+def _log(ctx: Context, commits: list[str], paths: list[str]) -> list[CommitChange]:
     code, out, complaint = log_steps(ctx.repo.env, commits, [f":(top,literal){path}" for path in paths])
     if code:
         _require(ctx, *(commit.lstrip("^") for commit in commits))
@@ -205,7 +205,7 @@ def _log(ctx: Context, commits: list[str], paths: list[str]) -> list[Step]:
     return parse_log([out])
 
 
-def _rows(steps: list[Step]) -> Rows:
+def _rows(steps: list[CommitChange]) -> Rows:
     found: Rows = {}
     for step in steps:
         for change in step.changes:

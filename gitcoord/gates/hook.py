@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.terminal.screen import Screen
 
 _SECONDS = 120
-_WAY_OUT = {
-    "pre-commit": "to commit all the same, on your own responsibility: git commit --no-verify",
-    "pre-merge-commit": "to merge all the same, on your own responsibility: git merge --no-verify",
-    "pre-push": "to push all the same, on your own responsibility: git push --no-verify",
-    "reference-transaction": "a person may do it with the hooks off: git -c core.hooksPath=/dev/null"
-    " -c hook.gitcoord-reference-transaction.enabled=false ...",
-}
+_HELP = "see whether the ledger is in order: git coord fsck; or ask the person who set gitcoord up here"
 _WHAT = {
     "pre-commit": "this commit",
     "pre-merge-commit": "this merge",
@@ -48,7 +42,7 @@ def main(words: list[str]) -> int:
     hook, *rest = words or [""]
     env = environ()
     if hook in ("prepare-commit-msg", "post-commit"):
-        return _courtesy(hook, rest, env)
+        return _advisory_hook(hook, rest, env)
     if hook not in _WHAT:
         write_all(2, b"error: git-claim --gate: unknown hook\n")
         return 2
@@ -78,7 +72,7 @@ def _too_long(number: int, frame: object) -> None:
 
 def _closed(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
     screen.note(f"error: {_WHAT[hook]} could not be judged: {printable(message)}")
-    screen.hint(*hints, _WAY_OUT[hook])
+    screen.hint(*hints, _HELP)
     return 1
 
 
@@ -91,10 +85,10 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     if moves == []:
         return 0
     if hook == "pre-push" and ctx.remote:
-        from gitcoord.ledger.remote.fetch import look
+        from gitcoord.ledger.remote.fetch import fetch
 
-        look(ctx)  # what was claimed elsewhere since this clone last looked counts too
-    gate = Gate(ctx, lambda: _beating(ctx, resolve(ctx, env, terminal=isatty(2))))
+        fetch(ctx)  # what was claimed elsewhere since this clone last looked counts too
+    gate = Gate(ctx, lambda: _with_heartbeat(ctx, resolve(ctx, env, terminal=isatty(2))))
     if moves is None:
         outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))
         process = env.get(b"GITCOORD_GIT_PROCESS", b"").decode("ascii", "replace")
@@ -107,7 +101,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     return tell(ctx, screen, hook, gate.actor, outcome) if outcome.verdicts else 0
 
 
-def _beating(ctx: Context, actor: Actor) -> Actor:
+def _with_heartbeat(ctx: Context, actor: Actor) -> Actor:
     """A gate is a sign of life, before it judges."""
     from gitcoord.sessions.service import beat_quietly
 
@@ -212,14 +206,14 @@ def _line(verdict: Verdict) -> str:
 # --- hooks that never fail ------------------------------------------------------------------------------------------
 
 
-def _courtesy(hook: str, words: list[str], env: Environ) -> int:
+def _advisory_hook(hook: str, words: list[str], env: Environ) -> int:
     try:
         ctx = RepositoryOpener(env, "gate").context()
         from gitcoord.sessions.identity import resolve_or_none
 
         actor = resolve_or_none(ctx, env, terminal=isatty(2))
         if actor is not None and hook == "post-commit":
-            _beating(ctx, actor)
+            _with_heartbeat(ctx, actor)
         elif actor is not None and not actor.person and words:
             _sign(ctx, actor.agent, words[0])
     except (GitcoordError, OSError):

@@ -40,7 +40,7 @@ class Change(NamedTuple):
     blob: str
 
 
-class Step(NamedTuple):
+class CommitChange(NamedTuple):
     """One commit to be judged, or the index ('' as its id). `agent` is whom its trailer names."""
 
     oid: str
@@ -72,7 +72,7 @@ def judge(
     history: History,
     policy: Policy,
     actor: Actor,
-    steps: list[Step],
+    steps: list[CommitChange],
     readers: Iterable[str] = (),
 ) -> list[Verdict]:
     """What stands against these steps, oldest first, each path once a rule. `readers` push them: they know the rules."""
@@ -81,7 +81,7 @@ def judge(
 
 class _Judge:
     def __init__(
-        self, state: State, world: World, history: History, policy: Policy, actor: Actor, steps: list[Step]
+        self, state: State, world: World, history: History, policy: Policy, actor: Actor, steps: list[CommitChange]
     ) -> None:
         self._state = state
         self._world = world
@@ -117,7 +117,7 @@ class _Judge:
         return list(self._found.values())
 
     def _add(
-        self, rule: str, path: str, agent: str, message: str, *, step: Step | None = None,
+        self, rule: str, path: str, agent: str, message: str, *, step: CommitChange | None = None,
         change: Change | None = None, stage: str = "", hints: tuple[str, ...] = (), held: tuple[Record, ...] = (),
         asks: bool = False,
     ) -> None:  # fmt: skip
@@ -130,7 +130,7 @@ class _Judge:
 
     # --- who
 
-    def _living(self, agent: str, step: Step) -> None:
+    def _living(self, agent: str, step: CommitChange) -> None:
         refusal = dead(self._state, self._world, agent)
         if refusal is not None:
             self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
@@ -145,7 +145,7 @@ class _Judge:
                     hints=(f"read them: git coord rules show {rules[:12]}", f"then: git coord rules ack {rules[:12]}"),
                 )  # fmt: skip
 
-    def _attributed(self, step: Step) -> None:
+    def _attributed(self, step: CommitChange) -> None:
         if not self._policy.attribution:
             return
         from gitcoord.validators.attribution import lacks_agent  # only where the policy asks for it
@@ -156,7 +156,7 @@ class _Judge:
 
     # --- what
 
-    def _change(self, agent: str, step: Step, change: Change) -> None:
+    def _change(self, agent: str, step: CommitChange, change: Change) -> None:
         holds, others = self._standing(agent, change.path)
         source = self._lineages.source(step, change)
         if not holds and source is None:
@@ -192,7 +192,7 @@ class _Judge:
                     others.append(claim.to_json(verdict.expires_in))
         return holds, others
 
-    def _unheld(self, agent: str, step: Step, change: Change, others: list[dict[str, object]]) -> None:
+    def _unheld(self, agent: str, step: CommitChange, change: Change, others: list[dict[str, object]]) -> None:
         path = change.path
         if others:
             holder = others[0]
@@ -206,7 +206,7 @@ class _Judge:
                 change=change, hints=(f"git claim {path_word(path)}",),
             )  # fmt: skip
 
-    def _role(self, agent: str, step: Step, change: Change) -> None:
+    def _role(self, agent: str, step: CommitChange, change: Change) -> None:
         if agent not in self._free:
             self._free[agent] = is_free(self._state, self._policy, self._actor, agent)
         if self._free[agent] and not self._policy.of(change.path).writers:
@@ -221,7 +221,7 @@ class _Judge:
     def _is_approver(self) -> bool:
         return may_approve(self._actor, self._policy.approvers)
 
-    def _guard(self, agent: str, step: Step, change: Change) -> None:
+    def _guard(self, agent: str, step: CommitChange, change: Change) -> None:
         tier = self._policy.of(change.path).guard
         if tier and self._policy.of(change.path).private:
             # Neither asked for nor told any further: a request would publish it.
@@ -233,17 +233,17 @@ class _Judge:
             self._add("guard", change.path, agent, "it is guarded: take care", step=step, change=change, stage=WARN)
         elif tier == CHECKPOINT:
             self._checkpoint("guard", agent, step, change, "a person must approve this change")
-        if self._policy.present and is_own_file(self._keys[change.path]) and self._is_telling(step, change):
+        if self._policy.present and is_own_file(self._keys[change.path]) and self._changes_policy(step, change):
             self._checkpoint(
                 "own-files", agent, step, change, "it guards the project: a person must approve this change"
             )
 
-    def _is_telling(self, step: Step, change: Change) -> bool:
+    def _changes_policy(self, step: CommitChange, change: Change) -> bool:
         if not is_attributes_file(change.path):
             return True
         return self._history.changes_attributes(step.parents[0] if step.parents else "", change.path, change.blob)
 
-    def _checkpoint(self, rule: str, agent: str, step: Step, change: Change, message: str) -> None:
+    def _checkpoint(self, rule: str, agent: str, step: CommitChange, change: Change, message: str) -> None:
         """Approved for exactly this content and not used up, or made by a person who may approve."""
         if self._is_approver() and agent == self._actor.agent:
             return
@@ -263,7 +263,7 @@ class _Judge:
             rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
         )
 
-    def _is_used_up(self, step: Step, change: Change, record: Approval) -> bool:
+    def _is_used_up(self, step: CommitChange, change: Change, record: Approval) -> bool:
         """Since it was asked for, the history that the change builds on has had the content, and left it again."""
         return any(self._history.left_again(at, *change, record.bases) for at in step.parents)
 

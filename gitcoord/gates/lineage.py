@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gitcoord.claims.released import Released
-    from gitcoord.gates.judge import Change, Step
+    from gitcoord.gates.judge import Change, CommitChange
     from gitcoord.ledger.state import State
 
     class History(Protocol):
@@ -61,7 +61,7 @@ _FEW_COMMITS = 4
 
 
 class Lineages:
-    def __init__(self, state: State, history: History, steps: list[Step], keys: dict[str, str]) -> None:
+    def __init__(self, state: State, history: History, steps: list[CommitChange], keys: dict[str, str]) -> None:
         self._state = state
         self._history = history
         self._steps = steps
@@ -84,7 +84,7 @@ class Lineages:
         self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): is old part of new?
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
-    def source(self, step: Step, change: Change) -> Released | None:
+    def source(self, step: CommitChange, change: Change) -> Released | None:
         """The release that this change lands, if it lands one: the newest whose content it leaves."""
         key = step.oid, change.path
         if key not in self._sources:
@@ -92,7 +92,7 @@ class Lineages:
             self._sources[key] = next((record for record in records if self._lands(step, change, record)), None)
         return self._sources[key]
 
-    def _lands(self, step: Step, change: Change, record: Released) -> bool:
+    def _lands(self, step: CommitChange, change: Change, record: Released) -> bool:
         left = [change.mode, change.blob]
         work = self._work(record, change.path)
         if self._is_part(step, record):
@@ -112,7 +112,7 @@ class Lineages:
             for parent in step.parents
         )
 
-    def _outside(self, step: Step, record: Released, commits: list[str]) -> list[str]:
+    def _outside(self, step: CommitChange, record: Released, commits: list[str]) -> list[str]:
         """Those of a record's commits that no parent of the step contains; the record's own is known to be among these.
 
         What is there already is not landed by the step: it would be a way back. After a rebase or a merge the work of others
@@ -130,7 +130,7 @@ class Lineages:
         found = self._history.work(record.base, record.commit, path)
         return [[record.commit, record.mode, record.blob], *found]
 
-    def lacking(self, step: Step, change: Change, source: Released | None) -> Released | None:
+    def lacking(self, step: CommitChange, change: Change, source: Released | None) -> Released | None:
         """The released work on this path that is not contained where the change starts.
 
         Released work needs to contain only what was released before it: the later work is asked when it lands.
@@ -149,7 +149,7 @@ class Lineages:
                 return record
         return None
 
-    def _joined(self, step: Step, path: str, record: Released) -> bool:
+    def _joined(self, step: CommitChange, path: str, record: Released) -> bool:
         """Does a later step merge this one with something that contains the record's work?
 
         It counts if git made the merge alone at that path, or if what it leaves there is work of its own, for which a claim
@@ -168,7 +168,7 @@ class Lineages:
                 return True
         return False
 
-    def _is_part(self, step: Step, record: Released) -> bool:
+    def _is_part(self, step: CommitChange, record: Released) -> bool:
         """One of the commits that were released."""
         return bool(step.oid) and self._contains(record.commit, step.oid)
 
@@ -206,7 +206,7 @@ class Lineages:
         upon = [r for r in records if r.seq > record.seq and self._contains(r.commit, record.commit)]
         return any(self._landed(at, later) for later in upon)
 
-    def _first_touching(self, steps: list[Step], path: str) -> set[str]:
+    def _first_touching(self, steps: list[CommitChange], path: str) -> set[str]:
         """The steps that build on no other one that was asked for all of what was released there. Steps come parents first.
 
         Released work was asked only for what was released before it, so whatever builds on it is asked anew.
@@ -223,6 +223,6 @@ class Lineages:
         return first
 
 
-def _at(step: Step, path: str) -> Change | None:
+def _at(step: CommitChange, path: str) -> Change | None:
     """What a step changes at a path."""
     return next((change for change in step.changes if change.path == path), None)

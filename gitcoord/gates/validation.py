@@ -118,11 +118,11 @@ def _own_on_tool(ctx: Context, validator: Validator, actor: Actor, event: ToolEv
     if validator.name in SHIPPED:
         return []
     from gitcoord.gates.validation_commands import ask_command
-    from gitcoord.validators.own import event_told
+    from gitcoord.validators.own import event_record
 
     kinds = [kind for kind, files in ((WRITE, event.writes), (READ, event.reads)) if files]
     return [
-        ask_command(ctx, validator, kind, actor, {"event": event_told(event)})
+        ask_command(ctx, validator, kind, actor, {"event": event_record(event)})
         for kind in kinds
         if kind in validator.moments
     ]
@@ -183,7 +183,7 @@ def _tallied(ctx: Context, actor: Actor, event: ToolEvent, change: Callable[[Tal
 # --- texts and the end ----------------------------------------------------------------------------------------------
 
 
-def heed(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[str]:
+def check_texts(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[str]:
     """Before something is written down for others to read, each text under what it is called. As `require` does."""
     from gitcoord.validators.injection import judge
 
@@ -268,8 +268,8 @@ def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> l
     stops = [result for result in results if result.stops]
     if not stops:
         _record(ctx, actor, moment, results)
-        return [told(result) for result in results if result.outcome == WARN]
-    words = "; ".join(told(result) for result in stops)
+        return [as_line(result) for result in results if result.outcome == WARN]
+    words = "; ".join(as_line(result) for result in stops)
     hints = tuple(dict.fromkeys(hint for result in stops for hint in result.hints))
     why = tuple(dict.fromkeys(f"why: {result.validator}: {result.why}" for result in stops if result.why))
     if all(result.outcome == UNKNOWN for result in stops):
@@ -277,7 +277,7 @@ def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> l
     raise Refused(Refusal(stops[0].validator, words, hints=(*hints, *why)))
 
 
-def told(result: Result) -> str:
+def as_line(result: Result) -> str:
     """A result in a line."""
     where = f"{printable(result.path)}: " if result.path else ""
     unknown = "could not be judged: " if result.outcome == UNKNOWN else ""

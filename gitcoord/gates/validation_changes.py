@@ -116,7 +116,7 @@ def _judge(ctx: Context, asked: Asked, span: Span, validator: Validator, these: 
 
 
 def _content(ctx: Context, name: str) -> bytes:
-    (found,) = ctx.near.read([name])
+    (found,) = ctx.local.read([name])
     if found is None and ":" not in name:
         raise CouldNotJudge(f"{name[:12]} cannot be read", hints=("git fetch, if it is elsewhere",))
     return found.data if found is not None and found.kind == "blob" else b""
@@ -169,7 +169,7 @@ def _deployed(
 def _read(ctx: Context, files: list[tuple[str, str]]) -> Iterable[tuple[str, bytes]]:
     for start in range(0, len(files), _AT_ONCE):
         part = files[start : start + _AT_ONCE]
-        for (path, blob), found in zip(part, ctx.near.read([blob for _, blob in part])):
+        for (path, blob), found in zip(part, ctx.local.read([blob for _, blob in part])):
             if found is None:
                 raise CouldNotJudge(f"{printable(path)} ({blob[:12]}) cannot be read", hints=("git fetch",))
             yield path, found.data

@@ -7,8 +7,8 @@ from gitcoord.base.names import check_path, covers, printable
 from gitcoord.git.files import is_directory, read_file
 from gitcoord.git.locate import is_set_up, resolve
 from gitcoord.guard.conversations import actor_of
-from gitcoord.guard.effects import Deeds, absolute, checked, deeds_of, home_of, tops_of
-from gitcoord.guard.findings import Finding, decided, is_setting, secret, settings_below
+from gitcoord.guard.effects import FileEffects, absolute, checked, effects_of, home_of, tops_of
+from gitcoord.guard.findings import Finding, is_setting, read_decision, settings_below, strictest
 from gitcoord.guard.judge import GuardSession
 from gitcoord.guard.seen_files import begin, end, note_read
 from gitcoord.policy.model import ENFORCE
@@ -17,76 +17,80 @@ from gitcoord.validators.tool_event import ALLOW, ASK, DENY, Answer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.git.locate import Place
-    from gitcoord.guard.hook import Stage
+    from gitcoord.guard.hook import Invocation
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
     from gitcoord.policy.model import Guard
     from gitcoord.validators.tool_event import ToolEvent
 
 
-def before(stage: Stage, event: ToolEvent, home: Place | None) -> Answer:
+def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answer:
     """`home` is where the tool works, if gitcoord is set up there."""
-    deeds = deeds_of(stage, event, home)
-    tops = tops_of(deeds, home)
+    effects = effects_of(invocation, event, home)
+    tops = tops_of(effects, home)
     if not tops:
         return Answer()
     findings: list[Finding] = []
     judged: list[GuardSession] = []
     for top in tops:
-        writes = [checked(place) for place in deeds.writes if place.top == top and not place.inner]
+        writes = [checked(place) for place in effects.writes if place.top == top and not place.inner]
         # What is moved away could be read under its new name.
-        reads = [place.path for place in (*deeds.reads, *deeds.gone) if place.top == top and not place.inner]
-        around = [place.path for place in deeds.around if place.top == top and not place.inner]
-        ctx = stage.open(top)
-        actor = actor_of(ctx, stage.env, event)
+        reads = [place.path for place in (*effects.reads, *effects.deleted) if place.top == top and not place.inner]
+        changed_below = [place.path for place in effects.changed_below if place.top == top and not place.inner]
+        ctx = invocation.open(top)
+        actor = actor_of(ctx, invocation.env, event)
         try:
-            judging = GuardSession(ctx, actor, writes, reads, around)
+            session = GuardSession(ctx, actor, writes, reads, changed_below)
         except NotInitialised:
             continue
-        stage.lenient = not judging.guard.closed
-        judging.beat()
-        judged.append(judging)
+        invocation.fail_open = not session.guard.closed
+        session.beat()
+        judged.append(session)
         if home is not None and top == home.top:
-            findings += _outside(stage, judging.guard, deeds) + _shell(judging.guard, deeds) + _lost(deeds, home)
-            findings += _validated(judging, event, deeds)
-        findings += [*judging.reads(), *_inner(deeds)]
+            findings += (
+                _private_places(invocation, session.guard, effects)
+                + _shell_findings(session.guard, effects)
+                + _repository_deletion(effects, home)
+            )
+            findings += _run_validators(session, event, effects)
+        findings += [*session.reads(), *_protected_files(effects)]
         # What is denied for another reason is not claimed either. What a person is asked about may still happen.
-        if decided(findings) != DENY:
-            findings += judging.writes(event.action)
-        if decided(findings) != DENY:
-            findings += _seen(ctx, actor, deeds, top)
+        if strictest(findings) != DENY:
+            findings += session.writes(event.action)
+        if strictest(findings) != DENY:
+            findings += _stale_writes(ctx, actor, effects, top)
     if not judged:
         return Answer()
-    if decided(findings) != DENY:
-        _recorded(judged, event)
-    return _told(judged[0], event, findings)
+    if strictest(findings) != DENY:
+        _record_notices(judged, event)
+    return _answer(judged[0], event, findings)
 
 
-def after(stage: Stage, event: ToolEvent, home: Place | None) -> Answer:
+def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answer:
     """What was written is noted as this agent's own doing."""
     if event.failed is None and event.transcript:
-        from gitcoord.guard.tools.codex_rollout import told
+        from gitcoord.guard.tools.codex_rollout import with_outcome
 
-        event = told(event)
-    deeds = deeds_of(stage, event, home)
-    for top in tops_of(deeds, home):
-        ctx = stage.open(top)
-        actor = actor_of(ctx, stage.env, event)
-        for place in deeds.writes:
+        event = with_outcome(event)
+    effects = effects_of(invocation, event, home)
+    for top in tops_of(effects, home):
+        ctx = invocation.open(top)
+        actor = actor_of(ctx, invocation.env, event)
+        for place in effects.writes:
             if place.top == top and not place.inner:
                 end(ctx, actor.agent, absolute(place), failed=bool(event.failed))
         if home is not None and top == home.top:
-            _counted(ctx, actor, event)
+            _count_tool_use(ctx, actor, event)
     return Answer()
 
 
 # --- what is no question of claims ------------------------------------------------------------------------------------
 
 
-def _inner(deeds: Deeds) -> list[Finding]:
+def _protected_files(effects: FileEffects) -> list[Finding]:
     """git's own directories, and the settings that make the tool call the guard."""
     found = []
-    for place in deeds.writes:
+    for place in effects.writes:
         path = absolute(place)
         if place.inner and place.common and is_set_up(place.common):
             found.append(
@@ -102,22 +106,22 @@ def _settings(path: str) -> list[str]:
     return [path] if is_setting(path) else settings_below(path)
 
 
-def _lost(deeds: Deeds, home: Place) -> list[Finding]:
+def _repository_deletion(effects: FileEffects, home: Place) -> list[Finding]:
     """The repository itself, with all that others have in it."""
-    taken = [path for path in map(absolute, deeds.gone) if path == "/" or covers(path, home.common)]
+    taken = [path for path in map(absolute, effects.deleted) if path == "/" or covers(path, home.common)]
     hints = ("a person may take a repository away",)
     return [Finding(DENY, "the repository lies there, with everybody's work", "bypass", path, hints) for path in taken]
 
 
-def _outside(stage: Stage, guard: Guard, deeds: Deeds) -> list[Finding]:
+def _private_places(invocation: Invocation, guard: Guard, effects: FileEffects) -> list[Finding]:
     """Places that the settings keep to people: not read, and not written either."""
     if not guard.deny_read and not guard.ask_read:
         return []
-    home = home_of(stage)
+    home = home_of(invocation)
     home = resolve(home, last=True) if home.startswith("/") else home
     found = []
-    for place in dict.fromkeys((*deeds.reads, *deeds.writes)):
-        answer = secret(guard, home, absolute(place))
+    for place in dict.fromkeys((*effects.reads, *effects.writes)):
+        answer = read_decision(guard, home, absolute(place))
         if answer:
             message = "this place is not for agents" if answer == DENY else "a person decides who looks here"
             hints = ("which places: [guard] denyRead and askRead in .gitcoord/config",)
@@ -125,30 +129,30 @@ def _outside(stage: Stage, guard: Guard, deeds: Deeds) -> list[Finding]:
     return found
 
 
-def _shell(guard: Guard, deeds: Deeds) -> list[Finding]:
-    found = [Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass") for what in deeds.bypasses]
-    if deeds.unknown and guard.unknown != ALLOW:
+def _shell_findings(guard: Guard, effects: FileEffects) -> list[Finding]:
+    found = [Finding(DENY, f"this goes around the guard: {printable(what)}", "bypass") for what in effects.bypasses]
+    if effects.unknown and guard.unknown != ALLOW:
         answer = ALLOW if guard.unknown == "warn" else guard.unknown
-        what = printable(deeds.unknown[0])
+        what = printable(effects.unknown[0])
         found.append(Finding(answer, f"what this command writes cannot be told: {what}", "unknown"))
     return found
 
 
-def _seen(ctx: Context, actor: Actor, deeds: Deeds, top: str) -> list[Finding]:
+def _stale_writes(ctx: Context, actor: Actor, effects: FileEffects, top: str) -> list[Finding]:
     """Last of all, since it notes what is about to happen: nothing else may speak against it any more."""
-    for place in deeds.reads:
+    for place in effects.reads:
         if place.top == top and not is_directory(absolute(place)):
             note_read(ctx, actor.agent, absolute(place))
     found, begun = [], []
-    for place in deeds.writes:
+    for place in effects.writes:
         path = absolute(place)
         if place.top != top or place.inner or is_directory(path):
             continue
-        trouble = begin(ctx, actor.agent, path)
-        if trouble is not None and trouble.pending:
-            message = f"{trouble.agent} is writing it at this moment: read it again, then write"
-        elif trouble is not None:
-            message = f"{trouble.agent} changed it since you last read it: read it again, then write"
+        conflict = begin(ctx, actor.agent, path)
+        if conflict is not None and conflict.pending:
+            message = f"{conflict.agent} is writing it at this moment: read it again, then write"
+        elif conflict is not None:
+            message = f"{conflict.agent} changed it since you last read it: read it again, then write"
         else:
             begun.append(path)
             continue
@@ -161,19 +165,19 @@ def _seen(ctx: Context, actor: Actor, deeds: Deeds, top: str) -> list[Finding]:
 # --- validators -------------------------------------------------------------------------------------------------------
 
 
-def _validated(judging: GuardSession, event: ToolEvent, deeds: Deeds) -> list[Finding]:
+def _run_validators(session: GuardSession, event: ToolEvent, effects: FileEffects) -> list[Finding]:
     """The project's validators see every file that a shell command names, too."""
     from gitcoord.gates.validation import before_tool
     from gitcoord.validators import UNKNOWN, WARN
 
-    whole = event._replace(writes=tuple(map(absolute, deeds.writes)), reads=tuple(map(absolute, deeds.reads)))
-    results = before_tool(judging.ctx, judging.source, judging.actor, whole)
+    whole = event._replace(writes=tuple(map(absolute, effects.writes)), reads=tuple(map(absolute, effects.reads)))
+    results = before_tool(session.ctx, session.source, session.actor, whole)
     if results:
         from gitcoord.gates.validation_commands import as_verdicts
 
-        top = judging.ctx.repo.worktree
-        told = as_verdicts(results, judging.actor.agent)
-        judging.noted += [v._replace(path=_below(top, v.path)) for v in told if v.stage != ENFORCE]
+        top = session.ctx.repo.worktree
+        told = as_verdicts(results, session.actor.agent)
+        session.noted += [v._replace(path=_below(top, v.path)) for v in told if v.stage != ENFORCE]
     return [
         Finding(
             DENY if result.stops else ALLOW,
@@ -193,7 +197,7 @@ def _below(top: str, path: str) -> str:
         return ""
 
 
-def _counted(ctx: Context, actor: Actor, event: ToolEvent) -> None:
+def _count_tool_use(ctx: Context, actor: Actor, event: ToolEvent) -> None:
     from gitcoord.gates.validation import after_tool, project_source
 
     try:
@@ -202,30 +206,30 @@ def _counted(ctx: Context, actor: Actor, event: ToolEvent) -> None:
         pass
 
 
-def _recorded(judged: list[GuardSession], event: ToolEvent) -> None:
+def _record_notices(judged: list[GuardSession], event: ToolEvent) -> None:
     """It goes through: what speaks against it and does not bind yet is left on record."""
-    for judging in judged:
-        if judging.noted:
+    for session in judged:
+        if session.noted:
             from gitcoord.gates.notices import record_once
 
-            record_once(judging.ctx, judging.actor, event.conversation, judging.noted)
+            record_once(session.ctx, session.actor, event.conversation, session.noted)
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------
 
 
-def _told(judging: GuardSession, event: ToolEvent, findings: list[Finding]) -> Answer:
+def _answer(session: GuardSession, event: ToolEvent, findings: list[Finding]) -> Answer:
     if not findings:
         return Answer()
     from gitcoord.guard.render import words_of
 
     unique = list({(f.rule, f.path, f.message): f for f in findings}.values())
-    decision = decided(unique)
+    decision = strictest(unique)
     if decision == ALLOW:
-        return Answer(context=words_of(judging, event, unique))
+        return Answer(context=words_of(session, event, unique))
     if decision == ASK:
         from gitcoord.ledger.alerts import alert_of_question
 
         asked = [finding.path for finding in unique if finding.decision == ASK]
-        alert_of_question(judging.ctx, judging.actor.agent, event.tool, asked)
-    return Answer(decision, words_of(judging, event, unique))
+        alert_of_question(session.ctx, session.actor.agent, event.tool, asked)
+    return Answer(decision, words_of(session, event, unique))

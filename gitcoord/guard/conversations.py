@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.validators.tool_event import ToolEvent
 
 _SHOWN = 8
-_TELLING = "codex"  # the environment of a subagent's shell tells whose it is
+_NAMES_SUBAGENTS = "codex"  # the environment of a subagent's shell tells whose it is
 
 
 def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
@@ -25,9 +25,9 @@ def actor_of(ctx: Context, env: Environ, event: ToolEvent) -> Actor:
     return below(actor, event.tool, event.conversation, event.subagent) if event.subagent else actor
 
 
-def begins(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
+def on_start(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """Its session is opened, the tool's process noted as this agent, and the agent told what `git coord start` tells."""
-    from gitcoord.sessions.cli import told
+    from gitcoord.sessions.cli import briefing_lines
     from gitcoord.terminal.call import Call
     from gitcoord.terminal.screen import Screen
     from gitcoord.views.briefing import begin
@@ -41,15 +41,15 @@ def begins(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         # Nothing is at stake yet, and what follows is judged: the agent learns what is wrong.
         hints = [f"hint: {printable(hint)}" for hint in error.hints]
         return Answer(context="\n".join([f"gitcoord: {printable(error.message)}", *hints]))
-    lines = told(Call(ctx, Screen(env), env), result, brief=True)
+    lines = briefing_lines(Call(ctx, Screen(env), env), result, brief=True)
     who = f"gitcoord coordinates who writes here. You are '{actor.agent}'"
     who += f", and what '{actor.parent}' holds is yours to write too." if actor.parent else "."
-    if actor.parent and event.tool != _TELLING:
+    if actor.parent and event.tool != _NAMES_SUBAGENTS:
         who += f" In a shell say so: GITCOORD_AGENT={actor.agent} git claim ..."
     return Answer(context="\n".join([who, *lines]))
 
 
-def ends(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
+def on_stop(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
     """A turn gives back what is committed, and is asked once for what is not; a conversation's end closes the session."""
     from gitcoord.guard.turn_end import give_back, is_new
     from gitcoord.sessions.service import stop
@@ -59,7 +59,7 @@ def ends(ctx: Context, env: Environ, event: ToolEvent) -> Answer:
         return Answer()  # it had no name of its own, and its parent goes on
     if not event.final:
         left = give_back(ctx, actor)
-        words = _unsaid(ctx, actor, event.conversation) or _undone(left)
+        words = _validator_findings(ctx, actor, event.conversation) or _unfinished_work(left)
         keys = (*left.keys, *(text for text, _ in words))
         # Both count: where the tool does not tell that it sent the agent back already, the notes do.
         if words and is_new(ctx, actor.agent, keys) and not event.again:
@@ -78,7 +78,7 @@ def _names(paths: tuple[str, ...]) -> str:
     return printable(", ".join(paths[:_SHOWN])) + more
 
 
-def _undone(left: Left) -> list[tuple[str, tuple[str, ...]]]:
+def _unfinished_work(left: Left) -> list[tuple[str, tuple[str, ...]]]:
     found: list[tuple[str, tuple[str, ...]]] = []
     if left.dirty:
         hints = ("commit it and release it: git claim release --all", "or hand it over: git handoff new")
@@ -93,12 +93,12 @@ def _undone(left: Left) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def _unsaid(ctx: Context, actor: Actor, conversation: str) -> list[tuple[str, tuple[str, ...]]]:
+def _validator_findings(ctx: Context, actor: Actor, conversation: str) -> list[tuple[str, tuple[str, ...]]]:
     """What the project's validators want before an agent ends; one of them may ask for a handoff in its own way."""
-    from gitcoord.gates.validation import at_stop, project_source, told
+    from gitcoord.gates.validation import as_line, at_stop, project_source
 
     results = at_stop(ctx, project_source(ctx), actor)
-    unsaid = [(told(result), result.hints) for result in results if result.stops]
+    unsaid = [(as_line(result), result.hints) for result in results if result.stops]
     if results and not unsaid:
         from gitcoord.gates.notices import record_once
         from gitcoord.gates.validation_commands import as_verdicts

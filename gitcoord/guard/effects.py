@@ -13,89 +13,89 @@ from gitcoord.world.open import _preload
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.git.locate import Place
-    from gitcoord.guard.hook import Stage
+    from gitcoord.guard.hook import Invocation
     from gitcoord.shell.effects import Effect
     from gitcoord.validators.tool_event import ToolEvent
 
 _MOST_TREES = 8
 
 
-class Deeds(NamedTuple):
+class FileEffects(NamedTuple):
     """What the tool would do, each file once; and of a shell command what cannot be told, and ways around the guard."""
 
     writes: tuple[Place, ...]
     reads: tuple[Place, ...]
-    around: tuple[Place, ...] = ()  # at or below these something changes, it cannot be told what
+    changed_below: tuple[Place, ...] = ()  # at or below these something changes, it cannot be told what
     bypasses: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    gone: tuple[Place, ...] = ()  # those of `writes` that are deleted, or lie elsewhere afterwards
+    deleted: tuple[Place, ...] = ()  # those of `writes` that are deleted, or lie elsewhere afterwards
 
 
-def deeds_of(stage: Stage, event: ToolEvent, home: Place | None) -> Deeds:
+def effects_of(invocation: Invocation, event: ToolEvent, home: Place | None) -> FileEffects:
     """A shell command is looked into only where gitcoord is set up around it: it costs more than all the rest."""
     cwd = getcwd()
     if event.command and home is not None:
-        stage.open(home.top)  # first, since its settings say how long all this may take
-    writes, reads = _named(stage, event, event.writes, cwd), _named(stage, event, event.reads, cwd)
-    around: list[str] = []
-    gone: list[str] = []
+        invocation.open(home.top)  # first, since its settings say how long all this may take
+    writes, reads = _paths_of(invocation, event, event.writes, cwd), _paths_of(invocation, event, event.reads, cwd)
+    changed_below: list[str] = []
+    deleted: list[str] = []
     bypasses, unknown = [], []
     if event.command and home is not None:
-        for effect in _effects(stage, _said(stage, event, home), cwd):
+        for effect in _shell_effects(invocation, _without_own_name(invocation, event, home), cwd):
             if effect.kind in ("write", "delete"):
                 writes.append(effect.path)
-                gone += [effect.path] if effect.kind == "delete" else []
+                deleted += [effect.path] if effect.kind == "delete" else []
             elif effect.kind == "read":
                 reads += [effect.path] if effect.path else []  # which file cannot be told
             elif effect.kind == "bypass":
                 bypasses.append(effect.detail or effect.word)
             else:
                 unknown.append(effect.detail or effect.word)
-                around += [effect.path] if effect.path else []
-    where = _places(cwd, writes), _places(cwd, reads), _places(cwd, around)
+                changed_below += [effect.path] if effect.path else []
+    where = _places(cwd, writes), _places(cwd, reads), _places(cwd, changed_below)
     # Of a link only itself is gone.
-    left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in gone))
-    return Deeds(*where, tuple(bypasses), tuple(unknown), left)
+    left = tuple(dict.fromkeys(locate(resolve(path, last=False)) for path in deleted))
+    return FileEffects(*where, tuple(bypasses), tuple(unknown), left)
 
 
-def _said(stage: Stage, event: ToolEvent, home: Place) -> str:
+def _without_own_name(invocation: Invocation, event: ToolEvent, home: Place) -> str:
     """The command without the agent's own name before it, and only in this form.
 
     Some tools' shells do not tell which subagent's they are. To say another's name, or that of the parent, is a way around.
     """
     if not event.command.startswith("GITCOORD_AGENT="):
         return event.command
-    own = f"GITCOORD_AGENT={actor_of(stage.open(home.top), stage.env, event).agent} "
+    own = f"GITCOORD_AGENT={actor_of(invocation.open(home.top), invocation.env, event).agent} "
     return event.command[len(own) :] if event.command.startswith(f"{own}git ") else event.command
 
 
-def _named(stage: Stage, event: ToolEvent, words: tuple[str, ...], cwd: str) -> list[str]:
+def _paths_of(invocation: Invocation, event: ToolEvent, words: tuple[str, ...], cwd: str) -> list[str]:
     """The files that the tool itself names. Some take '~' for the home as a shell does: then both could be meant."""
-    home = home_of(stage)
+    home = home_of(invocation)
     found = [*words, *(home + word[1:] for word in words if home and word.startswith("~/"))]
     if event.action.endswith("create_directory"):  # one that is there is left as it is, and all that lies in it
         found = [word for word in found if not is_directory(word if word.startswith("/") else f"{cwd}/{word}")]
     return found
 
 
-def home_of(stage: Stage) -> str:
-    return stage.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
+def home_of(invocation: Invocation) -> str:
+    return invocation.env.get(b"HOME", b"").decode("utf-8", "surrogateescape")
 
 
-def _effects(stage: Stage, command: str, cwd: str) -> tuple[Effect, ...]:
+def _shell_effects(invocation: Invocation, command: str, cwd: str) -> tuple[Effect, ...]:
     """What the command would do. That gitcoord lacks its parser is no property of the command: then it could not judge."""
     _preload("shell")
     from gitcoord.shell.parse import analyse
 
-    effects = analyse(command, cwd=cwd, home=home_of(stage))
-    if any(effect.kind == "unknown" for effect in effects):
+    found = analyse(command, cwd=cwd, home=home_of(invocation))
+    if any(effect.kind == "unknown" for effect in found):
         from gitcoord.startup.treesitter import NoParser, parser
 
         try:
             parser()
         except NoParser as error:
             raise CouldNotJudge(str(error), hints=("install gitcoord again: it comes with tree-sitter",)) from None
-    return effects
+    return found
 
 
 def _places(cwd: str, words: list[str]) -> tuple[Place, ...]:
@@ -108,11 +108,11 @@ def _places(cwd: str, words: list[str]) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def tops_of(deeds: Deeds, home: Place | None) -> list[str]:
+def tops_of(effects: FileEffects, home: Place | None) -> list[str]:
     """The work trees that are concerned and in which gitcoord is set up, the tool's own first."""
     tops = {home.top: None} if home is not None else {}
     known: dict[str, bool] = {}
-    for place in (*deeds.writes, *deeds.reads, *deeds.around):
+    for place in (*effects.writes, *effects.reads, *effects.changed_below):
         if place.top and place.top not in tops:
             if place.common not in known:
                 known[place.common] = bool(place.common) and is_set_up(place.common)

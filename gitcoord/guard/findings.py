@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.policy.model import Guard
 
 # The content that a tool is about to write is not known: no release and no approval is about it.
-UNTOLD = "untold"
+UNKNOWN_CONTENT = "untold"
 AUTO = "auto: "  # what the reason of a claim begins with that the guard took
 # Where agent tools keep the settings that make them call the guard, below a work tree or a home.
 _SETTINGS = (
@@ -49,7 +49,7 @@ class Finding(NamedTuple):
     held: tuple[dict[str, object], ...] = ()
 
 
-def decided(findings: Iterable[Finding]) -> str:
+def strictest(findings: Iterable[Finding]) -> str:
     """The strictest of all."""
     answers = {finding.decision for finding in findings}
     return DENY if DENY in answers else ASK if ASK in answers else ALLOW
@@ -62,7 +62,7 @@ def approved(state: State, path: str) -> bool:
     return any(one.path == path and one.state == APPROVED for one in approvals(state))
 
 
-def answer_to(verdict: Verdict) -> str:
+def decision_for(verdict: Verdict) -> str:
     """What a person may still approve is asked for where the content decides; the guard's own settings are not touched."""
     if verdict.asks and (verdict.rule == "guard" or is_attributes_file(verdict.path)):
         return ASK
@@ -86,7 +86,7 @@ def settings_below(path: str) -> list[str]:
     return found
 
 
-def secret(guard: Guard, home: str, path: str) -> str:
+def read_decision(guard: Guard, home: str, path: str) -> str:
     """DENY or ASK where an absolute path lies at or below one that the settings name; '' otherwise."""
     for answer, names in ((DENY, guard.deny_read), (ASK, guard.ask_read)):
         for name in names:

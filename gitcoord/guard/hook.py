@@ -43,7 +43,7 @@ _ENDS = (STOP, SUBAGENT_STOP)
 
 
 def main(words: list[str]) -> int:
-    reply = reply_to(Stage(environ()), _stdin)
+    reply = reply_to(Invocation(environ()), _stdin)
     for fd, data in ((1, reply.out), (2, reply.err)):
         write_all(fd, data)
     return reply.code
@@ -60,13 +60,13 @@ def _stdin() -> bytes:
     return b"".join(parts)
 
 
-class Stage:
+class Invocation:
     """How far it got, for whoever has to tell of an error."""
 
     def __init__(self, env: Environ) -> None:
         self.env = env
         self.opened: dict[str, Context] = {}  # by work tree
-        self.lenient = False  # the policy was read, and says that errors let pass
+        self.fail_open = False  # the policy was read, and says that errors let pass
 
     def open(self, top: str) -> Context:
         """The repository of a work tree, in which this process is from now on."""
@@ -82,7 +82,7 @@ class Stage:
         return self.opened[top]
 
 
-def reply_to(stage: Stage, source: Callable[[], bytes]) -> Reply:
+def reply_to(invocation: Invocation, source: Callable[[], bytes]) -> Reply:
     """The answer to what `source` gives: in all circumstances one that the tool understands."""
     signal(SIGALRM, _too_long)
     _set_deadline(_SECONDS)
@@ -93,12 +93,12 @@ def reply_to(stage: Stage, source: Callable[[], bytes]) -> Reply:
         data = parse(source().decode())
         tool = detect(data)
         event = tool.read(data)  # type: ignore[arg-type]
-        answer = Answer() if event.phase == OTHER else _answer(stage, event)
+        answer = Answer() if event.phase == OTHER else _answer(invocation, event)
         setitimer(ITIMER_REAL, 0)
         return tool.answer(event, answer)
     except Exception as error:
         setitimer(ITIMER_REAL, 0)
-        message, passes = _failure(stage, data, error)
+        message, passes = _failure(invocation, data, error)
         if passes and event is not None and tool is not None:
             return tool.answer(event, Answer(context=message))
         if passes:
@@ -118,13 +118,13 @@ def _too_long(number: int, frame: object) -> None:
     )
 
 
-def _failure(stage: Stage, data: object, error: Exception) -> tuple[str, bool]:
+def _failure(invocation: Invocation, data: object, error: Exception) -> tuple[str, bool]:
     """What to say of an error, and whether it lets pass: where gitcoord is not set up, and where the policy says so."""
     try:
         _set_deadline(_LAST_SECONDS)
         place = _here(_told_cwd(data))
-        concerned = bool(stage.opened) or bool(place.common and is_set_up(place.common))
-        passes = not concerned or stage.lenient or _lets_errors_pass(stage, place)
+        concerned = bool(invocation.opened) or bool(place.common and is_set_up(place.common))
+        passes = not concerned or invocation.fail_open or _lets_errors_pass(invocation, place)
     except Exception:
         concerned, passes = True, False
     finally:
@@ -149,13 +149,13 @@ def _told_cwd(data: object) -> str:
     return cwd if isinstance(cwd, str) else ""
 
 
-def _lets_errors_pass(stage: Stage, place: Place) -> bool:
+def _lets_errors_pass(invocation: Invocation, place: Place) -> bool:
     """`[guard] onError` of the branch on which work lands, as far as the ledger tells which; else of HEAD."""
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.reader import Source
 
-    ctx = next(iter(stage.opened.values())) if stage.opened else stage.open(place.top)
+    ctx = next(iter(invocation.opened.values())) if invocation.opened else invocation.open(place.top)
     try:
         commit = sync_policy_commit(ctx, read_snapshot(ctx, trusting=True))
     except GitcoordError:
@@ -173,21 +173,21 @@ def _here(cwd: str) -> Place:
     return locate(resolve(getcwd(), last=True))
 
 
-def _answer(stage: Stage, event: ToolEvent) -> Answer:
+def _answer(invocation: Invocation, event: ToolEvent) -> Answer:
     home = _here(event.cwd)
     watched = bool(home.common and home.top and is_set_up(home.common))
     if event.phase in (BEFORE, AFTER):
         from gitcoord.guard.before_after import after, before
 
-        return (before if event.phase == BEFORE else after)(stage, event, home if watched else None)
+        return (before if event.phase == BEFORE else after)(invocation, event, home if watched else None)
     if not watched:
         return Answer()
     from gitcoord.guard import conversations
 
-    ctx = stage.open(home.top)
+    ctx = invocation.open(home.top)
     try:
         if event.phase in (START, SUBAGENT_START):
-            return conversations.begins(ctx, stage.env, event)
-        return conversations.ends(ctx, stage.env, event) if event.phase in _ENDS else Answer()
+            return conversations.on_start(ctx, invocation.env, event)
+        return conversations.on_stop(ctx, invocation.env, event) if event.phase in _ENDS else Answer()
     except NotInitialised:
         return Answer()

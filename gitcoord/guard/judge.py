@@ -1,6 +1,6 @@
 """Judging what an agent's tool is about to do in one work tree, by the same judge as git's hooks.
 
-Unlike a commit, a write has no content yet: what depends on it (a person's approval, whether attributes change) is decided at the
+Unlike a commit, a write has no content yet: what depends on it (a person's approval, whether attributes change) is strictest at the
 commit. And unlike a git hook the guard sees which subagent acts, so siblings stand in each other's way.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
-from gitcoord.claims.query import inside, sign_of_life
+from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.history_facts import GitHistory
-from gitcoord.gates.judge import Change, Step, is_family, judge, path_word
+from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
-from gitcoord.guard.findings import AUTO, UNTOLD, Finding, answer_to, approved
+from gitcoord.guard.findings import AUTO, UNKNOWN_CONTENT, Finding, approved, decision_for
 from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
-from gitcoord.ledger.snapshot import ahead_of, read_snapshot
+from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ENFORCE, MONITOR
 from gitcoord.policy.reader import Source
@@ -44,7 +44,7 @@ class GuardSession:
     """One look at the ledger and the policy of one repository, for one agent. NotInitialised where there is none."""
 
     def __init__(
-        self, ctx: Context, actor: Actor, writes: list[str], reads: list[str], around: Iterable[str] = ()
+        self, ctx: Context, actor: Actor, writes: list[str], reads: list[str], changed_below: Iterable[str] = ()
     ) -> None:
         """Paths are below the top of the work tree; a directory among `writes` stands for all below it.
 
@@ -53,15 +53,17 @@ class GuardSession:
         self.ctx = ctx
         self.actor = actor
         # Nobody is made to claim a whole work tree: whoever writes all of it must spare what others have in hand.
-        self._around = list(dict.fromkeys([*around, *(path for path in writes if path == ROOT)]))
+        self._changed_below = list(dict.fromkeys([*changed_below, *(path for path in writes if path == ROOT)]))
         writes = [path for path in writes if path != ROOT]
         items = [Item("path", path) for path in writes]
-        self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=ahead_of(actor.agent, items[:8]))
+        self.snapshot = read_snapshot(ctx, agent=actor.agent, prefetch=parts_for(actor.agent, items[:8]))
         commit = sync_policy_commit(ctx, self.snapshot)
         self.source = Source(ctx, commit, case=folds_case(self.snapshot.state))
-        self._wholes = {path: inside(ctx, commit, path) for path in writes if is_directory(self._absolute(path))}
-        single = [path for path in writes if path not in self._wholes]
-        self._files = list(dict.fromkeys([*single, *(name for names in self._wholes.values() for name in names)]))
+        self._directories = {
+            path: files_below(ctx, commit, path) for path in writes if is_directory(self._absolute(path))
+        }
+        single = [path for path in writes if path not in self._directories]
+        self._files = list(dict.fromkeys([*single, *(name for names in self._directories.values() for name in names)]))
         self._reads = {path: self._read_as(path) for path in reads} if self.source.says_who_reads else {}
         self.policy: Policy = self.source.policy(dict.fromkeys([*self._files, *self._reads.values()]))
         self.world = ctx.world(self.snapshot)
@@ -82,7 +84,7 @@ class GuardSession:
 
     def beat(self) -> None:
         """What an agent does is a sign of life."""
-        sign_of_life(self.ctx, self.snapshot, self.world, self.actor)
+        send_due_heartbeat(self.ctx, self.snapshot, self.world, self.actor)
 
     # --- reading
 
@@ -104,7 +106,7 @@ class GuardSession:
 
     def writes(self, action: str) -> list[Finding]:
         """What stands against the writes; a free shared path is claimed on the way, where the settings say so."""
-        if not self._files and not self._around:
+        if not self._files and not self._changed_below:
             return []
         state = self.snapshot.state
         refusal = admit_or_none(state, self.actor, self.world) or dead_above(state, self.world, self.actor)
@@ -113,21 +115,23 @@ class GuardSession:
         verdicts = self._judged()
         unclaimed = [v for v in verdicts if v.rule == "unclaimed" and v.stage == ENFORCE]
         found = [self._finding(verdict) for verdict in verdicts if verdict not in unclaimed]
-        told = [finding for finding in found if finding is not None] + self._below() + self._in_hand()
-        free = dict.fromkeys(self._whole(verdict.path) for verdict in unclaimed)
-        if free and self.guard.autoclaim and all(finding.decision != DENY for finding in told):
-            return [*told, *self._claim(list(free), action)]
+        findings = (
+            [finding for finding in found if finding is not None] + self._held_below() + self._uncommitted_below()
+        )
+        free = dict.fromkeys(self._directory_of(verdict.path) for verdict in unclaimed)
+        if free and self.guard.autoclaim and all(finding.decision != DENY for finding in findings):
+            return [*findings, *self._claim(list(free), action)]
         message = f"it is shared, and '{self.actor.agent}' holds no write claim on it"
-        return [*told, *(Finding(DENY, message, "unclaimed", p, (f"git claim {path_word(p)}",)) for p in free)]
+        return [*findings, *(Finding(DENY, message, "unclaimed", p, (f"git claim {path_word(p)}",)) for p in free)]
 
-    def _whole(self, path: str) -> str:
+    def _directory_of(self, path: str) -> str:
         """The directory that is written as a whole, for a file below it."""
-        return next((whole for whole, names in self._wholes.items() if path in names), path)
+        return next((whole for whole, names in self._directories.items() if path in names), path)
 
     def _judged(self) -> list[Verdict]:
         head = self.world.head()
-        changes = tuple(Change(path, UNTOLD, UNTOLD) for path in self._files)
-        steps = [Step("", (head,) if head else (), "", changes)]
+        changes = tuple(Change(path, UNKNOWN_CONTENT, UNKNOWN_CONTENT) for path in self._files)
+        steps = [CommitChange("", (head,) if head else (), "", changes)]
         history = _UnwrittenHistory(self.ctx, self.snapshot, set(self._files))
         return judge(self.snapshot.state, self.world, history, self.policy, self.actor, steps)
 
@@ -140,15 +144,15 @@ class GuardSession:
             return Finding(ALLOW, verdict.message, verdict.rule, verdict.path, verdict.hints)
         if verdict.asks and approved(self.snapshot.state, verdict.path):
             return None
-        return Finding(answer_to(verdict), verdict.message, verdict.rule, verdict.path, verdict.hints, verdict.held)
+        return Finding(decision_for(verdict), verdict.message, verdict.rule, verdict.path, verdict.hints, verdict.held)
 
-    def _below(self) -> list[Finding]:
+    def _held_below(self) -> list[Finding]:
         """Live claims of others below a directory that is written as a whole."""
-        return [_held(row) for _, row in self._others(list(self._wholes))]
+        return [_held(row) for _, row in self._others(list(self._directories))]
 
-    def _in_hand(self) -> list[Finding]:
+    def _uncommitted_below(self) -> list[Finding]:
         """What others hold, and have changed in this very work tree: a stash, a reset or a checkout would take it from them."""
-        rows = [(path, row) for path, row in self._others(self._around) if row["mode"] == WRITE]
+        rows = [(path, row) for path, row in self._others(self._changed_below) if row["mode"] == WRITE]
         if not rows:
             return []
         paths = sorted({path for path, _ in rows})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import printable
 from gitcoord.gates.judge import path_word
-from gitcoord.guard.findings import decided
+from gitcoord.guard.findings import strictest
 from gitcoord.policy.model import RULES
 from gitcoord.validators.tool_event import ALLOW, ASK, DENY
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gitcoord.validators.tool_event import ToolEvent
 
 _SHOWN = 10
-_APART = "cursor"  # its subagents act in conversations of their own that name no parent
+_CURSOR = "cursor"  # its subagents act in conversations of their own that name no parent
 _HEADS = {
     ALLOW: "goes through, with a warning",
     ASK: "needs a person's word",
@@ -23,8 +23,8 @@ _HEADS = {
 }
 
 
-def words_of(judging: GuardSession, event: ToolEvent, findings: list[Finding]) -> str:
-    decision = decided(findings)
+def words_of(session: GuardSession, event: ToolEvent, findings: list[Finding]) -> str:
+    decision = strictest(findings)
     found = [finding for finding in findings if finding.decision == decision]
     lines = [f"gitcoord: {printable(event.action or 'this')} {_HEADS[decision]}"]
     for finding in found[:_SHOWN]:
@@ -33,21 +33,21 @@ def words_of(judging: GuardSession, event: ToolEvent, findings: list[Finding]) -
     if len(found) > _SHOWN:
         lines.append(f"  and {len(found) - _SHOWN} more")
     rules = dict.fromkeys(finding.rule for finding in found if finding.rule in RULES)
-    lines += [f"why: {rule}: {judging.policy.why(rule)}" for rule in rules]
+    lines += [f"why: {rule}: {session.policy.why(rule)}" for rule in rules]
     if decision == DENY and any(finding.held for finding in found):
-        work = judging.other_work()
+        work = session.other_work()
         lines += [f"other work: {work}: git coord task next"] if work else []
     if decision == ASK:
         lines.append("hint: where this tool asks nobody, a person does it, or changes what the policy says")
     hints = dict.fromkeys(hint for finding in found for hint in finding.hints)
-    shown = [*list(hints)[:4], *_unnamed(judging, found)]
+    shown = [*list(hints)[:4], *_cursor_hints(session, found)]
     return "\n".join([*lines, *(f"hint: {printable(hint)}" for hint in shown)])
 
 
-def _unnamed(judging: GuardSession, found: list[Finding]) -> list[str]:
+def _cursor_hints(session: GuardSession, found: list[Finding]) -> list[str]:
     """What helps a parent and its subagent that stand in each other's way, since their tool does not tell that they are such."""
-    rows = [claim for finding in found for claim in finding.held if str(claim["agent"]).startswith(f"{_APART}-")]
-    if not rows or not judging.actor.instance.startswith(f"{_APART}:"):
+    rows = [claim for finding in found for claim in finding.held if str(claim["agent"]).startswith(f"{_CURSOR}-")]
+    if not rows or not session.actor.instance.startswith(f"{_CURSOR}:"):
         return []
     path = path_word(str(rows[0]["path"]))
     return [

@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
 
-PENDING = 60  # seconds for which a write that was allowed is awaited
-SETTLED = 3  # seconds after which a changed file is taken for written to its end, where the tool does not tell
-MOST = 32  # agents that are remembered for one file
+PENDING_SECONDS = 60  # seconds for which a write that was allowed is awaited
+QUIET_SECONDS = 3  # seconds after which a changed file is taken for written to its end, where the tool does not tell
+MAX_AGENTS = 32  # agents that are remembered for one file
 
 _SEEN = {"n": int, "rows": dict}
 # n: when it last looked; wrote: when it last wrote, or was allowed to (0: never); begun: the time at which a write was allowed
@@ -24,14 +24,14 @@ _SEEN = {"n": int, "rows": dict}
 _ROW = {"v": int, "n": int, "mark": str, "hash": str, "wrote": int, "begun": int, "at": int}
 
 
-class Look(NamedTuple):
+class FileState(NamedTuple):
     """How a file looks: what the file system tells of it, and its content's hash where that is cheap. '' : it is not there."""
 
     mark: str = ""
     hash: str = ""
 
 
-class Trouble(NamedTuple):
+class Conflict(NamedTuple):
     """Who changed the file since it was read, or (`pending`) was just allowed to and has not done so yet."""
 
     agent: str
@@ -53,22 +53,22 @@ def checked(record: object) -> Record:
     return found
 
 
-def same(row: Record | Look, look: Look) -> bool:
+def same(row: Record | FileState, look: FileState) -> bool:
     """Does the file look as it did? Content decides where both know it: a file may be written anew with the same."""
-    mark, hash = (row.mark, row.hash) if isinstance(row, Look) else (row["mark"], row["hash"])
+    mark, hash = (row.mark, row.hash) if isinstance(row, FileState) else (row["mark"], row["hash"])
     if hash and look.hash:
         return bool(hash == look.hash)
     return bool(mark == look.mark)
 
 
-def note_read(record: Record, agent: str, look: Look, now: int) -> None:
+def note_read(record: Record, agent: str, look: FileState, now: int) -> None:
     """It looks at the file. One that reads what it wrote has come to the end of writing."""
     row = record["rows"].get(agent)
     landed = row is not None and row["begun"] and not same(row, look)
     _note(record, agent, look, now, wrote=bool(landed), begun=row["begun"] if row is not None and not landed else 0)
 
 
-def _note(record: Record, agent: str, look: Look, now: int, *, wrote: bool = False, begun: int = 0) -> None:
+def _note(record: Record, agent: str, look: FileState, now: int, *, wrote: bool = False, begun: int = 0) -> None:
     rows = record["rows"]
     record["n"] += 1
     before = rows[agent]["wrote"] if agent in rows else 0
@@ -76,11 +76,11 @@ def _note(record: Record, agent: str, look: Look, now: int, *, wrote: bool = Fal
         "v": VERSION, "n": record["n"], "mark": look.mark, "hash": look.hash, "wrote": record["n"] if wrote else before,
         "begun": begun, "at": now,
     }  # fmt: skip
-    if len(rows) > MOST:
+    if len(rows) > MAX_AGENTS:
         del rows[min(rows, key=lambda name: rows[name]["n"])]
 
 
-def begin_write(record: Record, agent: str, look: Look, now: int) -> Trouble | None:
+def begin_write(record: Record, agent: str, look: FileState, now: int) -> Conflict | None:
     """Whose work this write would undo; where nobody's, it is noted that the write is under way.
 
     It is told once: whoever insists without reading again has been warned. As long as another's write is under way it is told
@@ -89,41 +89,41 @@ def begin_write(record: Record, agent: str, look: Look, now: int) -> Trouble | N
     mine = record["rows"].get(agent)
     others = {name: row for name, row in record["rows"].items() if name != agent}
     for name, row in others.items():
-        if _is_under_way(row, now) and (same(row, look) or not _is_settled(row, look, now)):
+        if _is_under_way(row, now) and (same(row, look) or not _is_finished(row, look, now)):
             if mine is None:
                 note_read(record, agent, look, now)  # it knows the file as it is before that write
-            return Trouble(name, True)
-    trouble = _undone(mine, others, now) if mine is not None and not same(mine, look) else None
-    if trouble is not None:
+            return Conflict(name, True)
+    conflict = _overwritten(mine, others, now) if mine is not None and not same(mine, look) else None
+    if conflict is not None:
         note_read(record, agent, look, now)
     else:
         _note(record, agent, look, now, wrote=True, begun=now)
-    return trouble
+    return conflict
 
 
 def _is_under_way(row: Record, now: int) -> bool:
     """It was allowed, and its tool has not told that it is over."""
-    return bool(row["begun"]) and 0 <= now - row["begun"] < PENDING
+    return bool(row["begun"]) and 0 <= now - row["begun"] < PENDING_SECONDS
 
 
-def _is_settled(row: Record, look: Look, now: int) -> bool:
+def _is_finished(row: Record, look: FileState, now: int) -> bool:
     """A file that was just changed may be half written: whoever reads it then has seen nothing that may be written back."""
     changed = int(look.mark.partition(":")[0]) // 1_000_000_000 if look.mark else row["begun"]
-    return now - changed > SETTLED
+    return now - changed > QUIET_SECONDS
 
 
-def _undone(mine: Record, others: dict[str, Record], now: int) -> Trouble | None:
+def _overwritten(mine: Record, others: dict[str, Record], now: int) -> Conflict | None:
     """Who wrote after this agent had looked, or was about to when it did.
 
     Where nobody is found, it was the agent itself, its formatter or a person: that traps nobody.
     """
     for name, row in sorted(others.items(), key=lambda item: -item[1]["wrote"]):
         if row["wrote"] > mine["n"] or _is_under_way(row, now):
-            return Trouble(name)
+            return Conflict(name)
     return None
 
 
-def end_write(record: Record, agent: str, look: Look, now: int, *, failed: bool) -> None:
+def end_write(record: Record, agent: str, look: FileState, now: int, *, failed: bool) -> None:
     """The write is over. What another did in between is not this agent's knowledge, and stays to be told."""
     mine = record["rows"].get(agent)
     if mine is not None and any(row["wrote"] > mine["n"] for name, row in record["rows"].items() if name != agent):

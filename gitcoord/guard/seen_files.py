@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.gates.judge import is_family
 from gitcoord.git.files import exists
 from gitcoord.git.keyed_files import stamp_and_hash, update
-from gitcoord.guard.seen import Look, Trouble, begin_write, checked, end_write, same
+from gitcoord.guard.seen import Conflict, FileState, begin_write, checked, end_write, same
 from gitcoord.guard.seen import note_read as noted_read
 
 TYPE_CHECKING = False
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 def note_read(ctx: Context, agent: str, path: str) -> None:
     """Before it is read: what is changed between this look and the reading is told again, rather than not at all."""
-    _noted(ctx, path, lambda record, look: noted_read(record, agent, look, ctx.host.wall()))
+    _change_record(ctx, path, lambda record, look: noted_read(record, agent, look, ctx.host.wall()))
 
 
-def begin(ctx: Context, agent: str, path: str) -> Trouble | None:
+def begin(ctx: Context, agent: str, path: str) -> Conflict | None:
     """The write of a file is about to begin: whose work it would undo."""
-    found: list[Trouble] = []
+    found: list[Conflict] = []
 
-    def change(record: Record, look: Look) -> None:
+    def change(record: Record, look: FileState) -> None:
         mine = record["rows"].get(agent)
-        trouble = begin_write(record, agent, look, ctx.host.wall())
-        if trouble is None and mine is not None:
+        conflict = begin_write(record, agent, look, ctx.host.wall())
+        if conflict is None and mine is not None:
             by = _committed_by(ctx, agent, path, mine, look)
-            trouble = Trouble(by) if by else None
-        found.extend([trouble] if trouble is not None else [])
+            conflict = Conflict(by) if by else None
+        found.extend([conflict] if conflict is not None else [])
 
-    _noted(ctx, path, change)
+    _change_record(ctx, path, change)
     return found[0] if found else None
 
 
 def end(ctx: Context, agent: str, path: str, *, failed: bool) -> None:
-    _noted(ctx, path, lambda record, look: end_write(record, agent, look, ctx.host.wall(), failed=failed))
+    _change_record(ctx, path, lambda record, look: end_write(record, agent, look, ctx.host.wall(), failed=failed))
 
 
-def _noted(ctx: Context, path: str, change: Callable[[Record, Look], None]) -> None:
+def _change_record(ctx: Context, path: str, change: Callable[[Record, FileState], None]) -> None:
     """Change a file's record. The file is looked at while the record is held, so that nobody's write comes in between."""
 
     def changed(data: bytes) -> bytes:
@@ -50,7 +50,7 @@ def _noted(ctx: Context, path: str, change: Callable[[Record, Look], None]) -> N
             record = checked(loads(data)) if data else checked(None)
         except Malformed:
             record = checked(None)
-        change(record, Look(*stamp_and_hash(path)))
+        change(record, FileState(*stamp_and_hash(path)))
         return dumps(record).encode()
 
     try:
@@ -59,7 +59,7 @@ def _noted(ctx: Context, path: str, change: Callable[[Record, Look], None]) -> N
         pass  # where nothing may be noted, nobody is told to read again
 
 
-def _committed_by(ctx: Context, agent: str, path: str, mine: Record, look: Look) -> str:
+def _committed_by(ctx: Context, agent: str, path: str, mine: Record, look: FileState) -> str:
     """Whose commit brought what lies there now, if another agent's did since this one looked; '' otherwise."""
     if same(mine, look) or not exists(path):
         return ""

@@ -13,6 +13,8 @@ from gitcoord.terminal.screen import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gitcoord.base.codec import Record
     from gitcoord.terminal.call import Call
     from gitcoord.terminal.parser import Values
@@ -29,9 +31,9 @@ def new(call: Call, values: Values, words: list[str]) -> int:
     missing = [s for s in SECTIONS if not s.none and s.key not in said]
     orders: dict[str, str] = {}
     if source or (missing and not at_terminal()):
-        from gitcoord.terminal.editor import read_text
+        from gitcoord.terminal.input import read_text
 
-        found = read_document(read_text(source[0] if source else "-", "the document"))
+        found = read_document(read_text(source[0] if source else "-"))
         orders = {key: value for key, value in found.items() if key in ("to", "task")}
         said = {**{key: value for key, value in found.items() if key not in orders}, **said}
     to, role = check_addressee(str(values.get("to", orders.get("to", ""))))
@@ -51,15 +53,9 @@ def read_document(text: str) -> dict[str, str]:
     """A document as it was written: Markdown with the six headings, or JSON with their keys (and `to`, `task`)."""
     if not text.lstrip().startswith("{"):
         return parse_document(text)
-    from _json import encode_basestring_ascii
+    from gitcoord.terminal.input import parse_json
 
-    from gitcoord.base.codec import Malformed, loads
-
-    plain = "".join(c if c.isascii() else encode_basestring_ascii(c)[1:-1] for c in text.strip())
-    try:
-        record = loads(plain.encode())
-    except Malformed as error:
-        raise UsageError(f"the document is not JSON: {error.message}") from None
+    record: Any = parse_json(text, "the document")
     known = {section.key for section in SECTIONS} | {"to", "task"}
     for key, value in record.items():
         if key not in known or not isinstance(value, (str, list)) or not all(isinstance(part, str) for part in value):

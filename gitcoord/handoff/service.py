@@ -57,9 +57,9 @@ def offer(ctx: Context, command: New) -> Row:
 
     Refused where a validator says no to the document.
     """
-    from gitcoord.gates.validation import heed
+    from gitcoord.gates.validation import check_texts
 
-    warnings = heed(ctx, command.actor, "handoff", command.sections)
+    warnings = check_texts(ctx, command.actor, "handoff", command.sections)
     _, facts = would_offer(ctx, command)
     from gitcoord.handoff.events.handoff import decide
 

@@ -35,10 +35,11 @@ def _text(call: Call, paragraphs: list[str], words: list[str]) -> str:
         raise UsageError("say it with -m, or name one file", hints=("git coord journal add -h",))
     if paragraphs:
         return "\n\n".join(paragraphs)
-    from gitcoord.terminal.editor import edit, read_text
+    from gitcoord.terminal.editor import edit
+    from gitcoord.terminal.input import read_text
 
     if words or not at_terminal():
-        return read_text(words[0] if words else "-", "the entry")
+        return read_text(words[0] if words else "-")
     from gitcoord.handoff.model import uncommented
 
     return uncommented(edit(call, "\n<!-- What should others know? These lines do not count. -->\n", "journal"))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import NotInitialised, UsageError
 from gitcoord.base.names import quote
 from gitcoord.ledger.log import events
-from gitcoord.ledger.nonces import day
 from gitcoord.ledger.transaction import transact
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -23,9 +24,9 @@ _HINT = ("an event's number (120), a duration (2h) or a date (2030-01-31, 2030-0
 
 def write(ctx: Context, actor: Actor, text: str, paths: tuple[str, ...] = (), task: str = "") -> Row:
     """One more entry. Not harmless to repeat: each is an entry of its own. Refused where a validator says no to the text."""
-    from gitcoord.gates.validation import heed
+    from gitcoord.gates.validation import check_texts
 
-    warnings = heed(ctx, actor, "journal", {"": text})
+    warnings = check_texts(ctx, actor, "journal", {"": text})
     from gitcoord.journal.events.journal import Write, decide
 
     command = Write(actor, text, paths, task)
@@ -56,26 +57,17 @@ def parse_since(word: str, now: int) -> Since:
 
 
 def _date(word: str) -> int:
-    """Seconds since 1970 of a date, with hour and minute where they are given; UTC, as the ledger's dates are."""
-    date, _, clock = word.replace(" ", "T").partition("T")
-    hour, _, minute = clock.partition(":") if clock else ("0", "", "0")
-    words = [*date.split("-"), hour, minute or "0"]
-    sound = len(words) == 5 and all(part.isascii() and part.isdecimal() and len(part) <= 4 for part in words)
-    numbers = [int(part) for part in words] if sound else [0] * 5
-    year, month, day_of_month, hours, minutes = numbers
-    if 1970 <= year <= 9999 and 1 <= month <= 12 and 1 <= day_of_month <= 31 and hours < 24 and minutes < 60:
-        at = _midnight(year, month, day_of_month)
-        if day(at) == f"{year:04d}-{month:02d}-{day_of_month:02d}":
-            return at + hours * 3600 + minutes * 60
+    """Seconds since 1970 of a date with or without hour and minute; UTC, like the dates of the ledger."""
+    from datetime import datetime
+
+    for form in ("%Y-%m-%d", "%Y-%m-%dT%H", "%Y-%m-%dT%H:%M") if word.isascii() else ():
+        try:
+            found = datetime.strptime(word.replace(" ", "T"), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        if found.year >= 1970:
+            return int(found.timestamp())
     raise UsageError(f"{quote(word[:40])} is no date", hints=_HINT)
-
-
-def _midnight(year: int, month: int, day_of_month: int) -> int:
-    """The inverse of `nonces.day`: days of a 400-year era, counted from March."""
-    year -= month <= 2
-    era, yoe = divmod(year, 400)
-    doy = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day_of_month - 1
-    return (era * 146097 + yoe * 365 + yoe // 4 - yoe // 100 + doy - 719468) * 86400
 
 
 class Wanted(NamedTuple):

@@ -135,7 +135,7 @@ def _release(event: Event, body: Record, about: About) -> list[str]:
 
 def _expire(event: Event, body: Record, about: About) -> list[str]:
     return [
-        f"{claim['agent']} had been silent for more than {format_duration(claim['ttl'])} and lost {name}; {event.agent} asked"
+        f"{claim['agent']} lost {name}: expired after {format_duration(claim['ttl'])} without activity; {event.agent} asked"
         for claim in body["claims"]
         if (name := about.name(claim["space"], claim["path"]))
     ]

@@ -6,7 +6,7 @@ from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import printable, shown
 from gitcoord.claims.model import folds_case
-from gitcoord.claims.query import around
+from gitcoord.claims.query import overlapping_claims
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.journal.mentions import commits_that_mention
 from gitcoord.journal.story import About, refusals, words
@@ -48,7 +48,7 @@ def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, 
         row = {"seq": event.seq, "at": event.at, "agent": event.agent, "kind": event.kind, "commit": commit.oid}
         story += [{**row, "words": line} for line in lines]
     left_out = max(0, len(story) - limit) if limit else 0
-    now = around(ctx, actor, item)
+    now = overlapping_claims(ctx, actor, item)
     return {**now, "path": path, "story": story[left_out:], "left_out": left_out}
 
 

@@ -108,9 +108,9 @@ def _look(call: Call) -> GitcoordError | None:
     """Looks at the remote that decides. Gives the error where that fails."""
     if not call.ctx.remote:
         return None
-    from gitcoord.ledger.remote.fetch import renew
+    from gitcoord.ledger.remote.fetch import try_fetch
 
-    return renew(call.ctx)
+    return try_fetch(call.ctx)
 
 
 def _refuse_own_branch(call: Call) -> None:

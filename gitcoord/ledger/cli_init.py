@@ -30,7 +30,7 @@ def init(call: Call, values: Values, words: list[str]) -> int:
         fold=_fold(values),
         adopt=bool(values.get("adopt")),
         same=bool(values.get("same")),
-        looks=bool(values.get("read-only")),
+        read_only=bool(values.get("read-only")),
     )
     if values.get("policy"):
         from gitcoord.policy.starter import write_starter

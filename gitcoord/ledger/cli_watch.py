@@ -172,9 +172,9 @@ class Watch:
         """At a remote that decides, where nobody here has looked for so long. What it does not answer comes later."""
         if not self._ctx.remote:
             return
-        from gitcoord.ledger.remote.fetch import recent
+        from gitcoord.ledger.remote.fetch import refresh_if_older
 
-        offline = str(recent(self._ctx, self._aims.interval).get("offline", ""))
+        offline = str(refresh_if_older(self._ctx, self._aims.interval).get("offline", ""))
         if offline and offline != self._offline:
             self._call.screen.note(f"note: {printable(offline)}; trying again")
         self._offline = offline

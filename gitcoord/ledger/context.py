@@ -81,12 +81,12 @@ class Context:
         return self.make_world(self, snapshot)
 
     @property
-    def near(self) -> Store:
+    def local(self) -> Store:
         """This repository itself, whoever decides."""
-        found: Store = getattr(self.store, "near", self.store)
+        found: Store = getattr(self.store, "local", self.store)
         return found
 
-    def write_beat(self, data: bytes) -> Oid:
+    def write_heartbeat(self, data: bytes) -> Oid:
         """A heartbeat's object: a blob; where nothing but branches may be pushed, a commit that says the same."""
         if not (self.remote and self.settings.get("gitcoord.namespaces") == "branches"):
             return self.store.write("blob", data)
@@ -125,13 +125,13 @@ class Context:
 
     def deadline(self, remote: str) -> Deadline:
         """How long this command waits for a remote. For the one that decides, all that it asks there shares one time."""
-        far = getattr(self.store, "far", None)
-        if far is not None and remote == self.remote:
-            return far.deadline  # type: ignore[no-any-return]
+        authority = getattr(self.store, "remote", None)
+        if authority is not None and remote == self.remote:
+            return authority.deadline  # type: ignore[no-any-return]
         if remote not in self._deadline:
-            from gitcoord.ledger.remote.mirror_store import waiting_for
+            from gitcoord.ledger.remote.mirror_store import deadline_for
 
-            self._deadline[remote] = waiting_for(remote, self.repo, self.settings)
+            self._deadline[remote] = deadline_for(remote, self.repo, self.settings)
             self._deadline[remote].tell = self.tell
         return self._deadline[remote]
 

@@ -23,9 +23,14 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from gitcoord.base.codec import Record, Shape
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Changes, State
+
+    Value = TypeVar("Value")
 
 _COMMON = {"kind": str, "seq": int, "agent": str, "at": int, "nonce": str, "part": int}
 _COMMON_OPTIONAL: dict[str, Shape] = {"keep": dict, "refused": [{"path": str, "holder": str, "count": int}]}
@@ -54,7 +59,7 @@ class Decision(NamedTuple):
     """A yes: the events to commit (none: nothing changes), the heartbeats that move with them, what to tell."""
 
     events: list[Event]
-    beats: list[Beat]
+    beats: list[Heartbeat]
     result: dict[str, object]
 
 
@@ -128,6 +133,14 @@ def apply(state: State, event: Event) -> State:
     new = state.patched(effects(state, event))
     new.seq = event.seq
     return new
+
+
+def check_legal(event: Event, check: Callable[..., Value], *given: object, **how: object) -> Value:
+    """The result of a check that commands make too; Illegal where a command would be a UsageError."""
+    try:
+        return check(*given, **how)
+    except UsageError as error:
+        raise Illegal(f"event {event.seq}: {error.message}") from None
 
 
 class Chain:

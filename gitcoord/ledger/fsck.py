@@ -15,8 +15,8 @@ from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, effects
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.log import commits
-from gitcoord.ledger.sessions import KILLED, OPEN, Beat, agent_records
-from gitcoord.ledger.snapshot import Commit, read_beat
+from gitcoord.ledger.sessions import KILLED, OPEN, Heartbeat, agent_records
+from gitcoord.ledger.snapshot import Commit, parse_heartbeat
 from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -175,7 +175,7 @@ def _lacking(ctx: Context) -> list[str]:
     """What the server that decides has lost, event by event."""
     if not ctx.remote:
         return []
-    from gitcoord.ledger.remote.restored import differences
+    from gitcoord.ledger.remote.server_behind import differences
 
     return differences(ctx)
 
@@ -246,7 +246,7 @@ def _session_differences(ctx: Context, state: State) -> list[str]:
     for ref in sorted(there):
         agent = ref.removeprefix(SESSIONS)
         try:
-            beat = beat_of(ctx, agent)
+            beat = heartbeat_of(ctx, agent)
         except Malformed:
             found.append(f"{ref} is no heartbeat")
             continue
@@ -268,6 +268,6 @@ def _session_differences(ctx: Context, state: State) -> list[str]:
     return found
 
 
-def beat_of(ctx: Context, agent: str) -> Beat | None:
+def heartbeat_of(ctx: Context, agent: str) -> Heartbeat | None:
     (found,) = ctx.store.read([session_ref(agent)])
-    return None if found is None else read_beat(found)
+    return None if found is None else parse_heartbeat(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import session_ref
 from gitcoord.git.store import move
-from gitcoord.ledger.sessions import OPEN, admit_or_none, agent_record, dead, encode_beat, next_beat
+from gitcoord.ledger.sessions import OPEN, admit_or_none, agent_record, dead, encode_heartbeat, next_heartbeat
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -25,7 +25,7 @@ class Due(NamedTuple):
     old: Oid | None = None
 
 
-def due_beat(ctx: Context, actor: Actor) -> Due:
+def due_heartbeat(ctx: Context, actor: Actor) -> Due:
     """What is to be done for the actor to be heard of. Its object is written; Refused if the actor was killed."""
     snapshot = read_snapshot(ctx)
     state, world = snapshot.state, ctx.world(snapshot)
@@ -36,10 +36,10 @@ def due_beat(ctx: Context, actor: Actor) -> Due:
     if record is None or record.state != OPEN or admit_or_none(state, actor, world) is not None:
         return Due(0)
     session = record.session
-    beat = next_beat(world.heartbeat(actor.agent), actor.agent, session, world)
+    beat = next_heartbeat(world.heartbeat(actor.agent), actor.agent, session, world)
     if beat is None:
         return Due(session)
     old = snapshot.session_oid(actor.agent)
-    oid = ctx.write_beat(encode_beat(beat))
+    oid = ctx.write_heartbeat(encode_heartbeat(beat))
     ctx.store.flush()
     return Due(session, move(session_ref(actor.agent), old, oid), old)

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.base.errors import Refusal
     from gitcoord.ledger.event import Chain, Decision, Event
-    from gitcoord.ledger.sessions import Actor, Beat
+    from gitcoord.ledger.sessions import Actor, Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
     Command = TypeVar("Command")
     Attempt = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
+    Recall = Callable[[State, list[Event], Actor], list[Attempt]]
 
 # kind -> the package whose `events/` has it
 KINDS = {
@@ -108,7 +109,7 @@ class Kind(NamedTuple):
     subject: Callable[[Event], str]  # the first line of the commit, for people
     apply: Callable[[State, Event], Changes]  # the changes to the tree, or Illegal
     # Commands that could have made a chain whose command this kind identifies, likeliest first.
-    recall: Callable[[State, list[Event], Actor], list[Attempt]] = no_recall
+    recall: Recall = no_recall
     # Claim refs: name -> True (points at this event's commit) or False (gone).
     refs: Callable[[State, Event], dict[str, bool]] = no_refs
     touches: Callable[[Event], Touched] = touches_all  # a push of code waits for a push of events that touch it
@@ -132,6 +133,18 @@ def attempt(decide: Callable[[State, Command, World], Decision | Refusal], comma
     return lambda state, world: decide(state, command, world)
 
 
+def recall_from_body(decide: Callable[[State, Command, World], Decision | Refusal], made: type[Command]) -> Recall:
+    """The usual recall: the first event's body has the command's own fields."""
+
+    def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+        first = events[0]
+        fields: Iterable[str] = made._fields  # type: ignore[attr-defined]
+        own = {key: first.body[key] for key in fields if key in first.body}
+        return [attempt(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
+
+    return recall
+
+
 # The packages that keep something for agents beside their claims: each has a `session_hooks.py` with its HOOKS.
 SESSION_HOOKS = ("tasks", "handoff")
 
@@ -148,7 +161,7 @@ def _no_events(chain: Chain) -> None:
     pass
 
 
-def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Beat]:
+def _no_beats(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Heartbeat]:
     return []
 
 
@@ -160,7 +173,7 @@ class SessionHooks(NamedTuple):
     on_end: Callable[[Chain], None] = _no_events  # adds the events before the session's end
     # Adds events for agents other than the chain's that are silent, of those that concern `only` (None: all); gives the
     # heartbeats that were judged.
-    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Beat]] = _no_beats
+    on_silence: Callable[[Chain, World, tuple[str, ...] | None], list[Heartbeat]] = _no_beats
 
 
 def session_hooks() -> list[SessionHooks]:

@@ -44,7 +44,7 @@ def shown_from(ctx: Context) -> str:
     """Where the history that is shown ends: at a remote that lost events, with the newest that was seen here."""
     if not ctx.remote:
         return LEDGER
-    from gitcoord.ledger.remote.restored import newest_seen
+    from gitcoord.ledger.remote.server_behind import newest_seen
 
     return newest_seen(ctx)
 

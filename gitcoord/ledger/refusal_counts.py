@@ -52,7 +52,7 @@ def pending_refusals(ctx: Context, agent: str) -> tuple[Record, ...]:
     return tuple({"path": path, "holder": holder, "count": count} for (path, holder), count in rows)
 
 
-def settle_refusals(ctx: Context, agent: str, event: Event) -> None:
+def forget_refusals(ctx: Context, agent: str, event: Event) -> None:
     """The event carried them: forget them."""
     if event.refused:
         remove_file(f"{ctx.repo.scratch}/refusals/{agent}")

@@ -91,7 +91,7 @@ class Actor(NamedTuple):
     unchecked: bool = False  # a person by the word of somebody else's machine alone
 
 
-class Beat(NamedTuple):
+class Heartbeat(NamedTuple):
     """A heartbeat: the slot in which the agent was last alive. `oid` names the object it was read from."""
 
     oid: str
@@ -113,7 +113,7 @@ class Seen(NamedTuple):
     mono: int
 
 
-def sound_evidence(row: Record) -> bool:
+def valid_evidence(row: Record) -> bool:
     """Does an event name a heartbeat, or that there was none, and a rule by which one is silent?"""
     return (not row["beat"] or is_oid(row["beat"])) and row["rule"] in SILENT_BY
 
@@ -143,7 +143,7 @@ def agent_records(state: State) -> list[Agent]:
     return [record for name in names if (record := agent_record(state, name)) is not None]
 
 
-def encode_beat(beat: Beat) -> bytes:
+def encode_heartbeat(beat: Heartbeat) -> bytes:
     record = {"v": VERSION, **beat._asdict()}
     del record["oid"]
     for key in _BEAT_OPTIONAL:
@@ -152,13 +152,13 @@ def encode_beat(beat: Beat) -> bytes:
     return dumps(record).encode() + b"\n"
 
 
-def decode_beat(oid: str, data: bytes) -> Beat:
+def decode_heartbeat(oid: str, data: bytes) -> Heartbeat:
     record = check(loads(data), _BEAT, "heartbeat", _BEAT_OPTIONAL)
     fields = {key: value for key, value in record.items() if key != "v"}
-    return Beat(oid=oid, **fields)
+    return Heartbeat(oid=oid, **fields)
 
 
-def next_beat(old: Beat | None, agent: str, session: int, world: World, ttl: int = 0) -> Beat | None:
+def next_heartbeat(old: Heartbeat | None, agent: str, session: int, world: World, ttl: int = 0) -> Heartbeat | None:
     """The beat to write now, or None where the last one still covers this slot."""
     same = old is not None and old.session == session and not old.killed
     slot = old.slot if same and old is not None else SLOT_MS
@@ -174,7 +174,7 @@ def next_beat(old: Beat | None, agent: str, session: int, world: World, ttl: int
         and not old.judged
     ):
         return None
-    return Beat("", agent, world.boot, session, start, world.wall, slot)
+    return Heartbeat("", agent, world.boot, session, start, world.wall, slot)
 
 
 def silence(state: State, world: World, agent: str, session: int, ttl: int) -> Silence:
@@ -205,7 +205,7 @@ def alive(state: State, world: World, record: Agent) -> bool:
     return not silence(state, world, record.agent, record.session, SESSION_TTL).silent
 
 
-def is_torn_kill(record: Agent, beat: Beat | None) -> bool:
+def is_torn_kill(record: Agent, beat: Heartbeat | None) -> bool:
     """A tombstone on a session that the ledger still has as open: the other half of that kill was lost."""
     return record.state == OPEN and beat is not None and bool(beat.killed) and beat.session == record.session
 

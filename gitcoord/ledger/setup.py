@@ -43,7 +43,7 @@ def first_ledger(
     """The first event. Whoever is quicker makes it; the others go on with that one."""
     from gitcoord.ledger.events.init import first_event
 
-    sync = _sound_branch(ctx, sync) if sync else sync_branch(ctx)
+    sync = _valid_branch(ctx, sync) if sync else sync_branch(ctx)
     folds = ctx.settings.flag("core.ignorecase", default=False) if fold is None else fold
     event = first_event(actor.agent, ctx.host.wall(), ctx.host.random(), fold=folds, sync=sync, authority=authority)
     store = ctx.store
@@ -146,7 +146,7 @@ def free_branch(ctx: Context, below: str) -> str:
     return name
 
 
-def _sound_branch(ctx: Context, name: str) -> str:
+def _valid_branch(ctx: Context, name: str) -> str:
     if not is_branch_name(ctx.repo.env, name):
         raise UsageError(f"{quote(name[:80])} is not the name of a branch")
     return name

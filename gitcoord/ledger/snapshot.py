@@ -8,7 +8,7 @@ from gitcoord.base.names import LEDGER, TIP, Oid, fold, is_oid, session_ref
 from gitcoord.claims.model import format_record, parts_around
 from gitcoord.git.tree import Trees
 from gitcoord.ledger.event import decode_event
-from gitcoord.ledger.sessions import decode_beat
+from gitcoord.ledger.sessions import decode_heartbeat
 from gitcoord.ledger.state import State
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitcoord.git.tree import Entry
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Part
 
 _WALK = 10_000
@@ -87,12 +87,12 @@ class Snapshot:
         self.state = State(seq=self.event.seq, source=self._load)
         self.trees = Trees(reader)
         self.sessions: dict[str, Object] = {}  # heartbeats read on the way, not yet asked for
-        self.heartbeats: dict[str, Beat | None] = {}
+        self.heartbeats: dict[str, Heartbeat | None] = {}
         self.session_oids: dict[str, Oid | None] = {}
 
     # --- heartbeats
 
-    def heartbeat(self, agent: str) -> Beat | None:
+    def heartbeat(self, agent: str) -> Heartbeat | None:
         """The agent's last heartbeat; None where its ref is missing or unreadable."""
         if agent not in self.heartbeats:
             self.prefetch_heartbeats((agent,))
@@ -110,7 +110,7 @@ class Snapshot:
         found = dict(zip(asked, self.reader.read([session_ref(agent) for agent in asked]))) if asked else {}
         for agent in missing:
             object = self.sessions.get(agent) or found[agent]
-            self.session_oids[agent], self.heartbeats[agent] = _beat_in(self.reader, agent, object)
+            self.session_oids[agent], self.heartbeats[agent] = _heartbeat_in(self.reader, agent, object)
 
     # --- parts of the tree
 
@@ -162,17 +162,17 @@ def directory_of(path: str) -> str:
     return path.partition("//")[0]
 
 
-def read_heartbeat(reader: Reader, agent: str) -> tuple[Oid | None, Beat | None]:
+def read_heartbeat(reader: Reader, agent: str) -> tuple[Oid | None, Heartbeat | None]:
     """Where the agent's session ref is now, and its heartbeat; None where it is missing or unreadable."""
-    return _beat_in(reader, agent, reader.read([session_ref(agent)])[0])
+    return _heartbeat_in(reader, agent, reader.read([session_ref(agent)])[0])
 
 
-def _beat_in(reader: Reader, agent: str, found: Object | None) -> tuple[Oid | None, Beat | None]:
+def _heartbeat_in(reader: Reader, agent: str, found: Object | None) -> tuple[Oid | None, Heartbeat | None]:
     """An unreadable heartbeat is none: it counts as seen for the first time, which expires nobody early."""
     if found is None:
         return reader.resolve([session_ref(agent)])[0], None
     try:
-        beat = read_beat(found)
+        beat = parse_heartbeat(found)
     except Malformed:
         return found.oid, None
     return found.oid, beat if beat.agent == agent else None
@@ -194,12 +194,12 @@ def read_snapshot(
 
 def _renew(ctx: Context) -> bool:
     """Without the carrier's lock: whoever reads may hold the queue, which comes after it."""
-    from gitcoord.ledger.remote.fetch import look
+    from gitcoord.ledger.remote.fetch import fetch
     from gitcoord.ledger.remote.mirror_store import MirrorStore
 
     try:
         if isinstance(ctx.store, MirrorStore):
-            look(ctx)
+            fetch(ctx)
             return True
     except ServerBehind:
         raise  # this says what is wrong, and what helps
@@ -217,10 +217,10 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
     """
     parts = (("file", "format"), *prefetch)
     names = [TIP, LEDGER, *([session_ref(agent)] if agent else ())]
-    tip, found, *beats = ctx.store.read(names, ahead=_on_the_way(parts))
+    tip, found, *beats = ctx.store.read(names, ahead=_paths_to(parts))
     server: Object | None = None
     if trusting and ctx.remote and tip is not None and (found is None or found.oid != tip.oid):
-        from gitcoord.ledger.remote.restored import lacks
+        from gitcoord.ledger.remote.server_behind import lacks
 
         if found is None or lacks(ctx.store, found, tip):
             server, found = found, tip  # what was seen here is shown
@@ -274,7 +274,7 @@ def _require_no_policy(ctx: Context) -> None:
         )
 
 
-def _on_the_way(parts: tuple[Part, ...]) -> list[str]:
+def _paths_to(parts: tuple[Part, ...]) -> list[str]:
     """Where these parts lie as long as no directory is split into buckets."""
     paths: dict[str, None] = {"": None}
     for path in [directory_of(path) for _, path in parts[:_AHEAD]]:
@@ -284,7 +284,7 @@ def _on_the_way(parts: tuple[Part, ...]) -> list[str]:
     return [f"{LEDGER}:{path}" for path in list(paths)[:_AHEAD]]
 
 
-def ahead_of(agent: str, items: Iterable[Item]) -> tuple[Part, ...]:
+def parts_for(agent: str, items: Iterable[Item]) -> tuple[Part, ...]:
     """What a rule about these items will ask for, as far as that can be known before reading."""
     parts: dict[Part, None] = {("file", "halt"): None, ("file", f"agents/{agent}"): None}
     for space, name in items:
@@ -333,11 +333,11 @@ def _require_authority(ctx: Context, snapshot: Snapshot, *, copied: bool) -> Non
         )
 
 
-def read_beat(found: Object) -> Beat:
+def parse_heartbeat(found: Object) -> Heartbeat:
     """The heartbeat in a session ref's object: a blob, or the message of a commit where only branches may be pushed."""
     if found.kind not in ("blob", "commit"):
         raise Malformed("no heartbeat")
-    return decode_beat(found.oid, found.data if found.kind == "blob" else found.data.partition(b"\n\n")[2])
+    return decode_heartbeat(found.oid, found.data if found.kind == "blob" else found.data.partition(b"\n\n")[2])
 
 
 def history(ctx: Context, start: Oid, stop: Oid | None = None, limit: int = _WALK) -> list[Commit]:

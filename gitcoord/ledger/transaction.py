@@ -23,8 +23,8 @@ from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.event import Decision, commit_bytes, effects
 from gitcoord.ledger.kinds import kind_of
-from gitcoord.ledger.refusal_counts import count_refusal, pending_refusals, settle_refusals
-from gitcoord.ledger.sessions import Beat, agent_record, encode_beat, is_torn_kill
+from gitcoord.ledger.refusal_counts import count_refusal, forget_refusals, pending_refusals
+from gitcoord.ledger.sessions import Heartbeat, agent_record, encode_heartbeat, is_torn_kill
 from gitcoord.ledger.snapshot import Commit, history, read_heartbeat, read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -107,10 +107,10 @@ def transact(
 
 def _authority(ctx: Context) -> Authority:
     if not ctx.remote:
-        return _Here(ctx)
-    from gitcoord.ledger.remote.transaction import AtRemote
+        return _LocalAuthority(ctx)
+    from gitcoord.ledger.remote.transaction import RemoteAuthority
 
-    return AtRemote(ctx)
+    return RemoteAuthority(ctx)
 
 
 def _transact(ctx: Context, authority: Authority, request: Request) -> dict[str, object]:
@@ -213,8 +213,8 @@ def _tombstones(ctx: Context, commits: list[Commit]) -> list[tuple[str, Oid | No
         oid, beat = read_heartbeat(ctx.store, agent)  # not the snapshot's: that one is read after this swap
         if beat is None or (beat.session <= session and not beat.killed):
             host = ctx.host
-            tomb = Beat("", agent, host.boot, session, host.mono(), host.wall(), 1, killed=commit.event.seq)
-            rows.append((session_ref(agent), oid, ctx.write_beat(encode_beat(tomb))))
+            tomb = Heartbeat("", agent, host.boot, session, host.mono(), host.wall(), 1, killed=commit.event.seq)
+            rows.append((session_ref(agent), oid, ctx.write_heartbeat(encode_heartbeat(tomb))))
     return rows
 
 
@@ -265,7 +265,9 @@ def prepare(ctx: Context, snapshot: Snapshot, decision: Decision) -> tuple[Oid, 
     operations: list[Operation] = [] if head == snapshot.head else [Update(LEDGER, snapshot.head, head)]
     rows = [(ref, old, wanted[ref]) for ref, old in zip(wanted, store.resolve(list(wanted)))]
     for beat in decision.beats:
-        rows.append((session_ref(beat.agent), snapshot.session_oid(beat.agent), ctx.write_beat(encode_beat(beat))))
+        rows.append(
+            (session_ref(beat.agent), snapshot.session_oid(beat.agent), ctx.write_heartbeat(encode_heartbeat(beat)))
+        )
     if operations:
         rows.append((TIP, snapshot.tip, head))
     else:
@@ -284,7 +286,7 @@ def event_commit(ctx: Context, event: Event, tree: Oid, parent: Oid | None) -> b
     return signed(ctx, data, event.agent)
 
 
-class _Here:
+class _LocalAuthority:
     """This repository decides: one swap of its own refs."""
 
     def __init__(self, ctx: Context) -> None:
@@ -415,7 +417,7 @@ def _keep_house(ctx: Context, actor: str, done: Attempt) -> None:
 
             alert_of_events(ctx, events)
         if events:
-            settle_refusals(ctx, actor, events[0])
+            forget_refusals(ctx, actor, events[0])
             if events[-1].seq % _GC_EVERY == 0 and ctx.settings.flag("gitcoord.gc", default=True):
                 ctx.store.maintain()
     except (StoreError, OSError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gitcoord.base.names import Oid
     from gitcoord.claims.model import Grant
-    from gitcoord.ledger.sessions import Beat, Seen
+    from gitcoord.ledger.sessions import Heartbeat, Seen
     from gitcoord.policy.model import Attributes, Policy
     from gitcoord.tasks.workers import Workers
 
@@ -59,7 +59,7 @@ class World:
 
     # --- agents
 
-    def heartbeat(self, agent: str) -> Beat | None:
+    def heartbeat(self, agent: str) -> Heartbeat | None:
         """The agent's last heartbeat; None where its ref is missing or unreadable."""
         raise NotImplementedError
 

@@ -18,7 +18,7 @@ from gitcoord.base.codec import dumps
 from gitcoord.cli.table.claim import VERBS as CLAIM
 from gitcoord.cli.table.coord import VERBS as COORD
 from gitcoord.cli.table.handoff import VERBS as HANDOFF
-from gitcoord.mcp.calling import Caller, Row
+from gitcoord.mcp.caller import Caller, Row
 
 if TYPE_CHECKING:
     from gitcoord.terminal.parser import Values
@@ -42,7 +42,7 @@ Duration = Annotated[str, Field(description="Like 90s, 30m or 2h; default: the u
 Text = Callable[..., Coroutine[Any, Any, CallToolResult]]
 
 
-def told(row: Row, wrong: bool) -> CallToolResult:
+def result_of(row: Row, wrong: bool) -> CallToolResult:
     """The same twice: as text for models, as data for programs."""
     return CallToolResult(content=[TextContent(type="text", text=dumps(row))], structured_content=row, is_error=wrong)
 
@@ -62,11 +62,11 @@ def _tools(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
-        return told(*caller.call(CLAIM[name], _values(values), words))
+        return result_of(*caller.call(CLAIM[name], _values(values), words))
 
     async def start(brief: bool = True) -> CallToolResult:
         """Call this first: open your session or go on with it; rules, what you hold and lost, handoffs for you, next tasks."""
-        return told(*caller.call(COORD["start"], _values({"brief": brief}), []))
+        return result_of(*caller.call(COORD["start"], _values({"brief": brief}), []))
 
     async def claim(
         paths: Paths,
@@ -100,7 +100,7 @@ def _claims(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
-        return told(*caller.call(HANDOFF[name], _values(values), words))
+        return result_of(*caller.call(HANDOFF[name], _values(values), words))
 
     async def handoff_new(
         state: Annotated[str, Field(description="What works now, what does not, and how you know.", min_length=1)],
@@ -135,7 +135,7 @@ def _handoffs(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
 
 def _tasks(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     def ask(name: str, words: list[str], **values: Any) -> CallToolResult:
-        return told(*caller.call(COORD[name], _values(values), words))
+        return result_of(*caller.call(COORD[name], _values(values), words))
 
     async def task_next(ttl: Duration = "") -> CallToolResult:
         """Take the next task that can be done now, with the paths it needs; "task" is null where there is none."""
@@ -181,7 +181,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     ) -> CallToolResult:
         """Write something down for all to read. Each call is an entry of its own."""
         values = _values({"message": [text], "path": paths, "task": task})
-        return told(*caller.call(COORD["journal add"], values, []))
+        return result_of(*caller.call(COORD["journal add"], values, []))
 
     async def journal_show(
         since: Annotated[str, Field(description="An event's number, a duration ago (2h) or a date (UTC).")] = "",
@@ -192,7 +192,7 @@ def _journal(caller: Caller) -> list[tuple[Text, ToolAnnotations]]:
     ) -> CallToolResult:
         """What was written and what happened, one story, oldest first."""
         values = {"since": since, "path": path, "agent": agent, "prose": prose, "number": str(number)}
-        return told(*caller.call(COORD["journal show"], _values(values), []))
+        return result_of(*caller.call(COORD["journal show"], _values(values), []))
 
     return [(journal_add, _ONCE), (journal_show, _LOOKS)]
 

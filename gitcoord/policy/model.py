@@ -156,7 +156,7 @@ def _validated(policy: Policy, pairs: list[tuple[str, str]]) -> Policy:
 
 def _stage(policy: Policy, rule: str, value: str) -> Policy:
     if value not in STAGES:
-        raise _senseless(f"rollout.{rule}", value, f"one of {', '.join(STAGES)}")
+        raise _invalid(f"rollout.{rule}", value, f"one of {', '.join(STAGES)}")
     policy.stages[rule] = value
     return policy
 
@@ -191,7 +191,7 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
         return policy._replace(root=value)
     if setting == "attribution":
         if value not in ("require", "off"):
-            raise _senseless("gitcoord.attribution", value, "'require' or 'off'")
+            raise _invalid("gitcoord.attribution", value, "'require' or 'off'")
         return policy._replace(attribution=value == "require")
     return policy
 
@@ -199,17 +199,17 @@ def _general(policy: Policy, setting: str, value: str) -> Policy:
 def _guard(guard: Guard, setting: str, value: str) -> Guard:
     if setting == "onerror":
         if value not in (DENY, WARN):
-            raise _senseless("guard.onError", value, f"'{DENY}' or '{WARN}'")
+            raise _invalid("guard.onError", value, f"'{DENY}' or '{WARN}'")
         return guard._replace(closed=value == DENY)
     if setting == "autoclaim":
         return guard._replace(autoclaim=_is_true("guard.autoclaim", value))
     if setting == "unknown":
         if value not in (ALLOW, WARN, ASK, DENY):
-            raise _senseless("guard.unknown", value, f"one of {ALLOW}, {WARN}, {ASK}, {DENY}")
+            raise _invalid("guard.unknown", value, f"one of {ALLOW}, {WARN}, {ASK}, {DENY}")
         return guard._replace(unknown=value)
     if setting in ("denyread", "askread"):
         if not value.startswith(("/", "~/")):
-            raise _senseless(f"guard.{setting}", value, "a place that begins with '/' or '~/'")
+            raise _invalid(f"guard.{setting}", value, "a place that begins with '/' or '~/'")
         if setting == "denyread":
             return guard._replace(deny_read=(*guard.deny_read, value))
         return guard._replace(ask_read=(*guard.ask_read, value))
@@ -230,11 +230,11 @@ def _role(role: Role, name: str, setting: str, value: str) -> Role:
 
 def _is_true(key: str, value: str) -> bool:
     if value.lower() not in ("true", "yes", "on", "1", "", "false", "no", "off", "0"):
-        raise _senseless(key, value, "true or false")
+        raise _invalid(key, value, "true or false")
     return value.lower() in ("true", "yes", "on", "1", "")
 
 
-def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
+def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
         f"{CONFIG}: {printable(key)} is '{printable(value)}', not {wanted}", hints=("mend the file and commit it",)
     )

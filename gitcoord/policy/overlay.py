@@ -55,7 +55,7 @@ def parse_overlay(pairs: Pairs) -> Overlay:
         if section == "path" and name:
             rules.setdefault(name, {})[setting] = value
         elif section == "rollout" and value not in STAGES:
-            raise _senseless(key, value, f"one of {', '.join(STAGES)}")
+            raise _invalid(key, value, f"one of {', '.join(STAGES)}")
     paths = [rule for pattern, settings in rules.items() for rule in _path_rules(pattern, settings)]
     return Overlay(pairs, tuple(sections(pairs, private=True)), tuple(paths))
 
@@ -68,14 +68,14 @@ def _path_rules(pattern: str, settings: dict[str, str]) -> list[PathRule]:
         if setting not in settings or (setting == "claim" and value == "false"):
             continue
         if values and value not in values:
-            raise _senseless(f"path.{pattern}.{setting}", value, f"one of {', '.join(values)}")
+            raise _invalid(f"path.{pattern}.{setting}", value, f"one of {', '.join(values)}")
         if not values and not (value and value.isprintable() and " " not in value):
-            raise _senseless(f"path.{pattern}.{setting}", value, "roles with a comma between them")
+            raise _invalid(f"path.{pattern}.{setting}", value, "roles with a comma between them")
         found.append(PathRule(pattern, f"gitcoord-{setting}", value if value != "true" else "set", secret))
     return found
 
 
-def _senseless(key: str, value: str, wanted: str) -> CouldNotJudge:
+def _invalid(key: str, value: str, wanted: str) -> CouldNotJudge:
     return CouldNotJudge(
         f"the private overlay: {printable(key)} is {quote(value[:40])}, not {wanted}", hints=("mend the file",)
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitcoord.base.errors import StoreError, UsageError
 from gitcoord.base.names import printable
-from gitcoord.gates.hooks.cli import git_claim, hook_sources, step_lines
+from gitcoord.gates.hooks.cli import change_lines, git_claim, hook_sources
 from gitcoord.gates.hooks.text import Kit
 from gitcoord.server import install as app_server
 from gitcoord.terminal.call import Call
@@ -41,7 +41,7 @@ def install(call: Call, values: Values, words: list[str]) -> int:
     changed = plan.changes and not dry_run
     call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": rows, "settings": settings})
     would = "would " if dry_run else ""
-    call.screen.say(*(would + line for line in step_lines(plan.steps, done=not dry_run)))
+    call.screen.say(*(would + line for line in change_lines(plan.steps, done=not dry_run)))
     call.screen.say(*(f"{would}set {key} = {printable(value)}" for key, value in plan.settings))
     if not plan.changes:
         call.screen.say("the gate is already in place")
@@ -58,7 +58,7 @@ def uninstall(call: Call, values: Values, words: list[str]) -> int:
     steps = app_server.removal(ctx)
     changed = False if dry_run else app_server.uninstall(ctx, steps)
     call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})
-    call.screen.say(*(("would " if dry_run else "") + line for line in step_lines(steps, done=not dry_run)))
+    call.screen.say(*(("would " if dry_run else "") + line for line in change_lines(steps, done=not dry_run)))
     if not steps and not changed:
         call.screen.say("no gate of gitcoord is in place here")
     return 0

@@ -66,7 +66,7 @@ class _Push:
         config = SettingsReader(repo, self._env)
         self._place = _workplace(repo, data)
         if self._place:
-            repo = _aside(repo, self._place)
+            repo = _with_object_directory(repo, self._place)
         store = PlumbingStore(repo)
         _preload("receive")
         ctx = _context(repo, config, store)
@@ -75,16 +75,16 @@ class _Push:
         from gitcoord.server.inflight import Inflight
 
         self._registry = Inflight(repo.common_dir, repo.scratch, ctx.host.boot, ctx.host.mono)
-        self._registry.counts = ctx.settings.flag("gitcoord.server.inflight", default=True)
+        self._registry.enabled = ctx.settings.flag("gitcoord.server.inflight", default=True)
         code = _judge(ctx, self._registry, self._env, data)
         if code:
-            self._registry.leave()
+            self._registry.withdraw()
         return code
 
     def refuse(self, what: str, message: str, hints: tuple[str, ...]) -> int:
         alarm(0)
         if self._registry is not None:
-            self._registry.leave()
+            self._registry.withdraw()
         _write(f"gitcoord: this push {what}: {printable(message)}")
         for hint in hints:
             _write(f"hint: {printable(hint)}")
@@ -146,7 +146,7 @@ def _workplace(repo: Repo, data: bytes) -> str:
     return place
 
 
-def _aside(repo: Repo, place: str) -> Repo:
+def _with_object_directory(repo: Repo, place: str) -> Repo:
     """New objects go to `place`; the quarantine and the repository are read."""
     quarantine = repo.env.get(b"GIT_OBJECT_DIRECTORY", b"")
     others = repo.env.get(b"GIT_ALTERNATE_OBJECT_DIRECTORIES", b"")
@@ -192,7 +192,7 @@ def _judge(ctx: Context, registry: Inflight, env: Environ, data: bytes) -> int:
         texts = {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in env.items()}
         return find_pusher(ctx, texts, _option(env))
 
-    return _tell(ctx, receive(ctx, registry, pusher, _moves(data)))
+    return _report(ctx, receive(ctx, registry, pusher, _moves(data)))
 
 
 def _moves(data: bytes) -> list[RefUpdate]:
@@ -217,7 +217,7 @@ def _option(env: Environ) -> str:
     return named
 
 
-def _tell(ctx: Context, found: list[tuple[Verdicts, list[Verdict]]]) -> int:
+def _report(ctx: Context, found: list[tuple[Verdicts, list[Verdict]]]) -> int:
     """Warnings and refusals of code, to the pusher; what only watches goes to a file."""
     verdicts = [verdict for outcome, stale in found for verdict in (*stale, *outcome.verdicts)]
     refused = [verdict for verdict in verdicts if verdict.stage == "enforce"]

@@ -1,8 +1,8 @@
-"""Pushes that are landing: what each relies on or touches, as long as its receive-pack lives.
+"""Pushes that are landing: what each reads on or writes, as long as its receive-pack lives.
 
 A check before the refs move says nothing about the moment in which they move. So every push takes a ticket before it reads
-the ledger. A push of code waits for pushes of the ledger with a lower ticket that touch what it relies on, and then reads;
-a push of the ledger waits for pushes of code with a lower ticket that rely on what it touches. Whoever came first has
+the ledger. A push of code waits for pushes of the ledger with a lower ticket that touch what it reads on, and then reads;
+a push of the ledger waits for pushes of code with a lower ticket that rely on what it writes. Whoever came first has
 therefore landed, or failed, before the other one is judged or lands. Only lower tickets are waited for, so nobody waits in
 a circle. A ticket ends with the process that moves the refs: neither a killed hook nor a slow one ends it early.
 
@@ -40,37 +40,37 @@ _ANCESTORS = 32
 _LIMIT = 1 << 24
 
 
-class Stake(NamedTuple):
-    """What a push relies on (code) or touches (ledger). `everything` is what is not known yet, or too much to list."""
+class Footprint(NamedTuple):
+    """What a push reads on (code) or writes (ledger). `everything` is what is not known yet, or too much to list."""
 
     everything: bool = False
     agents: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
 
-    def meets(self, other: Stake) -> bool:
-        """Nothing meets nobody, not even everything: two pushes of code do not wait for each other, however large."""
+    def conflicts_with(self, other: Footprint) -> bool:
+        """Nothing conflicts_with nobody, not even everything: two pushes of code do not wait for each other, however large."""
         if NOTHING in (self, other):
             return False
         if self.everything or other.everything:
             return True
-        return _agents_meet(self.agents, other.agents) or _paths_meet(self.paths, other.paths)
+        return _agents_overlap(self.agents, other.agents) or _paths_overlap(self.paths, other.paths)
 
 
-NOTHING, EVERYTHING = Stake(), Stake(True)
+NOTHING, EVERYTHING = Footprint(), Footprint(True)
 
 
-def stake(agents: Iterable[str], paths: Iterable[str]) -> Stake:
+def footprint(agents: Iterable[str], paths: Iterable[str]) -> Footprint:
     """Paths meet whatever their case: too many meetings cost a little time, too few a stale write."""
     keys = frozenset(fold(path, case=True) for path in paths)
-    return EVERYTHING if len(keys) > _MANY else Stake(False, frozenset(agents), keys)
+    return EVERYTHING if len(keys) > _MANY else Footprint(False, frozenset(agents), keys)
 
 
-def _agents_meet(some: frozenset[str], others: frozenset[str]) -> bool:
+def _agents_overlap(some: frozenset[str], others: frozenset[str]) -> bool:
     """Subagents belong to their parents."""
     return any(a == b or a.startswith(b + ".") or b.startswith(a + ".") for a in some for b in others)
 
 
-def _paths_meet(some: frozenset[str], others: frozenset[str]) -> bool:
+def _paths_overlap(some: frozenset[str], others: frozenset[str]) -> bool:
     """Is a path of one side that of the other, or above or below it?"""
     if not some.isdisjoint(others):
         return True
@@ -86,8 +86,8 @@ class Entry(NamedTuple):
     boot: str
     namespace: str
     mono: int
-    relies: Stake
-    touches: Stake
+    reads: Footprint
+    writes: Footprint
 
 
 class Inflight:
@@ -99,14 +99,14 @@ class Inflight:
         self._boot = boot
         self._mono = mono
         self._entry: Entry | None = None
-        self.counts = True  # False: nobody waits, and a push may land after what it relied on is gone
+        self.enabled = True  # False: nobody waits, and a push may land after what it relied on is gone
         self.pid = receive_pack()
 
     # --- tickets
 
-    def register(self, *, relies: Stake = NOTHING, touches: Stake = NOTHING) -> None:
+    def register(self, *, reads: Footprint = NOTHING, writes: Footprint = NOTHING) -> None:
         """Take the next ticket. StoreError where nothing can be written: then nothing may be let through."""
-        self._locked(lambda: self._register(relies, touches))
+        self._locked(lambda: self._register(reads, writes))
 
     def _locked(self, action: Callable[[], None]) -> None:
         try:
@@ -120,29 +120,29 @@ class Inflight:
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
 
-    def _register(self, relies: Stake, touches: Stake) -> None:
-        self._bury()
+    def _register(self, reads: Footprint, writes: Footprint) -> None:
+        self._reap_dead_pushes()
         text = read_file(f"{self._directory}/next").decode("ascii", "replace")
         living = [entry.ticket for entry in self._entries(sweep=True)]
         ticket = max([int(text) if text.isdecimal() else 1, *(number + 1 for number in living)])
         write_file(f"{self._directory}/next", str(ticket + 1).encode())
         start = start_time(int(self.pid)) if self.pid else ""
         self._entry = Entry(
-            ticket, self.pid if start else "", start, self._boot, own_namespace(), self._mono(), relies, touches
+            ticket, self.pid if start else "", start, self._boot, own_namespace(), self._mono(), reads, writes
         )
         self._write()
 
-    def refine(self, *, relies: Stake) -> None:
-        """What this push relies on is known now: less than was registered."""
+    def refine(self, *, reads: Footprint) -> None:
+        """What this push reads on is known now: less than was registered."""
         assert self._entry is not None
-        self._entry = self._entry._replace(relies=relies, mono=self._mono())
+        self._entry = self._entry._replace(reads=reads, mono=self._mono())
         self._write()
 
     def _write(self) -> None:
         assert self._entry is not None
         e = self._entry
         head = " ".join([str(e.ticket), e.pid or "-", e.start or "-", e.boot, e.namespace or "-", str(e.mono)])
-        parts = [head, *_words(e.relies), "", *_words(e.touches)]
+        parts = [head, *_words(e.reads), "", *_words(e.writes)]
         data = "\0".join(parts).encode("utf-8", "surrogateescape")
         if len(data) > _LIMIT:
             raise StoreError("this push is too large to be noted")
@@ -152,18 +152,20 @@ class Inflight:
         except OSError as error:
             raise StoreError(f"cannot note that this push is landing: {error.strerror}") from None
 
-    def in_the_way(self) -> bool:
+    def must_wait(self) -> bool:
         """Is a push with a lower ticket still landing that this one must wait for?"""
         assert self._entry is not None
         mine = self._entry
-        if not self.counts:
+        if not self.enabled:
             return False
         for entry in self._entries():
-            if entry.ticket < mine.ticket and (mine.relies.meets(entry.touches) or entry.relies.meets(mine.touches)):
+            if entry.ticket < mine.ticket and (
+                mine.reads.conflicts_with(entry.writes) or entry.reads.conflicts_with(mine.writes)
+            ):
                 return True
         return False
 
-    def leave(self) -> None:
+    def withdraw(self) -> None:
         """This push was refused: nobody needs to wait for it."""
         if self._entry is not None:
             remove_file(f"{self._directory}/{self._entry.ticket}.{self._entry.pid or '-'}")
@@ -204,12 +206,12 @@ class Inflight:
         data = "".join(f"{line}\n" for line in [head, *lines]).encode("utf-8", "surrogateescape")
 
         def note() -> None:
-            self._bury()
+            self._reap_dead_pushes()
             write_file(f"{self._directory}/refs.{self.pid}", data)
 
         self._locked(note)
 
-    def _bury(self) -> None:
+    def _reap_dead_pushes(self) -> None:
         """Drop the notes of pushes that have ended, and the locks that a killed one left behind: nobody else would."""
         for name in list_files(self._directory):
             kind, _, pid = name.partition(".")
@@ -253,14 +255,14 @@ def _made(path: str) -> int:
         return 0
 
 
-def _words(held: Stake) -> list[str]:
+def _words(held: Footprint) -> list[str]:
     everything = ["*"] if held.everything else []
     return [*everything, *(f"@{agent}" for agent in sorted(held.agents)), *(f"/{path}" for path in sorted(held.paths))]
 
 
-def _stake(words: list[str]) -> Stake:
+def _parse_footprint(words: list[str]) -> Footprint:
     agents = frozenset(word[1:] for word in words if word[0] == "@")
-    return Stake("*" in words, agents, frozenset(word[1:] for word in words if word[0] == "/"))
+    return Footprint("*" in words, agents, frozenset(word[1:] for word in words if word[0] == "/"))
 
 
 def _parse(data: bytes, ticket: int, pid: str) -> Entry:
@@ -273,7 +275,7 @@ def _parse(data: bytes, ticket: int, pid: str) -> Entry:
     start = "" if fields[2] == "-" else fields[2]
     return Entry(
         ticket, "" if fields[1] == "-" else fields[1], start, fields[3], "" if fields[4] == "-" else fields[4],
-        int(fields[5]), _stake(words[:middle]), _stake(words[middle + 1 :]),
+        int(fields[5]), _parse_footprint(words[:middle]), _parse_footprint(words[middle + 1 :]),
     )  # fmt: skip
 
 

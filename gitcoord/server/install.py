@@ -16,7 +16,7 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.hooks.install import Step
+    from gitcoord.gates.hooks.install import HookChange
     from gitcoord.ledger.context import Context
 
 EVENTS = ("pre-receive", "reference-transaction", "post-receive")
@@ -28,7 +28,7 @@ _SETTINGS = (("receive.advertisePushOptions", "true"), ("receive.autogc", "false
 
 class Plan(NamedTuple):
     directory: str
-    steps: list[Step]
+    steps: list[HookChange]
     settings: list[tuple[str, str]]
 
     @property
@@ -47,7 +47,7 @@ def plan(ctx: Context, kit: Kit, account: str) -> Plan:
             hints=(f"one of {', '.join(VARIABLES)}",),
         )
     directory = _directory(ctx)
-    steps = [_step(kit, event, directory) for event in EVENTS]
+    steps = [_hook_file(kit, event, directory) for event in EVENTS]
     there = dict(hooks._local(ctx))
     wanted = [*_SETTINGS, *([(SETTING, account)] if account else [])]
     missing = [
@@ -76,11 +76,11 @@ def _place(event: str, directory: str) -> str:
     return f"{directory}/{event}.d/gitcoord" if is_directory(f"{directory}/{event}.d") else ""
 
 
-def _step(kit: Kit, event: str, directory: str) -> Step:
+def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
     beside = _place(event, directory)
     if not beside:
-        return hooks._step(kit, event, directory)
-    step = hooks.Step(event, "installed", beside, render(kit, event, chained=False))
+        return hooks._hook_file(kit, event, directory)
+    step = hooks.HookChange(event, "installed", beside, render(kit, event, chained=False))
     found = look(beside)
     if found is None:
         return step
@@ -100,14 +100,16 @@ def install(ctx: Context, found: Plan) -> None:
     write_file(note, "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode())
 
 
-def removal(ctx: Context) -> list[Step]:
+def removal(ctx: Context) -> list[HookChange]:
     directory = _directory(ctx)
     steps = [hooks._removal(event, directory) for event in EVENTS]
-    beside = [hooks.Step(event, "removed", path) for event in EVENTS if look(path := _place(event, directory) or "/-/")]
+    beside = [
+        hooks.HookChange(event, "removed", path) for event in EVENTS if look(path := _place(event, directory) or "/-/")
+    ]
     return [*(step for step in steps if step is not None), *beside]
 
 
-def uninstall(ctx: Context, steps: list[Step]) -> bool:
+def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
     """Do as planned; the settings that the installer made go too, unless somebody changed them. Accounts and keys stay."""
     for step in steps:
         if step.path.endswith("/gitcoord"):

@@ -12,7 +12,7 @@ from gitcoord.git.files import write_file
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.snapshot import read_snapshot
-from gitcoord.server.inflight import EVERYTHING, NOTHING, stake
+from gitcoord.server.inflight import EVERYTHING, NOTHING, footprint
 from gitcoord.server.limits import read_limits
 from gitcoord.server.receive_ledger import LedgerPush
 from gitcoord.server.receive_refs import Sessions, judge_claims
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.server.accounts import Pusher
-    from gitcoord.server.inflight import Inflight, Stake
+    from gitcoord.server.inflight import Footprint, Inflight
     from gitcoord.server.receive_code import CodePush
 
 REPLACE = "refs/replace/"
@@ -148,7 +148,7 @@ def receive(
         lookup = _lookup(ctx, ledger)
         head = parts.ledger.new if parts.ledger is not None else there or ""
         judge_claims(ctx, limits, parts.claims, ledger.wanted if ledger is not None else {}, head, lookup)
-        if there is None or (ledger is not None and ledger.brings_back):
+        if there is None or (ledger is not None and ledger.restores_history):
             sessions.begin(lookup)
         else:
             sessions.judge(pusher, ledger.demanded if ledger is not None else {}, lookup)
@@ -167,20 +167,20 @@ def _code(
     """Take the ticket, and gather what the push changes. From here on the ledger may be read."""
     judges = bool(parts.code) and there is not None
     if events or judges:
-        registry.register(relies=EVERYTHING if judges else NOTHING, touches=touched(events))
+        registry.register(reads=EVERYTHING if judges else NOTHING, writes=written_by(events))
     if not judges:
         return None
     from gitcoord.server.receive_code import CodePush
 
     code = CodePush(ctx, pusher, parts.code, read_limits(ctx, beginning=False), parts.aliases)
-    relies = code.gather()
-    registry.refine(relies=relies)
+    reads = code.gather()
+    registry.refine(reads=reads)
     return code
 
 
 def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
     end = ctx.host.mono() + seconds * 1000
-    while registry.in_the_way():
+    while registry.must_wait():
         if ctx.host.mono() > end:
             raise TimedOut(
                 f"another push that meets this one has been landing for {seconds} seconds",
@@ -190,7 +190,7 @@ def _wait(ctx: Context, registry: Inflight, seconds: int) -> None:
     ctx.store.refresh()  # what was read before may be what those pushes replaced
 
 
-def touched(events: list[Event]) -> Stake:
+def written_by(events: list[Event]) -> Footprint:
     """Whose pushes of code, and of what, may be judged otherwise after these events than before."""
     agents: set[str] = set()
     paths: set[str] = set()
@@ -200,7 +200,7 @@ def touched(events: list[Event]) -> Stake:
             return EVERYTHING
         agents.update(one.agents)
         paths.update(one.paths)
-    return stake(agents, paths) if agents or paths else NOTHING
+    return footprint(agents, paths) if agents or paths else NOTHING
 
 
 def _lookup(ctx: Context, ledger: LedgerPush | None) -> Callable[[str], Record | None]:

@@ -10,12 +10,12 @@ from gitcoord.base.errors import Refusal, Refused
 from gitcoord.base.names import printable
 from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import GateBase
-from gitcoord.gates.judge import Step
+from gitcoord.gates.judge import CommitChange
 from gitcoord.git.store import RefUpdate
 from gitcoord.git.symrefs import follow
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.reader import Source
-from gitcoord.server.inflight import stake
+from gitcoord.server.inflight import footprint
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.server.accounts import Pusher
-    from gitcoord.server.inflight import Stake
+    from gitcoord.server.inflight import Footprint
     from gitcoord.server.limits import Limits
 
 
@@ -37,7 +37,7 @@ class _Gathered(NamedTuple):
 
     move: RefUpdate
     policy: str  # the commit whose policy counts
-    steps: list[Step]
+    steps: list[CommitChange]
     deploys: list[tuple[Target, str]]
 
 
@@ -81,13 +81,13 @@ class CodePush(GateBase):
 
     # --- gathering
 
-    def gather(self) -> Stake:
+    def gather(self) -> Footprint:
         """What the push would change, and so what it relies on."""
         self._gathered = [self._gather(move) for move in self._moves]
         steps = [step for found in self._gathered for step in found.steps]
         self._known = self._pusher.coder([step.agent for step in steps])
         agents = {self.actor.agent, *(step.agent for step in steps if step.agent)}
-        return stake(agents, {change.path for step in steps for change in step.changes})
+        return footprint(agents, {change.path for step in steps for change in step.changes})
 
     def _gather(self, move: RefUpdate) -> _Gathered:
         is_sync = move.ref == self._trunk
@@ -99,7 +99,7 @@ class CodePush(GateBase):
         commit = bool(move.new) and self._is_commit(move.new) and not move.ref.startswith("refs/notes/")
         if not commit:
             # Nothing to compare, but whoever was killed or halted moves nothing.
-            return _Gathered(move, self._policy_commit(), [Step(move.new, (), "", ())], [])
+            return _Gathered(move, self._policy_commit(), [CommitChange(move.new, (), "", ())], [])
         old = move.old if move.old and self._is_commit(move.old) else ""
         deploys = self._deployed(move.ref) if self._tips() else []
         steps = self._steps(move._replace(old=old), self._standing(old, is_sync=is_sync), strict=is_sync, gated=True)

@@ -15,7 +15,7 @@ from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Illegal, commit_bytes, effects
 from gitcoord.ledger.kinds import kind_of
-from gitcoord.ledger.sessions import decode_beat, encode_beat
+from gitcoord.ledger.sessions import decode_heartbeat, encode_heartbeat
 from gitcoord.ledger.snapshot import Commit, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.server.limits import read_limits
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.fsck import Replay
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.state import Changes
     from gitcoord.server.accounts import Pusher
@@ -65,7 +65,7 @@ class LedgerPush:
         self._landing = landing
         self.pushed: list[Pushed] = []
         self.wanted: dict[str, Oid | None] = {}  # claim refs that must be there, or gone, afterwards
-        self.demanded: dict[str, Beat] = {}  # heartbeats that must be replaced, by agent
+        self.demanded: dict[str, Heartbeat] = {}  # heartbeats that must be replaced, by agent
         self._state = State()
         self._base = ""  # the event that is here on which the push builds
 
@@ -117,7 +117,7 @@ class LedgerPush:
         return last.event.kind == "epoch" and self._pusher.actor(last.event.agent).person
 
     @property
-    def brings_back(self) -> bool:
+    def restores_history(self) -> bool:
         """Events that the server has lost, with an epoch on top; an epoch alone is an event like others."""
         last = self.pushed[-1].event.kind if self.pushed else ""
         return bool(self._move.old) and last == "epoch" and (len(self.pushed) > 1 or self._base != self._move.old)
@@ -142,8 +142,8 @@ class LedgerPush:
         if not self._move.old:
             self._begin()
             return
-        if self.brings_back:
-            self._bring_back()
+        if self.restores_history:
+            self._restore_history()
             return
         snapshot = read_snapshot(self._ctx, trusting=True)
         if snapshot.head != self._move.old:
@@ -195,7 +195,7 @@ class LedgerPush:
 
         self._take_history(Replay(), None)
 
-    def _bring_back(self) -> None:
+    def _restore_history(self) -> None:
         """The server has lost events. Whoever brings them back answers for them with an epoch of its own on top."""
         from gitcoord.server.receive_history import replay_below, require_above, require_person, require_signatures
 
@@ -262,12 +262,12 @@ class LedgerPush:
         for beat in moved:
             if beat.judged or beat.killed:
                 self.demanded[beat.agent] = beat
-                beats[beat.agent] = beat._replace(oid=self._oid_of("blob", encode_beat(beat)))
+                beats[beat.agent] = beat._replace(oid=self._oid_of("blob", encode_heartbeat(beat)))
         if any(event.kind == "start" for event in group) and agent in self._beats:
             found = self._ctx.store.read([self._beats[agent]])[0]
             if found is not None and found.kind == "blob" and len(found.data) < 4096:
                 try:
-                    beats[agent] = decode_beat(found.oid, found.data)
+                    beats[agent] = decode_heartbeat(found.oid, found.data)
                 except Malformed:
                     pass  # refused with the session refs
         return after

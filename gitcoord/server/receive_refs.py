@@ -8,7 +8,7 @@ from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_r
 from gitcoord.claims.model import Claim
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
-from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, agent_file, decode_beat, encode_beat
+from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, agent_file, decode_heartbeat, encode_heartbeat
 from gitcoord.ledger.snapshot import Commit
 from gitcoord.server.limits import BEAT_BYTES
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.git.store import RefUpdate
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.server.accounts import Pusher
     from gitcoord.server.limits import Limits
 
@@ -81,7 +81,7 @@ class Sessions:
     def __init__(self, ctx: Context, limits: Limits, moves: list[RefUpdate]) -> None:
         """Refused where something else than a small heartbeat of that name would be left there, or nothing."""
         self._ctx = ctx
-        self.beats: dict[str, Beat] = {}
+        self.beats: dict[str, Heartbeat] = {}
         self.oids: dict[str, Oid] = {}
         self._old: dict[str, Oid] = {}
         for move in moves:
@@ -92,14 +92,14 @@ class Sessions:
             self.beats[agent] = self._read(move.new, agent)
             self.oids[agent], self._old[agent] = move.new, move.old
 
-    def _read(self, oid: Oid, agent: str) -> Beat:
+    def _read(self, oid: Oid, agent: str) -> Heartbeat:
         found = self._ctx.store.read([oid])[0]
         try:
             assert found is not None
-            beat = decode_beat(oid, found.data)
+            beat = decode_heartbeat(oid, found.data)
         except Malformed as error:
             raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat: {error.message}") from None
-        if beat.agent != agent or encode_beat(beat) != found.data:
+        if beat.agent != agent or encode_heartbeat(beat) != found.data:
             raise _refused("sessions", f"{session_ref(agent)} would hold no heartbeat of '{agent}'")
         return beat
 
@@ -109,7 +109,7 @@ class Sessions:
             if agent_of(agent_file(agent)) is None:
                 raise _refused("sessions", f"{session_ref(agent)} is the heartbeat of nobody in this ledger")
 
-    def judge(self, pusher: Pusher, demanded: dict[str, Beat], agent_of: Lookup) -> None:
+    def judge(self, pusher: Pusher, demanded: dict[str, Heartbeat], agent_of: Lookup) -> None:
         """Own heartbeats, and what the push's events demand of others' (`demanded`); nothing else, and all of that."""
         for agent, due in demanded.items():
             if agent not in self.beats:
@@ -122,16 +122,16 @@ class Sessions:
                 record = agent_of(file)
                 self._require_living(agent, beat, Agent.from_record(record, file) if record is not None else None)
 
-    def _require_due(self, agent: str, due: Beat) -> None:
+    def _require_due(self, agent: str, due: Heartbeat) -> None:
         beat = self.beats[agent]
         if due.killed:
             same = (beat.killed, beat.session, beat.judged) == (due.killed, due.session, 0)
         else:
-            same = self.oids[agent] == ObjectHasher(self._ctx.store.oid_length).write("blob", encode_beat(due))
+            same = self.oids[agent] == ObjectHasher(self._ctx.store.oid_length).write("blob", encode_heartbeat(due))
         if not same:
             raise _refused("sessions", f"{session_ref(agent)} is not left as the event demands", "fetch and try again")
 
-    def _require_living(self, agent: str, beat: Beat, record: Agent | None) -> None:
+    def _require_living(self, agent: str, beat: Heartbeat, record: Agent | None) -> None:
         if record is None or record.state != OPEN or record.session != beat.session:
             dead = record is not None and record.state == KILLED
             why = "was killed: nothing of it gets through" if dead else f"has no open session {beat.session}"
@@ -142,7 +142,7 @@ class Sessions:
             raise _refused("sessions", f"{session_ref(agent)} would hold a heartbeat that no client makes")
         old = self._ctx.store.read([self._old[agent]])[0] if self._old[agent] else None
         try:
-            before = decode_beat(old.oid, old.data) if old is not None and old.kind == "blob" else None
+            before = decode_heartbeat(old.oid, old.data) if old is not None and old.kind == "blob" else None
         except Malformed:
             before = None
         if before is not None and before.killed and before.session >= beat.session:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Actor, Beat
+    from gitcoord.ledger.sessions import Actor, Heartbeat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import Files
 
 _MOST_HEADS = 8
 
 
-class Told(NamedTuple):
+class ClientFacts(NamedTuple):
     """What a chain of events says of its client's own work tree."""
 
     kept: frozenset[str] = frozenset()  # paths that were not committed
@@ -54,10 +54,10 @@ class Retraced(World):
     Mixed in before a world that can tell the rest (`super()`).
     """
 
-    told = Told()
+    facts = ClientFacts()
     _state: State | None = None
 
-    def turn_to(self, state: State, events: list[Event]) -> None:
+    def set_chain(self, state: State, events: list[Event]) -> None:
         """From now on the questions are about this chain."""
         agent = events[0].agent
         released = [entry for event in events if event.kind == "release" for entry in event.body["released"]]
@@ -66,7 +66,7 @@ class Retraced(World):
         state.prefetch(("file", file) for file in landed)
         own = agent_record(state, agent) if any(body["cause"] == "superseded" for body in stops) else None
         self._state = state
-        self.told = Told(
+        self.facts = ClientFacts(
             frozenset(path for body in stops if body["cause"] == "stopped" for _, path in body["kept"]),
             {entry["path"]: entry for entry in released if entry["space"] == "path"},
             tuple(dict.fromkeys(entry["commit"] for entry in released if entry["commit"])),
@@ -79,31 +79,31 @@ class Retraced(World):
     @property
     def heads(self) -> int:
         """In how many ways HEAD may have been one of the commits that are named."""
-        return min(max(1, len(self.told.commits)), _MOST_HEADS)
+        return min(max(1, len(self.facts.commits)), _MOST_HEADS)
 
-    def turn_head(self) -> None:
-        commits = self.told.commits
-        self.told = self.told._replace(commits=(*commits[1:], *commits[:1]))
+    def try_next_head(self) -> None:
+        commits = self.facts.commits
+        self.facts = self.facts._replace(commits=(*commits[1:], *commits[:1]))
 
     # --- told by the events
 
     def head(self) -> Oid:
-        return self.told.commits[0] if self.told.commits else ""
+        return self.facts.commits[0] if self.facts.commits else ""
 
     def other_trees(self, agent: str) -> list[str]:
-        return [str(index) for index in range(1, len(self.told.commits))]
+        return [str(index) for index in range(1, len(self.facts.commits))]
 
     def head_in(self, tree: str) -> Oid:
-        return self.told.commits[int(tree)]
+        return self.facts.commits[int(tree)]
 
     def dirty(self, paths: list[str]) -> list[str]:
-        return [path for path in paths if path in self.told.kept]
+        return [path for path in paths if path in self.facts.kept]
 
     def dirty_in(self, tree: str, paths: list[str]) -> list[str]:
         return []
 
     def gone_instance(self, agent: str) -> str:
-        return self.told.gone
+        return self.facts.gone
 
     def runner(self, nonce: str) -> str:
         return "gone"  # whether the process that ran an effect once lives is known on its own machine
@@ -121,7 +121,7 @@ class Retraced(World):
 
         What is not released with this work has no change in it, by the client's own word.
         """
-        entry = self.told.entries.get(path)
+        entry = self.facts.entries.get(path)
         if entry is None or entry["commit"] != work:
             return work
         start = str(entry["base"])
@@ -133,7 +133,7 @@ class Retraced(World):
         assert state is not None
         state.prefetch(("leaves", lineage_dir(state, row[0])) for files in found.values() for row in files)
         return {
-            path: [row for row in files if row in self.told.files(path) or not is_recorded(state, row)]
+            path: [row for row in files if row in self.facts.files(path) or not is_recorded(state, row)]
             for path, files in found.items()
         }
 
@@ -150,7 +150,7 @@ class Retraced(World):
 
     def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
         """A client may know of fewer than have landed, never of more."""
-        return [commit for commit in super().landed(work, commits) if commit in self.told.landed]
+        return [commit for commit in super().landed(work, commits) if commit in self.facts.landed]
 
 
 def chains(events: list[Event]) -> list[list[Event]] | Refusal:
@@ -167,12 +167,14 @@ def chains(events: list[Event]) -> list[list[Event]] | Refusal:
     return found
 
 
-def retrace(state: State, events: list[Event], actor: Actor, world: Retraced) -> tuple[State, list[Beat]] | Refusal:
+def retrace(
+    state: State, events: list[Event], actor: Actor, world: Retraced
+) -> tuple[State, list[Heartbeat]] | Refusal:
     """The state after one command's events, and the heartbeats that must move with them; or why it may not be.
 
     `actor` is who pushes, as far as the server knows: the name, and whether a person stands behind it.
     """
-    world.turn_to(state, events)
+    world.set_chain(state, events)
     no = Refusal("illegal-event", f"event {events[0].seq} cannot be pushed", hints=("upgrade gitcoord on the server",))
     first = kind_of(events[0].kind)
     kind = first if first.leads else kind_of(events[-1].kind)
@@ -184,7 +186,7 @@ def retrace(state: State, events: list[Event], actor: Actor, world: Retraced) ->
                     return _after(state, events), answer.beats
                 answer = _differs(events, answer.events)
             no = _first(no, answer)
-        world.turn_head()
+        world.try_next_head()
     return no
 
 

@@ -1,1 +1,1 @@
-"""Sessions of agents: who acts, heartbeats, the kill switch."""
+"""Sessions of agents: identity, heartbeats, the kill switch, launching an agent."""

@@ -1,20 +1,20 @@
-"""Rules that every command shares: halt, sessions, what an event must find open."""
+"""Rules that commands share: the halt, who may act, opening and ending sessions."""
 
 from __future__ import annotations
 
 from gitcoord.base.codec import record_of, values_of
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
-from gitcoord.claims.model import Item, all_claims, grant_body, own_claim, prefetch_around
+from gitcoord.claims.model import Item, all_claims, capacity_of, grant_body, own_claims, prefetch_around
 from gitcoord.ledger.event import Chain, Illegal
-from gitcoord.ledger.sessions import OPEN, Actor, Admission, agent_record, agent_records
+from gitcoord.ledger.sessions import OPEN, Actor, Admission, admit_or_none, agent_record, agent_records, next_heartbeat
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.sessions import Agent
+    from gitcoord.ledger.sessions import Agent, Heartbeat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
 
@@ -22,7 +22,7 @@ _HALT = {"by": str, "reason": str, "seq": int, "at": int}
 
 
 class Halted(NamedTuple):
-    """The record that is there while everything is halted."""
+    """The record of a halt, kept while it lasts."""
 
     by: str
     reason: str
@@ -50,14 +50,28 @@ def halted(state: State) -> Refusal | None:
     )
 
 
+def barred(state: State, actor: Actor, world: World) -> Refusal | None:
+    """The refusal while everything is halted, for a killed agent, and for a second process under one name."""
+    return halted(state) or admit_or_none(state, actor, world)
+
+
+def actor_heartbeats(state: State, actor: Actor, world: World) -> list[Heartbeat]:
+    """The actor's next heartbeat, if it has an open session and a heartbeat is due."""
+    record = agent_record(state, actor.agent)
+    if record is None or record.state != OPEN:
+        return []
+    beat = next_heartbeat(world.heartbeat(actor.agent), actor.agent, record.session, world)
+    return [beat] if beat is not None else []
+
+
 def open_session(chain: Chain, actor: Actor, world: World, admitted: Admission) -> None:
-    """Add the events that open the session, where it must be: the end of a silent one before it, its claims with it."""
+    """Open the session if it must be opened: end the one before it, and grant its claims again."""
     if not admitted.opens:
         return
     record = agent_record(chain.state, actor.agent)
     kept = record.kept if record is not None else []
     if record is not None and record.state == OPEN:
-        # The claims go on with the name: nobody else asked for them, and the work may be uncommitted.
+        # The new session keeps the claims: nobody else asked for them, and the work may be uncommitted.
         kept = [[c.space, c.path] for c in all_claims(chain.state, actor.agent)]
         end_session(chain, record, "superseded", [], kept)
         end_children(chain, actor.agent)
@@ -72,24 +86,21 @@ def end_session(chain: Chain, record: Agent, cause: str, freed: list[list[str]],
 
 
 def end_children(chain: Chain, parent: str) -> None:
-    """A session that was launched inside another one ends with it."""
+    """End the open sessions that were launched from inside this agent's session."""
     for record in agent_records(chain.state):
         if record.parent == parent and record.state == OPEN and record.agent != parent:
-            # Whether its work is committed is not known here: its claims stay until their ttl.
+            # It is unknown whether its work is committed, so its claims stay until they expire.
             kept = [[c.space, c.path] for c in all_claims(chain.state, record.agent)]
             end_session(chain, record, f"ended with {parent}", [], kept)
             end_children(chain, record.agent)
 
 
 def _resume(chain: Chain, world: World, agent: str, session: int, kept: list[list[str]]) -> None:
-    """Claims that the last session left because of uncommitted work go on, each as a grant of the new session."""
-    prefetch_around(chain.state, [Item(*pair) for pair in kept])
-    for pair in kept:
-        claim = own_claim(chain.state, Item(*pair), agent)
-        if claim is None:
-            continue
-        capacity = {claim.path: world.resource(claim.path).capacity} if claim.space == "resource" else {}
-        chain.add("claim", grant_body(claim, session, claim.ttl, capacity))
+    """Grant the claims that the last session kept (uncommitted work) to the new session."""
+    items = [Item(*pair) for pair in kept]
+    prefetch_around(chain.state, items)
+    for claim in own_claims(chain.state, items, agent):
+        chain.add("claim", grant_body(claim, session, claim.ttl, capacity_of([claim.item], world)))
 
 
 def require_open(state: State, agent: str, session: int) -> None:
@@ -99,7 +110,7 @@ def require_open(state: State, agent: str, session: int) -> None:
 
 
 def as_started(events: list[Event], actor: Actor) -> Actor:
-    """The actor with what the chain's own `start` event says of it, where it has one."""
+    """The actor with instance and parent from the chain's `start` event, if it has one."""
     for event in events:
         if event.kind == "start":
             return actor._replace(instance=event.body["instance"], parent=event.body["parent"])

@@ -1,8 +1,9 @@
-"""`git coord start` and `git coord stop`: an agent's first and last words."""
+"""`git coord start` and `git coord stop`."""
 
 from __future__ import annotations
 
 from gitcoord.base.names import printable
+from gitcoord.claims.cli import lost_line
 from gitcoord.handoff.cli import lines as handoff_lines
 from gitcoord.terminal.screen import ago
 
@@ -12,13 +13,6 @@ if TYPE_CHECKING:
     from gitcoord.terminal.call import Call
     from gitcoord.terminal.parser import Values
 
-WHY = {
-    "expire": "you had been silent too long",
-    "lapse": "you had been silent too long, or your session was over",
-    "takeover": "a person took it over",
-    "accept": "your handoff was accepted",
-}
-
 
 def start(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.views.briefing import begin
@@ -26,12 +20,12 @@ def start(call: Call, values: Values, words: list[str]) -> int:
     result: Record = begin(call.ctx, call.actor()._replace(join=bool(values.get("join"))))
     brief = bool(values.get("brief"))
     call.screen.answer(_shortened(result) if brief else result)
-    call.screen.say(*told(call, result, brief=brief))
+    call.screen.say(*briefing_lines(call, result, brief=brief))
     return 0
 
 
-def told(call: Call, result: Record, *, brief: bool) -> list[str]:
-    """What `begin` found, in lines."""
+def briefing_lines(call: Call, result: Record, *, brief: bool) -> list[str]:
+    """The result of `begin`, as lines of text."""
     verb = "opened" if result["opened"] else "goes on"
     lines = [f"session {result['session']} of {result['agent']} {verb}"]
     for part in (_rules, _memory, _copy, _held, _waiting, _interrupted, _handoffs, _tasks, _others):
@@ -40,13 +34,13 @@ def told(call: Call, result: Record, *, brief: bool) -> list[str]:
 
 
 def headlines(text: str) -> list[str]:
-    """The lines of a document that tell its shape: headings, and numbered rules."""
+    """The headings and numbered rules of a document."""
     lines = [line.strip() for line in text.split("\n")]
     return [line for line in lines if line.startswith("#") or line.partition(".")[0].isdecimal()]
 
 
 def _shortened(result: Record) -> Record:
-    """The same for a small context: headlines in place of texts."""
+    """The same result with headlines instead of whole texts."""
     rules = {**result["rules"], "text": "\n".join(headlines(result["rules"]["text"]))}
     memory = [{**row, "text": ""} for row in result["memory"]]
     return {**result, "rules": rules, "memory": memory}
@@ -79,9 +73,9 @@ def _memory(call: Call, result: Record, brief: bool) -> list[str]:
 def _copy(call: Call, result: Record, brief: bool) -> list[str]:
     copy = result["copy"]
     sync = printable(copy["sync"])
-    offline = [f"  as far as is known here: {printable(copy['offline'])}"] if copy["offline"] else []
+    offline = [f"  as far as this clone knows: {printable(copy['offline'])}"] if copy["offline"] else []
     if copy["behind"] is None:
-        return [f"copy: whether it is behind '{sync}' cannot be told", *offline]
+        return [f"copy: cannot tell whether it is behind '{sync}'", *offline]
     if not copy["behind"]:
         return [f"copy: up to date with '{sync}'", *offline]
     words = f"copy: {copy['behind']} commit(s) behind '{sync}': git coord sync --pull"
@@ -93,11 +87,8 @@ def _held(call: Call, result: Record, brief: bool) -> list[str]:
     lines = [f"you hold: {len(claims) or 'nothing'}"]
     lines += ["  " + line for line in call.screen.claim_lines(claims)] if not brief else []
     if result["again"]:
-        lines.append(f"  taken again after your silence: {printable(', '.join(result['again']))}")
-    for row in result["lost"]:
-        why = WHY.get(row["cause"], row["cause"])
-        lines.append(f"  you lost {printable(row['path'])} (token {row['token']}) to {row['by']}: {why}")
-    return lines
+        lines.append(f"  taken again after they had expired: {printable(', '.join(result['again']))}")
+    return lines + [f"  {lost_line(row)}" for row in result["lost"]]
 
 
 def _waiting(call: Call, result: Record, brief: bool) -> list[str]:

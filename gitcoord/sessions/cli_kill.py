@@ -1,4 +1,4 @@
-"""The verbs of `git coord` by which one watches over others: kill, revive, halt, unhalt, sweep."""
+"""The verbs kill, revive, halt, unhalt and sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`git coord run`: launch an agent, keep its heartbeat, end its session with it, end it when it is killed."""
+"""`git coord run`: launch an agent, send its heartbeats, end its session with it, end it on a kill."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def run(call: Call, values: Values, command: list[str]) -> int:
     """Run the command as an agent; gives its exit code."""
     name = str(values.get("as", ""))
-    around = named(call.ctx, call.environ)
-    outer = around.agent if around is not None and around.instance else ""
+    outer_actor = named(call.ctx, call.environ)
+    outer = outer_actor.agent if outer_actor is not None and outer_actor.instance else ""
     if outer and not name:
-        return _wait(spawn(command, dict(os.environ)))  # the same session: nothing is opened, nothing ends
-    agent = check_agent(name) if name else _made_up(command[0], call.ctx.host.random())
+        return _wait(spawn(command, dict(os.environ)))  # it belongs to the session outer_actor it
+    agent = check_agent(name) if name else _generated_name(command[0], call.ctx.host.random())
     actor = Actor(agent, f"run:{call.ctx.host.random()}", parent=outer if outer != agent else "")
     opened = sessions.start(call.ctx, actor, fresh=True)
     actor = actor._replace(session=int(str(opened["session"])))
@@ -42,7 +42,7 @@ def run(call: Call, values: Values, command: list[str]) -> int:
     return _supervised(call, actor, command, env)
 
 
-def _made_up(command: str, random: str) -> str:
+def _generated_name(command: str, random: str) -> str:
     word = "".join(c for c in os.path.basename(command).lower() if c in "abcdefghijklmnopqrstuvwxyz0123456789-_")
     return check_agent(f"{word.strip('-_')[:40] or 'agent'}-{random[:6]}")
 
@@ -53,7 +53,7 @@ def _wait(pid: int) -> int:
             _, status = os.waitpid(pid, 0)
             return exit_code(status)
         except KeyboardInterrupt:
-            continue  # the child got it too, and decides
+            continue  # the child got it too
 
 
 def _supervised(call: Call, actor: Actor, command: list[str], env: dict[str, str]) -> int:
@@ -70,7 +70,7 @@ def _supervised(call: Call, actor: Actor, command: list[str], env: dict[str, str
 
 
 def _end(call: Call, actor: Actor, supervisor: Supervisor) -> None:
-    """Release what is committed; what is not stays until its ttl."""
+    """End the session. Claims with uncommitted work stay until they expire."""
     try:
         result = sessions.stop(call.ctx, actor, keep=True)
     except (GitcoordError, OSError) as error:
@@ -78,10 +78,10 @@ def _end(call: Call, actor: Actor, supervisor: Supervisor) -> None:
             supervisor.warn(f"the session could not be ended: {error}")
         return
     for path in result["kept"]:  # type: ignore[attr-defined]
-        call.screen.note(f"gitcoord: {printable(path)} has uncommitted changes: its claim stays until its ttl")
+        call.screen.note(f"gitcoord: {printable(path)} has uncommitted changes: its claim stays until it expires")
 
 
-# --- who runs what ------------------------------------------------------------------------------------------------
+# --- notes of running agents ---------------------------------------------------------------------------------------
 
 
 def _note_run(ctx: Context, actor: Actor) -> str:
@@ -99,7 +99,7 @@ def _forget(path: str) -> None:
 
 
 def wake(ctx: Context, agent: str) -> bool:
-    """Tell the supervisor of an agent, if it runs on this machine, to look at the ledger now."""
+    """Make the agent's supervisor read the ledger now, if it runs on this machine."""
     words = read_file(f"{ctx.repo.scratch}/runs/{agent}").decode("ascii", "replace").split("\n")
     if len(words) != 4 or words[2] != ctx.host.boot or not runs_still(words[0], words[1]):
         return False

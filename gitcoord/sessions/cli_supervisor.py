@@ -1,7 +1,7 @@
-"""Watching over a child: its heartbeat kept, signals passed on, its end when the agent is killed or the time is up.
+"""Supervises a child process: sends heartbeats, forwards signals, ends the child on a kill or a timeout.
 
-The child stays in the terminal's foreground group, so Ctrl-C reaches it and not its supervisor's work. Orphans of the
-child come to the supervisor (a subreaper, on Linux), so that a kill finds them too.
+The child stays in the terminal's foreground group, so Ctrl-C reaches it directly. Its orphans become children of the supervisor
+(a subreaper, on Linux), so that a kill finds them too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gitcoord.git.files import read_file
 from gitcoord.git.host import process_state
 from gitcoord.git.process import STARTED
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.snapshot import read_beat
+from gitcoord.ledger.snapshot import parse_heartbeat
 from gitcoord.sessions import service as sessions
 from gitcoord.terminal.call import Call
 
@@ -45,7 +45,7 @@ def exit_code(status: int) -> int:
 
 
 def block_signals() -> None:
-    """From here on a signal waits until `watch` looks, and what must be finished is finished."""
+    """Block signals: `watch` reads them, so none interrupts a step that must be finished."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
 
@@ -53,9 +53,9 @@ _typed: dict[int, float] = {}  # when the terminal last sent a signal
 
 
 def is_echo(came: int, sender: int) -> bool:
-    """Is this a Ctrl-C a second time? `git`, which started us, passes on what the whole group got from the terminal.
+    """Is this the second copy of a Ctrl-C? `git`, our parent, forwards what the whole group got from the terminal.
 
-    An agent that got it twice would take that for the wish to end it.
+    An agent would take two of them for a request to exit.
     """
     now = time.monotonic()
     if not sender:
@@ -65,15 +65,15 @@ def is_echo(came: int, sender: int) -> bool:
 
 
 class Supervisor:
-    """Watches over one child after another, under one agent's name."""
+    """Supervises one child after another, under one agent's name."""
 
     def __init__(self, call: Call, actor: Actor) -> None:
         self._call = call
         self._ctx = call.ctx
         self._actor = actor
         self._pid = 0
-        self._killed_at = 0.0  # the agent was killed: all that runs below us ends
-        self._late_at = 0.0  # the child's time is up: it ends, and what it started
+        self._killed_at = 0.0  # when the agent was killed: all descendants end
+        self._late_at = 0.0  # when the child's time was up: it ends with its descendants
         self._deadline = 0.0
         self._warned = ""
         self._asked: set[int] = set()
@@ -88,22 +88,22 @@ class Supervisor:
         return bool(self._late_at)
 
     def start(self, command: list[str], env: dict[str, str], *, to_stderr: bool = False) -> int:
-        gc.enable()  # the installed commands run without it, which is for short lives only
+        gc.enable()  # the installed commands run without it, since they are short-lived
         become_subreaper()
         block_signals()
         self._pid = spawn(command, env, to_stderr=to_stderr)
         return self._pid
 
     def watch(self, seconds: int = 0) -> int:
-        """Until the child ends, or is ended because `seconds` are over (0: never); gives its exit code."""
+        """Wait until the child ends, or end it after `seconds` (0: never); gives its exit code."""
         self._late_at, self._deadline = 0.0, time.monotonic() + seconds if seconds else 0.0
         bell = Bell(f"{self._ctx.repo.common_dir}/{SESSIONS}")
         while True:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
-                self._outlive(bell)
+                self._end_descendants(bell)
                 bell.close()
-                # A signal that ended the child may not have been looked at yet.
+                # The signal that ended the child may still be pending.
                 self.stopped_by = self.stopped_by or next(iter(signal.sigpending() & {*_STOPPING}), 0)
                 return exit_code(status)
             self._reap()
@@ -113,10 +113,10 @@ class Supervisor:
             if is_echo(came, sender):
                 continue
             if came in (signal.SIGTERM, signal.SIGHUP) or (came in (signal.SIGINT, signal.SIGQUIT) and sender):
-                os.kill(self._pid, came)  # from the terminal the child got it itself
+                os.kill(self._pid, came)  # the child gets signals from the terminal itself
 
     def _pause(self) -> float:
-        """Do what is due; gives how long to sleep."""
+        """Send a heartbeat or end the child, if due; gives how long to sleep."""
         if self._killed_at:
             return self._terminate(self._killed_at, os.getpid())
         pause = self._beat()
@@ -128,23 +128,23 @@ class Supervisor:
         self._late_at = self._late_at or now
         return self._terminate(self._late_at, self._pid)
 
-    def _outlive(self, bell: Bell) -> None:
-        """After a kill: whatever the command left behind ends too."""
+    def _end_descendants(self, bell: Bell) -> None:
+        """After a kill, end the descendants that are left."""
         while self._killed_at and time.monotonic() - self._killed_at < GRACE + 2 and descendants(os.getpid()):
             self._reap()
             bell.wait(self._terminate(self._killed_at, os.getpid()), *_SIGNALS)
 
     def _reap(self) -> None:
-        """Orphans that came to us and ended. gitcoord's own children are left to who started them."""
+        """Collect orphans that ended. gitcoord's own children are collected where they were started."""
         for pid in descendants(os.getpid()):
             if pid != self._pid and process_state(pid) == "Z":
                 try:
                     os.waitpid(pid, os.WNOHANG)
                 except ChildProcessError:
-                    continue  # below a child of ours: not ours to collect
+                    continue  # not a child of this process
 
     def _beat(self) -> float:
-        """A heartbeat if one is due; gives how long to sleep. A store that fails for a while is no reason to die."""
+        """Send a heartbeat if one is due; gives how long to sleep. Failures of the store are only warned of."""
         try:
             if not sessions.beat(self._ctx, self._actor, patient=True):
                 self.warn("the session of this agent was ended by others")
@@ -159,12 +159,12 @@ class Supervisor:
     def _slot(self) -> float:
         try:
             (found,) = self._ctx.store.read([session_ref(self._actor.agent)])
-            return read_beat(found).slot / 1000 if found is not None else 3.0
+            return parse_heartbeat(found).slot / 1000 if found is not None else 3.0
         except GitcoordError:
             return 3.0
 
     def _terminate(self, since: float, root: int) -> float:
-        """The child and all below `root`: TERM at once, KILL after the grace."""
+        """Send TERM to the child and all below `root`, KILL after the grace period."""
         late = time.monotonic() - since > GRACE
         for pid in [self._pid, *descendants(root)]:
             if not late and pid in self._asked:
@@ -183,7 +183,7 @@ class Supervisor:
 
 
 def become_subreaper() -> None:
-    """Orphans of the child become ours. Where the system has no such thing, they escape a kill; the gates do not."""
+    """Make orphans of the child our children. Without that they escape a kill, but the gates still refuse them."""
     import ctypes
 
     try:
@@ -193,7 +193,7 @@ def become_subreaper() -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """Every process below this one that is not a child gitcoord itself uses."""
+    """All processes below this one, without gitcoord's own children."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if entry.isdecimal():

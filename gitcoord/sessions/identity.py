@@ -1,4 +1,4 @@
-"""Who acts: one function for the command line, git hooks and agent tools' hooks alike.
+"""Identity of the actor, for the command line, git hooks and agent tools' hooks alike.
 
 GITCOORD_AGENT; else the name noted for an ancestor process; else the agent tool's own conversation; else the work tree's
 `gitcoord.agent`; else, only at a terminal and outside any known agent tool, the person of `user.email`. Four agents in
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gitcoord.git.process import Environ
     from gitcoord.ledger.context import Context
 
-# An agent tool, what shows that it is there, and where it names its conversation.
+# Of each agent tool: its name, variables that show its presence, and variables with its conversation.
 _TOOLS = (
     ("claude", (b"CLAUDECODE", b"CLAUDE_CODE_ENTRYPOINT"), (b"CLAUDE_CODE_SESSION_ID",)),
     ("codex", (b"CODEX_SANDBOX", b"CODEX_SANDBOX_NETWORK_DISABLED"), (b"CODEX_SESSION_ID", b"CODEX_THREAD_ID")),
@@ -31,9 +31,9 @@ _TOOLS = (
 _WORD = "abcdefghijklmnopqrstuvwxyz0123456789"
 _LONGEST = 64  # letters of a name
 _LEAST = 4  # letters of an id: fewer would make two subagents one too often
-# Tools of which one process may host several conversations at a time.
+# Tools whose process may host several conversations at a time.
 _HOSTS = ("cursor", "windsurf", "opencode", "copilot")
-# What stands between an agent tool and its hook, and ends with it.
+# Programs between an agent tool and its hook.
 _BETWEEN = ("git", "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "timeout")
 _HINTS = (
     "say who you are: GITCOORD_AGENT=<name> git claim ...",
@@ -63,7 +63,7 @@ def resolve(ctx: Context, environ: Environ, *, terminal: bool) -> Actor:
 
 
 def resolve_or_none(ctx: Context, environ: Environ, *, terminal: bool) -> Actor | None:
-    """For commands that only look: nobody in particular may look too."""
+    """The actor, or None: commands that change nothing need none."""
     try:
         return resolve(ctx, environ, terminal=terminal)
     except UsageError:
@@ -75,7 +75,7 @@ def _text(environ: Environ, name: bytes) -> str:
 
 
 def named(ctx: Context, environ: Environ) -> Actor | None:
-    """Whoever the environment or an ancestor process names."""
+    """The actor that the environment or the note of an ancestor process names."""
     name = _text(environ, b"GITCOORD_AGENT")
     if name:
         session = _text(environ, b"GITCOORD_SESSION")
@@ -83,18 +83,16 @@ def named(ctx: Context, environ: Environ) -> Actor | None:
             raise UsageError("GITCOORD_SESSION is not a number")
         ledger = _text(environ, b"GITCOORD_LEDGER")
         if ledger and ledger != ctx.settings.get("gitcoord.ledger"):
-            return Actor(
-                check_agent(name)
-            )  # launched for another repository: the name goes along, the session does not
+            return Actor(check_agent(name))  # launched for another repository: only the name counts
         return Actor(check_agent(name), _text(environ, b"GITCOORD_INSTANCE")[:200], int(session or 0))
     return _ancestor(ctx)
 
 
 def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Actor:
-    """Whoever speaks through an agent tool: as `resolve`, with the conversation that the tool itself tells.
+    """The actor of an agent tool's event: as `resolve`, but with the conversation that the event names. Never a person.
 
-    Never a person. One process may host several conversations, so what was noted for it when one began counts less than what
-    the tool says now; a name that was given, or that `run` launched, counts more.
+    One process may host several conversations, so the event counts more than the note of the process; a name from the
+    environment or from `git coord run` counts more than both.
     """
     actor = named(ctx, environ)
     if actor is not None and (actor.session or environ.get(b"GITCOORD_AGENT") or not conversation):
@@ -111,9 +109,9 @@ def of_event(ctx: Context, environ: Environ, tool: str, conversation: str) -> Ac
 
 
 def below(parent: Actor, tool: str, conversation: str, subagent: str) -> Actor:
-    """The subagent's own name, below its parent's: the parent's whole name is its beginning, by which families are told.
+    """The subagent as an actor. Its name is the parent's whole name and an id, so that families can be recognised.
 
-    So a long name leaves less for the id, and one that leaves next to nothing is the subagent's too: it acts as its parent.
+    If the parent's name leaves no room for an id, the subagent acts as its parent.
     """
     word = "".join(c for c in subagent.lower() if c in _WORD)[-12:] or "x"
     word = word if word != "lock" else "lock0"
@@ -144,15 +142,15 @@ def _conversation(environ: Environ) -> Actor | None:
 
 
 def _in_shell(environ: Environ, actor: Actor) -> Actor:
-    """Whose shell this is, where the tool tells more than what was noted for its process when a conversation began."""
+    """The actor of a shell, where the environment is more precise than the note of the tool's process."""
     tool, _, conversation = actor.instance.partition(":")
     if tool == "codex" and conversation == _text(environ, b"CODEX_SESSION_ID"):
         thread = _text(environ, b"CODEX_THREAD_ID")
         return below(actor, tool, conversation, thread) if thread not in ("", conversation) else actor
     if tool == "cursor":
-        # One process hosts all its conversations, and of a subagent's no beginning is told.
-        told = _text(environ, b"CURSOR_CONVERSATION_ID")
-        return _of(tool, told) if told else actor
+        # One process hosts all conversations, and no event announces those of subagents.
+        current = _text(environ, b"CURSOR_CONVERSATION_ID")
+        return _of(tool, current) if current else actor
     return actor
 
 
@@ -161,7 +159,7 @@ def _of(tool: str, conversation: str) -> Actor:
 
 
 def _conversation_name(tool: str, conversation: str) -> str:
-    """A short name for a conversation. The end of an id is its random part; two that still meet differ by instance."""
+    """A short name for a conversation, from the random end of its id. If two names are equal, their instances differ."""
     word = "".join(c for c in conversation.lower() if c in _WORD)
     return check_agent(f"{tool}-{word[-12:] or 'x'}")
 
@@ -170,7 +168,7 @@ def _conversation_name(tool: str, conversation: str) -> str:
 
 
 def note_process(ctx: Context, pid: int, actor: Actor) -> str:
-    """Remember that this process and all below it are this agent; gives the note's file."""
+    """Note that this process and all below it are this agent; gives the path of the note."""
     path = ctx.scratch(f"procs/{pid}")
     words = (start_time(pid), ctx.host.boot, actor.agent, str(actor.session), actor.instance)
     write_file(path, "\n".join(words).encode("utf-8", "surrogateescape"))
@@ -178,9 +176,9 @@ def note_process(ctx: Context, pid: int, actor: Actor) -> str:
 
 
 def note_tool(ctx: Context, tool: str, actor: Actor) -> None:
-    """A conversation began: the tool's process and all below it are this agent, unless it is another's too.
+    """A conversation began: note the tool's process and all below it as this agent.
 
-    Of a process that hosts two conversations nobody can tell whose shells are whose: the note then names nobody.
+    If the process hosts two conversations, the owner of a shell is unknown: the note then names nobody.
     """
     pid = tool_process()
     if not pid:
@@ -193,7 +191,7 @@ def note_tool(ctx: Context, tool: str, actor: Actor) -> None:
 
 
 def forget_tool(ctx: Context, actor: Actor) -> None:
-    """The conversation is over; the process may begin another one."""
+    """The conversation ended: remove the note, since the process may begin another one."""
     pid = tool_process()
     old = _noted(f"{ctx.repo.scratch}/procs", pid, ctx.host.boot) if pid else None
     if old is not None and old.agent == actor.agent and not old.session:
@@ -201,7 +199,7 @@ def forget_tool(ctx: Context, actor: Actor) -> None:
 
 
 def tool_process() -> int:
-    """The nearest ancestor that is no shell and not git; 0 where that cannot be told."""
+    """The nearest ancestor process that is neither a shell nor git; 0 if unknown."""
     pid = getppid()
     for _ in range(16):
         name, _, rest = read_file(f"/proc/{pid}/stat").partition(b"(")[2].rpartition(b") ")
@@ -214,7 +212,7 @@ def tool_process() -> int:
 
 
 def _noted(directory: str, pid: int, boot: str) -> Actor | None:
-    """Whom the note of a process that still runs names; '' for one that names nobody."""
+    """The actor in the note of a running process, None without one. The name is '' if the note names nobody."""
     words = read_file(f"{directory}/{pid}").decode("utf-8", "surrogateescape").split("\n")
     if len(words) != 5 or words[0] != start_time(pid) or words[1] != boot:
         return None

@@ -1,11 +1,11 @@
-"""The use cases of sessions: start, stop, the heartbeat; and of those who watch over them: kill, revive, halt, sweep."""
+"""The use cases of sessions: start, stop, heartbeat, kill, revive, halt, unhalt, sweep."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, LockHeld, Refused, StoreError, Unreachable
 from gitcoord.claims.model import claims_part
 from gitcoord.git.store import SwapFailed
-from gitcoord.ledger.heartbeat import due_beat
+from gitcoord.ledger.heartbeat import due_heartbeat
 from gitcoord.ledger.heartbeat_gc import retire
 from gitcoord.ledger.sessions import OPEN, agent_record
 from gitcoord.ledger.snapshot import read_snapshot
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, object]:
-    """Open the actor's session, or go on with the open one; `fresh` insists on one of its own.
+    """Open the actor's session, or continue the open one; `fresh` requires a session of its own.
 
-    What was lost by silence and is still free is taken again, as it was.
+    Claims that expired and are still free are taken again, as they were.
     """
     from gitcoord.sessions.events.start import Start
     from gitcoord.sessions.events.start import decide as decide_start
@@ -47,7 +47,7 @@ def start(ctx: Context, actor: Actor, *, fresh: bool = False) -> dict[str, objec
 
 
 def _lost(state: State, world: World, agent: str) -> tuple[Grant, ...]:
-    """The grants that an agent lost by silence since its last event."""
+    """The grants of claims that the agent lost by expiry since its last event."""
     record = agent_record(state, agent)
     lost = [row for row in record.lost if row.cause == "expire"] if record is not None else []
     if not lost:
@@ -58,10 +58,10 @@ def _lost(state: State, world: World, agent: str) -> tuple[Grant, ...]:
 
 
 def stop(ctx: Context, actor: Actor, *, keep: bool = False) -> dict[str, object]:
-    """End the session and release what it holds; `keep` leaves claims with uncommitted work to their ttl.
+    """End the session and release its claims; `keep` lets claims with uncommitted work stay until they expire.
 
-    With `keep` it ends in any case: where the work cannot be compared, or the authority does not agree about it, every claim
-    that may carry work is left to its ttl.
+    With `keep` it always ends: if the work cannot be compared, or the authority disagrees about it, every claim that may carry
+    work stays until it expires.
     """
     from gitcoord.sessions.events.stop import Stop, decide
 
@@ -102,34 +102,34 @@ def unhalt(ctx: Context, actor: Actor) -> dict[str, object]:
 
 
 def sweep(ctx: Context, actor: Actor) -> dict[str, object]:
-    """Expire every claim whose holder has been silent for longer than the claim survives."""
+    """End every claim that has expired."""
     from gitcoord.claims.events.expire import Sweep, decide
 
     return transact(ctx, decide, Sweep(actor))
 
 
 def beat(ctx: Context, actor: Actor, *, patient: bool = False) -> bool:
-    """A heartbeat, if one is due. True if the session is alive, False if there is none open; Refused if it was killed.
+    """Send a heartbeat if one is due. True if the session is alive, False if none is open; Refused if it was killed.
 
-    It does not queue: the swap on the agent's own ref is enough, and whoever moved that ref judged it or beat for us.
-    `patient`: the caller comes again soon, so at a remote authority it may ride with whatever goes there next.
+    It does not queue: the swap on the agent's own ref is enough. If that fails, another process judged or sent the heartbeat.
+    `patient`: the caller comes again soon, so a remote authority may get the heartbeat with the next push.
     """
     if ctx.remote:
-        from gitcoord.ledger.remote.transaction import beat_remotely
+        from gitcoord.ledger.remote.transaction import push_heartbeat
 
-        session = beat_remotely(ctx, lambda: due_beat(ctx, actor), actor.agent, patient=patient)
+        session = push_heartbeat(ctx, lambda: due_heartbeat(ctx, actor), actor.agent, patient=patient)
     else:
         session = _beat_here(ctx, actor)
     if session is None:
         return True
-    # It counts only if the ledger, read after the swap, still shows what it keeps alive.
+    # It counts only if the ledger, read after the swap, still has this session open.
     now = agent_record(read_snapshot(ctx).state, actor.agent)
     return bool(session) and now is not None and now.state == OPEN and now.session == session
 
 
 def _beat_here(ctx: Context, actor: Actor) -> int | None:
-    """The session that a beat was made for, 0 where none is open; None where nothing was to do."""
-    due = due_beat(ctx, actor)
+    """The session of the heartbeat that was sent; 0 if none is open, None if no heartbeat was due."""
+    due = due_heartbeat(ctx, actor)
     if due.operation is None:
         return None if due.session else 0
     try:
@@ -142,12 +142,12 @@ def _beat_here(ctx: Context, actor: Actor) -> int | None:
 
 
 def beat_quietly(ctx: Context, actor: Actor) -> None:
-    """The heartbeat that rides on a command which only looks: its failure is not that command's."""
+    """Send a heartbeat for a command that changes nothing. Failures are ignored."""
     if ctx.remote:
         from gitcoord.ledger.remote.fetch import failed_ago
 
         if failed_ago(ctx) is not None:
-            return  # nor does that command wait for a remote that has just been given up
+            return  # do not wait for a remote that has just failed
     try:
         beat(ctx, actor)
     except (GitcoordError, OSError):

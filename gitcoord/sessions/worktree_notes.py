@@ -1,6 +1,6 @@
-"""In which work trees of this repository an agent claimed: its work is looked for there too when it gives back.
+"""Notes of the work trees in which an agent claimed, so that a release finds its work there too.
 
-Local notes, since work trees are local; where they are lost, only the current work tree is looked at.
+The notes are local, like work trees; without them only the current work tree is searched.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CLAIMED = "gitcoord-claims"  # below a linked work tree's git directory
 
 
 def note_tree(ctx: Context, agent: str) -> None:
-    """This agent claimed from here. Costs nothing where there is only one work tree."""
+    """Note that this agent claimed in this work tree. Nothing is written if there is only one."""
     repo = ctx.repo
     if repo.worktree and (repo.git_dir != repo.common_dir or is_directory(repo.common_dir + "/worktrees")):
         if repo.worktree not in _noted(ctx, agent):
@@ -23,14 +23,14 @@ def note_tree(ctx: Context, agent: str) -> None:
 
 
 def note_claims(ctx: Context, claims: list[dict[str, object]]) -> None:
-    """These were made in this linked work tree, and go with it. The main work tree stays, and needs no such note."""
+    """Note claims made in this linked work tree, to be released when it is removed. The main work tree needs no note."""
     if ctx.repo.git_dir != ctx.repo.common_dir:
         lines = "".join(f"{claim['token']} {claim['agent']}\n" for claim in claims)
         append_file(f"{ctx.repo.git_dir}/{CLAIMED}", lines.encode())
 
 
 def noted_claims(git_dir: str) -> set[tuple[int, str]]:
-    """Token and agent of each claim that was made in the work tree of this git directory."""
+    """Token and agent of each claim made in the work tree of this git directory."""
     words = (
         line.split(" ") for line in read_file(f"{git_dir}/{CLAIMED}", 1 << 24).decode("utf-8", "replace").split("\n")
     )
@@ -38,7 +38,7 @@ def noted_claims(git_dir: str) -> set[tuple[int, str]]:
 
 
 def other_trees(ctx: Context, agent: str) -> list[str]:
-    """The other work trees in which the agent claimed, as far as they are still there."""
+    """The other existing work trees in which the agent claimed."""
     return [tree for tree in _noted(ctx, agent) if tree != ctx.repo.worktree and is_directory(tree)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitcoord.shell.words import ODD, TEXT, Part
+from gitcoord.shell.words import OTHER, TEXT, Part
 
 MAX_WORDS, MAX_BRACES = 256, 64
 
@@ -18,9 +18,9 @@ def braces(parts: list[Part]) -> list[list[Part]]:
         else:
             atoms.append(part)
     if atoms.count("{") > MAX_BRACES:
-        return [[Part(ODD)]]
+        return [[Part(OTHER)]]
     found = _expand(atoms)
-    return [[Part(ODD)]] if len(found) > MAX_WORDS else [_joined(one) for one in found]
+    return [[Part(OTHER)]] if len(found) > MAX_WORDS else [_joined(one) for one in found]
 
 
 def _joined(atoms: list[str | Part]) -> list[Part]:

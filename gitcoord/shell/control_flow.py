@@ -36,7 +36,7 @@ def follow(run: Run, node: Node) -> None:
         run.stdin = outer
     else:
         _by_kind(run, node)
-    if node.kind != COMMAND and not _one_speaks(node):
+    if node.kind != COMMAND and not _only_last_prints(node):
         run.output = NOT_KNOWN  # it has only what the last one printed
     run.depth -= 1
 
@@ -66,7 +66,7 @@ def _by_kind(run: Run, node: Node) -> None:
         run.words(node)
     else:  # LIST, GROUP, BROKEN
         for one in node.nodes:
-            _settled(run, one)
+            _statement(run, one)
 
 
 def in_subshell(run: Run, nodes: tuple[Node, ...]) -> State:
@@ -78,13 +78,13 @@ def in_subshell(run: Run, nodes: tuple[Node, ...]) -> State:
     return inner
 
 
-def _settled(run: Run, node: Node) -> None:
+def _statement(run: Run, node: Node) -> None:
     """One statement. After it, a cd that may have failed and what was joined to it by && are over."""
-    before = run.state.maybe
-    run.state.maybe = ()
+    before = run.state.unless_cd_failed
+    run.state.unless_cd_failed = ()
     follow(run, node)
-    run.state.stay()
-    run.state.maybe = before
+    run.state.keep_old_cwds()
+    run.state.unless_cd_failed = before
 
 
 def _and_or(run: Run, node: Node) -> None:
@@ -93,8 +93,8 @@ def _and_or(run: Run, node: Node) -> None:
     sure = _never_fails(node.nodes[0])
     follow(run, node.nodes[0])
     for op, one in zip(node.ops, node.nodes[1:]):
-        if op == "||" and _leaves(one):
-            run.state.maybe = ()
+        if op == "||" and _exits(one):
+            run.state.unless_cd_failed = ()
             skipped = []
         elif op == "||":
             _either(run, [(one,)], may_skip=True)
@@ -105,7 +105,7 @@ def _and_or(run: Run, node: Node) -> None:
                 skipped.append(before)
         sure = sure and _never_fails(one)
     if skipped:
-        run.state.become([run.state, *skipped])
+        run.state.merge([run.state, *skipped])
 
 
 def _pipe(run: Run, node: Node) -> None:
@@ -114,14 +114,14 @@ def _pipe(run: Run, node: Node) -> None:
     for index, one in enumerate(node.nodes):
         run.piped = index > 0 or piped
         run.feed = run.output if index else feed
-        run.said = run.output if index and _says(node.nodes[index - 1]) else NOT_KNOWN
+        run.piped_text = run.output if index and _prints_words(node.nodes[index - 1]) else NOT_KNOWN
         in_subshell(run, (one,))
-    run.feed, run.piped, run.said, run.pipeline = feed, piped, NOT_KNOWN, pipeline
+    run.feed, run.piped, run.piped_text, run.pipeline = feed, piped, NOT_KNOWN, pipeline
 
 
 def _either(run: Run, ways: list[tuple[Node, ...]], *, may_skip: bool) -> None:
     ends = [in_subshell(run, way) for way in ways]
-    run.state.become([*ends, run.state] if may_skip else ends)
+    run.state.merge([*ends, run.state] if may_skip else ends)
 
 
 def _branches(run: Run, node: Node) -> None:
@@ -132,7 +132,7 @@ def _branches(run: Run, node: Node) -> None:
         ends.append(in_subshell(run, (body,)))
     if len(node.nodes) % 2:
         follow(run, node.nodes[-1])
-    run.state.become([*ends, run.state])
+    run.state.merge([*ends, run.state])
 
 
 def loop(run: Run, nodes: tuple[Node, ...]) -> None:
@@ -146,14 +146,14 @@ def loop(run: Run, nodes: tuple[Node, ...]) -> None:
     _either(run, [nodes], may_skip=True)
 
 
-def _one_speaks(node: Node) -> bool:
+def _only_last_prints(node: Node) -> bool:
     """Whether all that it prints comes from the last of its commands."""
     if node.kind == PIPE:
         return True
-    return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_silent, node.nodes[:-1]))
+    return node.kind in (LIST, GROUP, SUBSHELL, AND_OR) and all(map(_prints_nothing, node.nodes[:-1]))
 
 
-def _says(node: Node) -> bool:
+def _prints_words(node: Node) -> bool:
     """It prints its words, or its here-document, as they are. What others print is only near enough to tell names of files."""
     words = [word.raw for word in node.words]
     if words == ["cat"]:
@@ -161,8 +161,8 @@ def _says(node: Node) -> bool:
     return node.kind == COMMAND and words[:1] in (["echo"], ["printf"])
 
 
-def _silent(node: Node) -> bool:
-    names = (
+_PRINT_NOTHING = frozenset(
+    [
         "cd",
         "mkdir",
         "true",
@@ -182,33 +182,28 @@ def _silent(node: Node) -> bool:
         "rmdir",
         "chmod",
         "sleep",
-    )
-    return node.kind in (TEST, FUNCTION) or node.kind == COMMAND and (not node.words or node.words[0].raw in names)
+    ]
+)
+_NEVER_FAIL = frozenset(
+    ["cd", "pushd", "popd", "mkdir", "echo", "printf", "true", ":", "export", "set", "source", ".", "touch", "unset"]
+)
+
+
+def _prints_nothing(node: Node) -> bool:
+    return node.kind in (TEST, FUNCTION) or _is_one_of(node, _PRINT_NOTHING)
 
 
 def _never_fails(node: Node) -> bool:
-    """Nothing that is ever expected to fail. A cd that may fail says so itself."""
-    names = (
-        "cd",
-        "pushd",
-        "popd",
-        "mkdir",
-        "echo",
-        "printf",
-        "true",
-        ":",
-        "export",
-        "set",
-        "source",
-        ".",
-        "touch",
-        "unset",
-    )
+    """Commands that are not expected to fail. A cd that may fail is noted in the state."""
+    return _is_one_of(node, _NEVER_FAIL)
+
+
+def _is_one_of(node: Node, names: frozenset[str]) -> bool:
     return node.kind == COMMAND and (not node.words or node.words[0].raw in names)
 
 
-def _leaves(node: Node) -> bool:
+def _exits(node: Node) -> bool:
     """Whether this ends the shell: `|| exit`, `|| { echo no; return 1; }`."""
     if node.kind == GROUP or node.kind == LIST:
-        return bool(node.nodes) and _leaves(node.nodes[-1])
+        return bool(node.nodes) and _exits(node.nodes[-1])
     return node.kind == COMMAND and bool(node.words) and node.words[0].raw in ("exit", "return", "continue", "break")

@@ -9,7 +9,7 @@ from gitcoord.shell import bypass, glob
 from gitcoord.shell.braces import braces
 from gitcoord.shell.paths import join
 from gitcoord.shell.state import MAX_CHOICES, NOT_KNOWN, Arg, Value
-from gitcoord.shell.words import DIGITS, RUN, SUB, TEXT, VAR, Part, here_document, take_apart
+from gitcoord.shell.words import DIGITS, RUN, SUB, TEXT, VAR, Part, here_document, split_word
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def expand(run: Run, word: Word) -> list[list[Arg]]:
     if len(word.pieces) == 1 and _SPECIAL.isdisjoint(word.raw):
         return [[Arg(word.raw, word.raw)]]
     choices: list[list[Arg]] = [[]]
-    for parts in braces(take_apart(word)):
+    for parts in braces(split_word(word)):
         more = [_args(run, fields, word.raw) for fields in _fields(run, parts)]
         choices = [[*one, *other] for one in choices for other in more]
         if len(choices) > MAX_CHOICES:
@@ -65,7 +65,7 @@ def value(run: Run, word: Word | None) -> Value:
     if word is None:
         return Value((("",),))
     found = []
-    for fields in _fields(run, [part._replace(quoted=part.text[:1] != "~") for part in take_apart(word)]):
+    for fields in _fields(run, [part._replace(quoted=part.text[:1] != "~") for part in split_word(word)]):
         chunks = [chunk for field in fields for chunk in field if chunk.text or not chunk.known]
         if not all(chunk.known for chunk in chunks):
             return Value((), chunks[0].below if len(chunks) == 1 else ())
@@ -93,11 +93,11 @@ def _fields(run: Run, parts: list[Part]) -> list[list[list[_Chunk]]]:
         if len(options) > 1:
             choices = [[*one[:-1], [*one[-1]]] for one in choices for _ in options]
         for at, one in enumerate(choices):
-            _glue(one, options[at % len(options)])
+            _append_fields(one, options[at % len(options)])
     return choices
 
 
-def _glue(fields: list[list[_Chunk]], option: list[list[_Chunk]]) -> None:
+def _append_fields(fields: list[list[_Chunk]], option: list[list[_Chunk]]) -> None:
     """In place: a text may have a great many parts."""
     if option:
         fields[-1] += option[0]
@@ -200,7 +200,7 @@ def _args(run: Run, fields: list[list[_Chunk]], raw: str) -> list[Arg]:
         if all(chunk.known for chunk in chunks):
             found += _names(run, chunks, raw)
         else:
-            found.append(_dark(run, chunks, raw))
+            found.append(_unknown_arg(run, chunks, raw))
     return found
 
 
@@ -222,7 +222,7 @@ def _names(run: Run, chunks: list[_Chunk], raw: str) -> list[Arg]:
     return [Arg(name, raw) for name in found]
 
 
-def _dark(run: Run, chunks: list[_Chunk], raw: str) -> Arg:
+def _unknown_arg(run: Run, chunks: list[_Chunk], raw: str) -> Arg:
     """An argument of which something is not known. Where it lies can still be said if that holds no slash."""
     chunks = [chunk for chunk in chunks if chunk.text or not chunk.known]
     at = next(i for i, chunk in enumerate(chunks) if not chunk.known)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gitcoord.shell.syntax import Assign, Node, Redirect
 
-    class Look(Protocol):
+    class FileSystem(Protocol):
         """What the file system says. Bounded: None and False where it would take long."""
 
         def listing(self, path: str) -> tuple[str, ...] | None: ...
@@ -45,16 +45,16 @@ class Call(NamedTuple):
 class Run(EffectCollector):
     """Follows one command. `state` is the present shell's; `output` is what the last command prints, as far as that is known."""
 
-    def __init__(self, parse: Callable[[str], Node], look: Look, home: str) -> None:
+    def __init__(self, parse: Callable[[str], Node], fs: FileSystem, home: str) -> None:
         super().__init__()
         self.output = NOT_KNOWN
         self.feed = NOT_KNOWN  # what the command before in a pipe prints
-        self.said = NOT_KNOWN  # the same, where it is so to the letter
+        self.piped_text = NOT_KNOWN  # the same, where it is so to the letter
         self.piped = False
         self.pipeline = ""  # the whole of it, as it was written
         self.stdin: tuple[str, str | None] = ("", None)  # of the group around
         self.depth = 0
-        self.parse, self.look, self.home = parse, look, home
+        self.parse, self.fs, self.home = parse, fs, home
         self.state = State((), {})
         self.made: set[str] = set()  # directories that it makes
         self.last: list[tuple[str, str]] = []  # what traps run at the end, and the words that say so
@@ -84,11 +84,11 @@ class Run(EffectCollector):
         """Whether it will be there, as far as this command goes."""
         if any(path == one or path.startswith(one + "/") for one in self.gone):
             return False
-        return path in self.made or self.look.is_dir(path)
+        return path in self.made or self.fs.is_dir(path)
 
     def listing(self, path: str) -> tuple[str, ...] | None:
         """What lies in a directory, with what this command put there."""
-        names = self.look.listing(path)
+        names = self.fs.listing(path)
         base = join("/", path) + "/"
         made = [effect.path[len(base) :].partition("/")[0] for effect in self.effects if effect.path.startswith(base)]
         return tuple({*(names or ()), *made}) if names is not None or made else None
@@ -114,7 +114,7 @@ class Run(EffectCollector):
             ends.append(self.state)
         self.state = before
         if len(ends) > 1:
-            self.state.become(ends)
+            self.state.merge(ends)
 
     def call(self, call: Call, first: Arg | None = None) -> None:
         """A command whose words are known; wrappers call this for what they wrap."""
@@ -157,6 +157,11 @@ class Run(EffectCollector):
         outer, self.state = self.state, self.state.copy()
         self.script(text, text)
         self.state = outer
+
+    def unknown_in_worktree(self, word: str, detail: str) -> None:
+        """Some files of the whole work tree change; the command does not tell which."""
+        for cwd in self.state.cwds or ("",):
+            self.unknown(word, detail, (self.fs.top(cwd) or cwd) if cwd else "")
 
     def finish(self) -> None:
         """What was left for the end runs where the shell stands then."""

@@ -33,7 +33,7 @@ def analyse(command: str, *, cwd: str, home: str) -> tuple[Effect, ...]:
     What cannot be parsed or followed is an effect of the kind 'unknown', beside whatever was found. Raises nothing but the
     TimedOut of whoever set a deadline: that the time is up says nothing about the command.
     """
-    run = Run(parse, Look(), home)
+    run = Run(parse, FileSystem(), home)
     run.state = State((cwd,) if cwd.startswith("/") else (), {"HOME": value_of(home)} if home else {})
     if run.state.cwds:
         run.state.variables["PWD"] = value_of(cwd)
@@ -67,11 +67,11 @@ def parse(command: str) -> Node:
         return Node(BROKEN, name="it is too long to be looked into")
     if "\0" in command:
         return Node(BROKEN, name="it holds a NUL byte")
-    from gitcoord.shell.parse_tree import Deep, NoParser, tree
+    from gitcoord.shell.parse_tree import NoParser, TooDeep, tree
 
     try:
         return tree(data)
-    except Deep:
+    except TooDeep:
         return Node(BROKEN, name="it is nested too deeply")
     except NoParser as error:
         return Node(BROKEN, name=str(error))
@@ -88,7 +88,7 @@ def plain(command: str) -> Node | None:
     return Node(LIST, nodes=(made,))
 
 
-class Look:
+class FileSystem:
     """The file system, for patterns and directories. Bounded, and never an error."""
 
     def listing(self, path: str) -> tuple[str, ...] | None:

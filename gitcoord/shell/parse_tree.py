@@ -7,8 +7,8 @@ belong to the `$`. Words are therefore cut out of the text as they stand, and ta
 
 from __future__ import annotations
 
-from gitcoord.shell.parse_words import MAX_DEPTH, Cutter
-from gitcoord.shell.parse_words import Deep as Deep
+from gitcoord.shell.parse_words import MAX_DEPTH, WordReader
+from gitcoord.shell.parse_words import TooDeep as TooDeep
 from gitcoord.shell.syntax import (
     AND_OR,
     BROKEN,
@@ -45,7 +45,7 @@ def tree(data: bytes) -> Node:
         again = parser().parse(instead).root_node
         if not again.has_error:
             data, root = instead, again
-    maker = _Maker(data)
+    maker = TreeReader(data)
     made = maker.sequence(root.children)
     if root.has_error or maker.misread:
         return made._replace(kind=BROKEN, name="it cannot be parsed as a whole")
@@ -62,7 +62,7 @@ def _spaced(data: bytes) -> bytes:
     return data.replace(b"\\\n", b"\\\0").replace(b"\n\\", b"\n \\").replace(b"\\\0", b"\\\n")
 
 
-class _Maker(Cutter):
+class TreeReader(WordReader):
     # --- statements --------------------------------------------------------------------------------------------------
 
     def sequence(self, children: list[Tree]) -> Node:
@@ -78,7 +78,7 @@ class _Maker(Cutter):
     def statement(self, node: Tree) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise Deep
+            raise TooDeep
         maker = getattr(self, "make_" + node.type, None)
         made: Node = maker(node) if maker else self.other(node)
         self.depth -= 1

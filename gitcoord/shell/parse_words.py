@@ -12,11 +12,11 @@ MAX_DEPTH = 40
 _SUBS = ("command_substitution", "process_substitution")
 
 
-class Deep(Exception):
+class TooDeep(Exception):
     """Nested more deeply than is looked into."""
 
 
-class Cutter:
+class WordReader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.ascii = data.decode("ascii") if data.isascii() else None
@@ -104,7 +104,7 @@ class Cutter:
     def sub(self, node: Tree) -> Sub:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise Deep
+            raise TooDeep
         opening = node.children[0].type if node.children else "$("
         how = opening if opening in ("<(", ">(") else "$("
         children = node.children

@@ -42,7 +42,7 @@ class Arg(NamedTuple):
 
 
 class State:
-    __slots__ = ("aliases", "cwds", "functions", "maybe", "old", "stack", "strict", "variables")
+    __slots__ = ("aliases", "cwds", "errexit", "functions", "old", "stack", "unless_cd_failed", "variables")
 
     def __init__(self, cwds: tuple[str, ...], variables: dict[str, Value]) -> None:
         self.cwds = cwds  # none: not known
@@ -51,16 +51,21 @@ class State:
         self.aliases: dict[str, str] = {}
         self.old: tuple[str, ...] = ()  # where it stood before (`cd -`)
         self.stack: list[tuple[str, ...]] = []
-        self.strict = False  # set -e
-        self.maybe: tuple[str, ...] = ()  # where it still stands if a cd of this statement failed
+        self.errexit = False  # set -e
+        self.unless_cd_failed: tuple[str, ...] = ()  # where it still stands if a cd of this statement failed
 
     def copy(self) -> State:
         made = State(self.cwds, dict(self.variables))
         made.functions, made.aliases = dict(self.functions), dict(self.aliases)
-        made.old, made.stack, made.strict, made.maybe = self.old, [*self.stack], self.strict, self.maybe
+        made.old, made.stack, made.errexit, made.unless_cd_failed = (
+            self.old,
+            [*self.stack],
+            self.errexit,
+            self.unless_cd_failed,
+        )
         return made
 
-    def become(self, others: Iterable[State]) -> None:
+    def merge(self, others: Iterable[State]) -> None:
         """Where several paths meet."""
         states = [*others]
         self.cwds = _all_of([state.cwds for state in states])
@@ -71,13 +76,13 @@ class State:
             self.aliases.update(state.aliases)
         self.old = _all_of([state.old for state in states])
         self.stack = states[0].stack
-        self.strict = all(state.strict for state in states)
-        self.maybe = tuple(dict.fromkeys(place for state in states for place in state.maybe))
+        self.errexit = all(state.errexit for state in states)
+        self.unless_cd_failed = tuple(dict.fromkeys(place for state in states for place in state.unless_cd_failed))
 
-    def stay(self) -> None:
+    def keep_old_cwds(self) -> None:
         """A cd that may have failed: the shell may stand where it stood. With `set -e` it would have ended."""
-        if self.maybe and self.cwds and not self.strict:
-            self.cwds = tuple(dict.fromkeys((*self.cwds, *self.maybe)))
+        if self.unless_cd_failed and self.cwds and not self.errexit:
+            self.cwds = tuple(dict.fromkeys((*self.cwds, *self.unless_cd_failed)))
 
     def same(self, other: State) -> bool:
         return self.cwds == other.cwds and self.variables == other.variables

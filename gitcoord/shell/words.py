@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gitcoord.shell.syntax import Word
 
 # DIGITS: a number that is not known, which can therefore hold no slash. RUN: a command whose output goes elsewhere.
-TEXT, VAR, SUB, DIGITS, ODD, RUN = "text", "var", "sub", "digits", "odd", "run"
+TEXT, VAR, SUB, DIGITS, OTHER, RUN = "text", "var", "sub", "digits", "odd", "run"
 
 
 class Part(NamedTuple):
@@ -27,7 +27,7 @@ _OPERATORS = (":-", ":=", ":+", ":?", "##", "%%", "-", "=", "+", "?", "#", "%")
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 
 
-def take_apart(word: Word) -> list[Part]:
+def split_word(word: Word) -> list[Part]:
     return _Lexer().read(word.pieces)
 
 
@@ -70,7 +70,7 @@ class _Lexer:
                 self.scan(piece)
         self.flush()
         if self.closing:
-            self.parts.append(Part(ODD, quoted=self.quoted))
+            self.parts.append(Part(OTHER, quoted=self.quoted))
         return self.parts
 
     def add(self, text: str, *, literal: bool) -> None:
@@ -121,10 +121,10 @@ class _Lexer:
         while end < len(piece) and piece[end] != "`":
             end += 1 + (piece[end] == "\\")
         self.flush()
-        self.parts.append(Part(ODD, piece[i + 1 : end].replace("\\`", "`"), quoted=self.quoted))
+        self.parts.append(Part(OTHER, piece[i + 1 : end].replace("\\`", "`"), quoted=self.quoted))
         return end + 1
 
-    def odd(self, kind: str = ODD) -> None:
+    def other(self, kind: str = OTHER) -> None:
         self.flush()
         self.parts.append(Part(kind, quoted=self.quoted))
 
@@ -138,7 +138,7 @@ class _Lexer:
         elif piece[i] == self.closing:
             self.depth -= 1
             if not self.depth:
-                self.odd(DIGITS if self.closing == ")" else ODD)
+                self.other(DIGITS if self.closing == ")" else OTHER)
                 self.closing = ""
         return i + 1
 
@@ -157,10 +157,10 @@ class _Lexer:
             self.closing, self.depth = ")", 0
             return i + 1
         if after == "[":
-            self.odd(DIGITS)
+            self.other(DIGITS)
             return _end(piece, "]", i) + 1
         if after and after in _NUMBERS:
-            self.odd(DIGITS)
+            self.other(DIGITS)
             return i + 2
         if after in ("@", "*"):
             self.variable(Part(VAR, "@", op="@"))
@@ -194,9 +194,9 @@ class _Lexer:
         if "`" in piece[i:end]:
             self.backquoted(piece, piece.index("`", i))  # what it prints goes into what is not understood
         elif part is None:
-            self.odd()
+            self.other()
         elif part.kind == DIGITS:
-            self.odd(DIGITS)
+            self.other(DIGITS)
         else:
             self.variable(part)
         return end

@@ -13,6 +13,8 @@ from gitcoord.terminal.screen import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitcoord.base.codec import Record
     from gitcoord.tasks.events.assign import Assign
     from gitcoord.terminal.call import Call
@@ -37,7 +39,7 @@ def _assign(call: Call, values: Values, id: str) -> int:
     nonce = check_word(str(values["nonce"]), "nonce") if "nonce" in values else ""
     command = Assign(call.actor(), id, duration(values, "ttl"), nonce=nonce, keep=bool(nonce))
     seconds = duration(values, "wait")
-    result = _in_line(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
+    result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result, ok=result["task"] is not None)
     if result["task"] is None:
         _nothing(call, result)
@@ -46,21 +48,21 @@ def _assign(call: Call, values: Values, id: str) -> int:
     return 0
 
 
-def _in_line(call: Call, command: Assign, seconds: int) -> Row:
+def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
     from gitcoord.claims.cli_wait import in_time, later
-    from gitcoord.tasks.cli_waiting_line import Line
+    from gitcoord.tasks.cli_waiting_line import WaitingLine
 
-    line = Line(call.ctx, "tasks")
+    line = WaitingLine(call.ctx, "tasks")
 
     def ask() -> Row:
         try:
-            result = tasks.assign(call.ctx, command, turn=line.ahead)
+            result = tasks.assign(call.ctx, command, waiters_before=line.waiters_before)
         except Refused as refused:
             if refused.code != "later":
-                line.told_not_now()
+                line.write_ticket()
             raise
         if result["task"] is None:
-            line.told_not_now()
+            line.write_ticket()
             raise later("nothing can be done now")
         return result
 
@@ -94,28 +96,17 @@ def _assigned(call: Call, result: Row) -> None:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def block(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], BLOCKED, "blocked")
+def _mover(move: str, verb: str) -> Callable[[Call, Values, list[str]], int]:
+    """The handler of a verb that moves a task to another state."""
+    return lambda call, values, words: revise(call, values, words[0], move, verb)
 
 
-def unblock(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], "unblock", "unblocked")
-
-
-def needs_human(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], NEEDS_HUMAN, "waits for a person:")
-
-
-def release(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], OPEN, "gave back")
-
-
-def abandon(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], ABANDONED, "abandoned")
-
-
-def reopen(call: Call, values: Values, words: list[str]) -> int:
-    return revise(call, values, words[0], OPEN, "reopened")
+block = _mover(BLOCKED, "blocked")
+unblock = _mover("unblock", "unblocked")
+needs_human = _mover(NEEDS_HUMAN, "waits for a person:")
+release = _mover(OPEN, "gave back")
+abandon = _mover(ABANDONED, "abandoned")
+reopen = _mover(OPEN, "reopened")
 
 
 def review(call: Call, values: Values, words: list[str]) -> int:

@@ -136,23 +136,18 @@ def all_tasks(state: State) -> list[Task]:
 
 
 def held_by(state: State, agent: str) -> list[Held]:
-    """What one agent has, oldest first."""
-    return _held(agent, state.leaves(f"work/of/{agent}"))
+    """The tasks that one agent has, oldest first."""
+    return _held(state.leaves(f"work/of/{agent}"))
 
 
 def all_held(state: State) -> list[Held]:
-    found = state.below("work/of")
-    agents = {key.split("/")[2] for key in found}
-    return [
-        held
-        for agent in sorted(agents)
-        for held in _held(agent, {key: record for key, record in found.items() if key.split("/")[2] == agent})
-    ]
+    """The tasks that somebody has, by agent, oldest first."""
+    return _held(state.below("work/of"))
 
 
-def _held(agent: str, records: dict[str, Record]) -> list[Held]:
-    found = [Held(agent, *values_of(record, _HELD, key)) for key, record in records.items()]
-    return sorted(found, key=lambda held: number_of(held.id))
+def _held(records: dict[str, Record]) -> list[Held]:
+    found = [Held(file.split("/")[2], *values_of(record, _HELD, file)) for file, record in records.items()]
+    return sorted(found, key=lambda held: (held.agent, number_of(held.id)))
 
 
 def tasks_of(state: State, agent: str) -> list[Task]:

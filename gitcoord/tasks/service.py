@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from gitcoord.tasks.events.revise import Revise
     from gitcoord.tasks.events.task import New
 
-    Turn = Callable[[int], int]
-
 
 def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]:
     """Put tasks into the queue, all or none; one whose key is known is not added again.
@@ -42,9 +40,9 @@ def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[st
     texts = {label: text for label, value in told.items() if (text := "\n".join(_texts(value)))}
     if not texts:
         return act()
-    from gitcoord.gates.validation import heed
+    from gitcoord.gates.validation import check_texts
 
-    warnings = heed(ctx, actor, "task", texts)
+    warnings = check_texts(ctx, actor, "task", texts)
     result = act()
     return {**result, "warnings": warnings} if warnings else result
 
@@ -57,20 +55,22 @@ def _texts(value: object) -> list[str]:
     return [text for one in inner for text in _texts(one)]
 
 
-def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[str, object]:
+def assign(ctx: Context, command: Assign, *, waiters_before: Callable[[int], int] | None = None) -> dict[str, object]:
     """Take one task by its id, or the next one that can be done now, with the claims that it needs.
 
-    `turn` says how many have to be asked before this one at a Seq of the ledger: refused as "later" where there are any.
+    `waiters_before` counts those that may ask first at a Seq of the ledger. If there are any, it is Refused as "later".
     """
+    from gitcoord.tasks.events.assign import decide as decide_assign
+
     agent = command.actor.agent
 
     def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
-        ahead = turn(state.seq) if turn is not None else 0
-        if ahead:
-            return Refusal("later", f"{ahead} ahead in line")
-        return _decide_assign(state, command, world)
+        waiters = waiters_before(state.seq) if waiters_before is not None else 0
+        if waiters:
+            return Refusal("later", f"{waiters} waiting before you")
+        return decide_assign(state, command._replace(base=world.head()), world)
 
-    result = transact(ctx, decide, command, prefetch=_ahead(agent, command.id))
+    result = transact(ctx, decide, command, prefetch=_parts(agent, command.id))
     given = result.get("assignment")
     if isinstance(given, dict) and given["claims"]:
         note_tree(ctx, agent)
@@ -78,13 +78,7 @@ def assign(ctx: Context, command: Assign, *, turn: Turn | None = None) -> dict[s
     return result
 
 
-def _decide_assign(state: State, command: Assign, world: World) -> Decision | Refusal:
-    from gitcoord.tasks.events.assign import decide
-
-    return decide(state, command._replace(base=world.head()), world)
-
-
-def _ahead(agent: str, id: str) -> tuple[Part, ...]:
+def _parts(agent: str, id: str) -> tuple[Part, ...]:
     parts: list[Part] = [("file", "halt"), ("file", f"agents/{agent}"), ("below", "work/of"), ("leaves", "waiting")]
     parts.append(("file", f"tasks/{id}.md") if id else ("names", "work/ready"))
     return tuple(parts)

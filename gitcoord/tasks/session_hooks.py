@@ -9,7 +9,7 @@ from gitcoord.tasks.model import ACTIVE, tasks_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.ledger.event import Chain
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
@@ -43,7 +43,7 @@ def on_end(chain: Chain) -> None:
             give_up(chain, task, f"{chain.agent}'s session ended")
 
 
-def on_silence(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Beat]:
+def on_silence(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Heartbeat]:
     """The tasks of the lost are open again."""
     from gitcoord.tasks.events.lapse import add_lapses, lost
 

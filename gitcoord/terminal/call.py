@@ -60,9 +60,9 @@ class Call:
         old what this clone knows is, also where it cannot be renewed."""
         if not self.ctx.remote:
             return {}
-        from gitcoord.ledger.remote.fetch import recent
+        from gitcoord.ledger.remote.fetch import refresh_if_older
 
-        told = recent(self.ctx, most)
+        told = refresh_if_older(self.ctx, most)
         if "offline" in told:
             age = told["as_of_seconds"]
             since = f"as it was {format_duration(int(str(age)))} ago" if age is not None else "never seen"

@@ -1,6 +1,8 @@
-"""Longer input: a text or a JSON value from a file or stdin, bounded and read strictly."""
+"""Longer input: a text or a JSON value from a file or stdin, bounded."""
 
 from __future__ import annotations
+
+from _json import encode_basestring_ascii
 
 from gitcoord.base.codec import MAX_BYTES, Malformed, loads
 from gitcoord.base.errors import UsageError
@@ -11,75 +13,56 @@ from gitcoord.git.host import isatty
 _READ = 1 << 16
 
 
+def read_text(name: str) -> str:
+    """The text in a file, or on stdin where the name is '-'; bytes that are no UTF-8 are kept as they are."""
+    return _bytes(name).decode("utf-8", "surrogateescape")
+
+
 def text_from(word: str) -> str:
     """The text itself, or stdin where it is '-'."""
-    return _decoded(_stdin(), "stdin") if word == "-" else word
+    return _strict("-") if word == "-" else word
 
 
 def json_from(name: str) -> object:
     """The JSON value in a file, or on stdin where the name is '-'."""
-    text = _decoded(_bytes(name), name)
+    return parse_json(_strict(name), _called(name))
+
+
+def parse_json(text: str, what: str) -> object:
+    """The JSON value of a text. Outside strings JSON is ASCII, and inside an escape is the same."""
+    plain = "".join(char if char.isascii() else encode_basestring_ascii(char)[1:-1] for char in text.strip())
     try:
-        return loads(_ascii(text))
+        return loads(plain.encode())
     except Malformed as error:
-        raise UsageError(f"{_called(name)} is not usable JSON: {error.message}") from None
+        raise UsageError(f"{what} is not usable JSON: {error.message}") from None
 
 
-def _ascii(text: str) -> bytes:
-    """The same JSON without anything but ASCII: outside strings there is nothing else, and inside an escape is the same."""
-    found = []
-    for char in text:
-        code = ord(char)
-        if code < 128:
-            found.append(char)
-        elif code < 0x10000:
-            found.append(f"\\u{code:04x}")
-        else:
-            code -= 0x10000
-            found.append(f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}")
-    return "".join(found).strip().encode()
-
-
-def _bytes(name: str) -> bytes:
-    if name == "-":
-        return _stdin()
-    try:
-        fd = open_to_read(name, waits=False)
-    except OSError as error:
-        raise UsageError(f"{quote(name[:200])} cannot be read: {error.strerror}") from None
-    try:
-        return _all(fd, quote(name[:200]))
-    except OSError as error:
-        raise UsageError(f"{quote(name[:200])} cannot be read: {error.strerror}") from None
-    finally:
-        close(fd)
-
-
-def _stdin() -> bytes:
-    if isatty(0):
+def _strict(name: str) -> str:
+    if name == "-" and isatty(0):
         raise UsageError("stdin is a terminal: pipe the text in")
-    return _all(0, "stdin")
-
-
-def _all(fd: int, what: str) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        part = read(fd, _READ)
-        if not part:
-            return b"".join(parts)
-        size += len(part)
-        if size > MAX_BYTES:
-            raise UsageError(f"{what} holds more than {MAX_BYTES} bytes")
-        parts.append(part)
-
-
-def _decoded(data: bytes, name: str) -> str:
     try:
-        return data.decode()
+        return _bytes(name).decode()
     except UnicodeDecodeError:
         raise UsageError(f"{_called(name)} is not UTF-8 text") from None
 
 
+def _bytes(name: str) -> bytes:
+    """All there is; an error where it is more than any text may be."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        fd = 0 if name == "-" else open_to_read(name)
+        while size <= MAX_BYTES and (part := read(fd, _READ)):
+            parts.append(part)
+            size += len(part)
+        if fd:
+            close(fd)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{_called(name)} cannot be read: {getattr(error, 'strerror', error)}") from None
+    if size > MAX_BYTES:
+        raise UsageError(f"{_called(name)} holds more than {MAX_BYTES} bytes")
+    return b"".join(parts)
+
+
 def _called(name: str) -> str:
-    return "stdin" if name in ("-", "stdin") else quote(name[:200])
+    return "stdin" if name == "-" else quote(name[:200])

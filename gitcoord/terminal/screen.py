@@ -111,7 +111,7 @@ class Screen:
 def expiry(claim: Row) -> str:
     left = claim["expires_in_seconds"]
     if claim.get("silent"):
-        return "silent, free to take"
+        return "expired, free to take"
     return f"{format_duration(left)} left" if isinstance(left, int) else "alive"
 
 

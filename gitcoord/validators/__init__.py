@@ -80,7 +80,7 @@ class Validator(NamedTuple):
     def number(self, key: str, default: int = 0) -> int:
         value = self.get(key, str(default))
         if not (value.isascii() and value.isdecimal() and len(value) < 16):
-            raise self._senseless(key, value, "a number")
+            raise self._invalid(key, value, "a number")
         return int(value)
 
     def duration(self, key: str, default: int = 0) -> int:
@@ -88,12 +88,12 @@ class Validator(NamedTuple):
         try:
             return parse_duration(value) if value else default
         except UsageError:
-            raise self._senseless(key, value, "a duration, as 90s, 30m or 2h") from None
+            raise self._invalid(key, value, "a duration, as 90s, 30m or 2h") from None
 
     def flag(self, key: str) -> bool:
         value = self.get(key, "false").lower()
         if value not in ("true", "yes", "on", "1", "", "false", "no", "off", "0"):
-            raise self._senseless(key, value, "true or false")
+            raise self._invalid(key, value, "true or false")
         return value in ("true", "yes", "on", "1", "")
 
     @property
@@ -102,7 +102,7 @@ class Validator(NamedTuple):
         words = ",".join(self.every("on")).replace(",", " ").split() or [PUSH]
         for word in words:
             if word not in MOMENTS:
-                raise self._senseless("on", word, f"one of {', '.join(MOMENTS)}")
+                raise self._invalid("on", word, f"one of {', '.join(MOMENTS)}")
         return tuple(words)
 
     @property
@@ -119,11 +119,11 @@ class Validator(NamedTuple):
             outcome = WARN if self.stage == "warn" else PASS
         return Result(name, outcome, message, hints, self.stage, path, why)
 
-    def _senseless(self, key: str, value: str, wanted: str) -> CouldNotJudge:
-        return _senseless(self.name, key, value, wanted, private=self.private)
+    def _invalid(self, key: str, value: str, wanted: str) -> CouldNotJudge:
+        return _invalid(self.name, key, value, wanted, private=self.private)
 
 
-def _senseless(name: str, key: str, value: str, wanted: str, *, private: bool = False) -> CouldNotJudge:
+def _invalid(name: str, key: str, value: str, wanted: str, *, private: bool = False) -> CouldNotJudge:
     where = "the private overlay" if private else CONFIG
     return CouldNotJudge(
         f"{where}: validator.{printable(name)}.{key} is {quote(value[:40])}, not {wanted}",
@@ -144,23 +144,23 @@ def sections(pairs: Iterable[tuple[str, str]], *, private: bool = False) -> list
         validator = Validator(name, tuple(settings), private=private)
         if validator.every("enabled") and not validator.flag("enabled"):
             continue
-        _require_sound(validator)
+        _require_valid(validator)
         known.append(validator._replace(secret=private and validator.flag("secret")))
     return known
 
 
-def _require_sound(validator: Validator) -> None:
+def _require_valid(validator: Validator) -> None:
     """CouldNotJudge for a name that nobody knows, and for values that mean nothing: before anything relies on it."""
     name = validator.name
     if name not in SHIPPED:
         if not validator.get("command"):
             known = ", ".join(SHIPPED)
-            raise _senseless(name, "command", "", f"a command, and there is no such validator: {known}")
+            raise _invalid(name, "command", "", f"a command, and there is no such validator: {known}")
         if not (_NAME.issuperset(name) and name[0].isalpha() and len(name) <= 40 and name != PRIVATE):
-            raise _senseless(name, "command", name, "of a validator named by letters, digits and '-'")
+            raise _invalid(name, "command", name, "of a validator named by letters, digits and '-'")
         _ = validator.seconds, validator.moments
     elif "on" in SHIPPED[name] and not set(validator.moments) <= {COMMIT, PUSH}:
-        raise _senseless(name, "on", " ".join(validator.moments), f"{COMMIT}, {PUSH} or both")
+        raise _invalid(name, "on", " ".join(validator.moments), f"{COMMIT}, {PUSH} or both")
 
 
 def known_setting(name: str, setting: str) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitcoord.gates.judge import Step
+    from gitcoord.gates.judge import CommitChange
     from gitcoord.ledger.sessions import Actor
 
 
-def lacks_agent(step: Step, actor: Actor) -> tuple[str, str] | None:
+def lacks_agent(step: CommitChange, actor: Actor) -> tuple[str, str] | None:
     """(what is wrong, what helps) of a commit that names no agent. People need no trailer; the index is no commit yet."""
     if not step.oid or step.agent or actor.person:
         return None

@@ -33,7 +33,7 @@ def question(validator: Validator, on: str, agent: str, more: Record) -> Record:
     return {"v": 1, "validator": validator.name, "on": on, "agent": agent, **more}
 
 
-def event_told(event: ToolEvent) -> Record:
+def event_record(event: ToolEvent) -> Record:
     """The tool's event without its arguments, which may be anything."""
     told = event._asdict()
     told.pop("input")

@@ -77,8 +77,8 @@ def parse(record: object, session: str, now: int) -> Tally:
 def _rows(rows: object) -> tuple[tuple[str, int], ...]:
     if not isinstance(rows, list):
         return ()
-    sound = [row for row in rows if isinstance(row, list) and [type(part) for part in row] == [str, int]]
-    return tuple((row[0], row[1]) for row in sound[-KEPT:])
+    valid = [row for row in rows if isinstance(row, list) and [type(part) for part in row] == [str, int]]
+    return tuple((row[0], row[1]) for row in valid[-KEPT:])
 
 
 def record_of(tally: Tally) -> Record:

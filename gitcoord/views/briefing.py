@@ -95,7 +95,7 @@ def _take_again(ctx: Context, actor: Actor, opened: Row) -> None:
 
 def _document(ctx: Context, commit: str, name: str) -> Row:
     """A file of a commit: its version is its blob. Empty where there is none."""
-    found = ctx.near.read([f"{commit}:{name}"])[0] if commit else None
+    found = ctx.local.read([f"{commit}:{name}"])[0] if commit else None
     if found is None or found.kind != "blob":
         return {"name": name, "version": "", "text": "", "cut": False}
     text = found.data[:_MOST].decode("utf-8", "replace")
@@ -126,8 +126,8 @@ def _copy(ctx: Context, snapshot: Snapshot) -> Row:
     told: Row = {"sync": sync, "behind": 0, "remote": "", "offline": ""}
     if ctx.remote:
         told["offline"] = _fetch(ctx, sync)
-    here, there = (ctx.near.target(f"refs/{place}/{sync}") for place in ("heads", f"remotes/{remote}"))
-    head = ctx.near.target("HEAD")
+    here, there = (ctx.local.target(f"refs/{place}/{sync}") for place in ("heads", f"remotes/{remote}"))
+    head = ctx.local.target("HEAD")
     told["remote"] = remote if there else ""
     tips = [tip for tip in dict.fromkeys((here, there)) if tip and tip != head]
     if not head or not tips:

@@ -42,9 +42,9 @@ def _agent_lines(call: Call, agents: list[Any]) -> list[str]:
         if agent["state"] != "open":
             life = agent["state"]
         elif not agent["live"]:
-            life = "silent"
+            life = "no heartbeat"
         else:
-            life = f"heard {format_duration(heard)} ago" if heard else "alive"
+            life = f"last seen {format_duration(heard)} ago" if heard else "alive"
         of = f"of {agent['parent']}" if agent["parent"] else ""
         rows.append([agent["agent"], f"session {agent['session']}", life, f"since {ago(agent['since'])}", of])
     return call.screen.table(rows, ["cyan", "", "yellow", "dim", "dim"])

@@ -26,7 +26,7 @@ def status(ctx: Context, actor: Actor | None) -> dict[str, object]:
     except CouldNotJudge as error:
         warnings.append(error.message)
     halt = halt_record(snapshot.state)
-    listed = listing(ctx, actor, silent=True)
+    listed = listing(ctx, actor, expired=True)
     return {
         "initialised": True,
         "seq": snapshot.state.seq,

@@ -89,7 +89,7 @@ def sync_branch(ctx: Context) -> str:
 
 def overview(ctx: Context, actor: Actor | None) -> dict[str, object]:
     """Each work tree with its owner, tasks, state and claims."""
-    found = listing(ctx, actor, silent=True)
+    found = listing(ctx, actor, expired=True)
     if not found["initialised"]:
         return {"initialised": False, "worktrees": []}
     claims: list[dict[str, object]] = found["claims"]  # type: ignore[assignment]
@@ -110,7 +110,7 @@ def _key(claim: dict[str, object]) -> tuple[int, str]:
 def made_in(ctx: Context, tree: Tree) -> list[dict[str, object]]:
     """The claims that were made in a linked work tree and are still there."""
     own = noted_claims(tree.git_dir)
-    claims: list[dict[str, object]] = listing(ctx, None, silent=True)["claims"]  # type: ignore[assignment]
+    claims: list[dict[str, object]] = listing(ctx, None, expired=True)["claims"]  # type: ignore[assignment]
     return [claim for claim in claims if _key(claim) in own]
 
 

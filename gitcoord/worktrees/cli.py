@@ -51,9 +51,9 @@ def _message(paragraphs: list[str], file: str) -> str:
         raise UsageError("say the message with -m, or take it from a file with -F", hints=("git coord commit -h",))
     if paragraphs:
         return "\n\n".join(paragraphs)
-    from gitcoord.terminal.editor import read_text
+    from gitcoord.terminal.input import read_text
 
-    return read_text(file, "the message")
+    return read_text(file)
 
 
 def _say_commit(call: Call, result: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.claims.model import Grant
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Beat, Seen
+    from gitcoord.ledger.sessions import Heartbeat, Seen
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.ledger.world import Files, Resource
     from gitcoord.policy.model import Attributes, Policy
@@ -31,7 +31,7 @@ class ClientWorld(World):
 
     # --- agents
 
-    def heartbeat(self, agent: str) -> Beat | None:
+    def heartbeat(self, agent: str) -> Heartbeat | None:
         return self.snapshot.heartbeat(agent)
 
     def prefetch_heartbeats(self, agents: Iterable[str]) -> None:
@@ -51,7 +51,7 @@ class ClientWorld(World):
 
     @remembered
     def runner(self, nonce: str) -> str:
-        from gitcoord.effects.once_service import runner_of
+        from gitcoord.effects.service import runner_of
 
         return runner_of(self.ctx, nonce)
 

@@ -44,7 +44,7 @@ class RepositoryOpener:
         _preload(group)
 
     def context(self, *, long_lived: bool = False) -> Context:
-        """`long_lived`: the process lives long enough to talk to a remote by itself."""
+        """`stays`: the process lives long enough to talk to a remote by itself."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.git.host import Host
@@ -75,10 +75,10 @@ class RepositoryOpener:
             if self._writes:
                 _preload("remote")
             from gitcoord.git.locks.owners import LockNotes
-            from gitcoord.ledger.remote.mirror_store import at_remote
+            from gitcoord.ledger.remote.mirror_store import open_mirror
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
-            store = at_remote(self._store, repo, settings, notes, long_lived=long_lived)
+            store = open_mirror(self._store, repo, settings, notes, long_lived=long_lived)
         return Context(repo, settings, store, host, ClientWorld)
 
 

@@ -43,7 +43,7 @@ CONFIG = """[gitcoord]
 
 
 def test_take(world: World) -> None:
-    assert world.claim("src/a.py") == Done(0, "claimed src/a.py, token 3, for 30m of silence\n", "")
+    assert world.claim("src/a.py") == Done(0, "claimed src/a.py, token 3, expires after 30m without activity\n", "")
     assert world.claims() == ["path/src/a.py/@alice"]
     assert world.events() == ["init by init", "start session 1 of alice", "claim src/a.py by alice"]
 
@@ -52,7 +52,8 @@ def test_take_of_several_is_one_event_with_one_token(world: World) -> None:
     done = world.claim("take", "src/a.py", "src/b.py", "new.txt", "--ttl", "1h30m", "-m", "rewrite", "--task", "T-1")
     assert done.code == 0 and done.err == ""
     assert done.out == "".join(
-        f"claimed {path}, token 3, for 1h30m of silence\n" for path in ("src/a.py", "src/b.py", "new.txt")
+        f"claimed {path}, token 3, expires after 1h30m without activity\n"
+        for path in ("src/a.py", "src/b.py", "new.txt")
     )
     assert world.events()[2:] == ["claim src/a.py and 2 more by alice"]
     assert len(world.claims()) == 3
@@ -121,26 +122,31 @@ def test_no_refusal_says_how_to_take_a_live_claim_away(world: World) -> None:
 def test_modes(world: World) -> None:
     world.take("src", "--mode", "read")
     done = world.claim("src/a.py", "--mode", "intent", agent="bob")
-    assert done == Done(0, f"claimed src/a.py (intent), token {len(world.events())}, for 30m of silence\n", "")
+    assert done == Done(
+        0, f"claimed src/a.py (intent), token {len(world.events())}, expires after 30m without activity\n", ""
+    )
     assert world.claim("src/a.py", agent="carol").code == 1
 
 
 def test_a_retake_that_changes_nothing_is_a_heartbeat(world: World) -> None:
     world.take("src", "-m", "why")
     head = world.head
-    assert world.claim("src") == Done(0, "still hold src, token 3, for 30m of silence\n", "")
+    assert world.claim("src") == Done(0, "still hold src, token 3, expires after 30m without activity\n", "")
     assert world.claim("src", "-m", "why").out.startswith("still hold")
     assert world.head == head
 
 
 def test_upgrade_and_downgrade_are_events(world: World) -> None:
     assert world.take("src", "--mode", "read") == 3
-    assert world.claim("src") == Done(0, "claimed src, token 4, for 30m of silence\n", "")
+    assert world.claim("src") == Done(0, "claimed src, token 4, expires after 30m without activity\n", "")
     # Going down from write gives the work back first: a release, then the weaker claim.
-    assert world.claim("src", "--mode", "intent").out == "claimed src (intent), token 6, for 30m of silence\n"
+    assert (
+        world.claim("src", "--mode", "intent").out
+        == "claimed src (intent), token 6, expires after 30m without activity\n"
+    )
     assert (
         world.claim("src", "--ttl", "1h", "--mode", "intent").out
-        == "claimed src (intent), token 7, for 1h of silence\n"
+        == "claimed src (intent), token 7, expires after 1h without activity\n"
     )
     assert len(world.claims()) == 1
 
@@ -598,7 +604,7 @@ def test_a_silent_holder_loses_the_path_to_whoever_asks_and_is_told_once(world: 
     assert world.events()[-3:] == ["expire src of alice, for bob", "start session 1 of bob", "claim src by bob"]
     told = world.claim("docs")
     assert told.code == 0
-    assert told.err == f"note: you lost src (token {token}) to bob: you had been silent too long\n"
+    assert told.err == f"note: you lost src (token {token}) to bob: it expired without a heartbeat\n"
     assert world.claim("etc").err == ""
 
 
@@ -639,9 +645,9 @@ def test_list_hides_silent_holders_and_says_so(world: World) -> None:
     world.fall_silent("alice")
     done = world.claim("list", agent="bob")
     assert [line.split()[0] for line in done.out.splitlines()] == ["docs"]
-    assert done.err == "hint: 1 more of agents that fell silent: git claim list --all\n"
+    assert done.err == "hint: 1 expired: git claim list --all\n"
     everything = world.claim("list", "-a", agent="bob")
-    assert "silent, free to take" in everything.out and everything.err == ""
+    assert "expired, free to take" in everything.out and everything.err == ""
 
 
 def test_show(world: World) -> None:
@@ -722,7 +728,7 @@ def test_check_of_a_resource_with_units_left(world: World) -> None:
 
 
 def test_a_resource_and_a_path_of_the_same_name_are_two_things(world: World) -> None:
-    assert world.claim("@src") == Done(0, "claimed @src, token 3, for 30m of silence\n", "")
+    assert world.claim("@src") == Done(0, "claimed @src, token 3, expires after 30m without activity\n", "")
     assert world.claim("src", agent="bob").code == 0
     assert world.claim("@src/below", agent="bob").code == 1
     assert world.claims() == ["path/src/@bob", "resource/src/@alice"]
@@ -730,7 +736,9 @@ def test_a_resource_and_a_path_of_the_same_name_are_two_things(world: World) -> 
 
 def test_capacity(world: World) -> None:
     world.commit({".gitcoord/config": CONFIG})
-    assert world.claim("@gpu", "--units", "2") == Done(0, "claimed @gpu, token 3, for 5m of silence\n", "")
+    assert world.claim("@gpu", "--units", "2") == Done(
+        0, "claimed @gpu, token 3, expires after 5m without activity\n", ""
+    )
     assert world.claim("@gpu", agent="bob").code == 0
     full = world.claim("@gpu", agent="carol")
     assert full.code == 1
@@ -753,7 +761,7 @@ def test_access_and_ttl_come_from_the_committed_settings(world: World) -> None:
     )  # fmt: skip
     assert (
         world.claim("@deploy/production", agent="carol").out
-        == "claimed @deploy/production, token 6, for 15m of silence\n"
+        == "claimed @deploy/production, token 6, expires after 15m without activity\n"
     )
     assert world.claim("@deploy/production", "--mode", "read", agent="mallory").code == 1
     world.free("carol")
@@ -821,7 +829,7 @@ def test_what_has_expired_needs_no_takeover(world: World) -> None:
     token = world.take("src")
     world.fall_silent("alice")
     done = world.at_terminal(*_takeover("src", token))
-    assert done.code == 1 and "has expired: just ask for it" in done.out
+    assert done.code == 1 and "has expired: claim it" in done.out
     assert world.at_terminal("src").code == 0
 
 
@@ -868,7 +876,7 @@ def test_a_bare_repository(tmp_path: Path) -> None:
     inside = World.__new__(World)
     inside.top, inside.coloured = bare, False
     inside.init()
-    assert inside.claim("src").out == "claimed src, token 3, for 30m of silence\n"
+    assert inside.claim("src").out == "claimed src, token 3, expires after 30m without activity\n"
     assert inside.claim("src/a.py", agent="bob").code == 1
     assert inside.claim("/src", agent="bob").code == 2
     assert inside.claim("release", "src").code == 0

@@ -256,7 +256,7 @@ def test_stop_does_not_strand_uncommitted_work(world: World) -> None:
     world.write("src/a.py", "not committed\n")
     before = world.refs()
     done = world.coord("stop")
-    assert done.code == 1 and "uncommitted work in src would be stranded" in done.err
+    assert done.code == 1 and "uncommitted work in src would be left behind" in done.err
     assert world.refs() == before
     assert world.coord("stop", "--keep").out == "session of alice ended\nreleased docs\nkept src\n"
     assert world.claim("src", agent="bob").code == 1
@@ -274,8 +274,8 @@ def test_start_tells_what_was_lost(world: World) -> None:
     world.fall_silent("alice")
     world.take("src", "@gpu", agent="bob")
     out = world.coord("start").out
-    assert "you lost src (token 3) to bob: you had been silent too long\n" in out
-    assert "you lost @gpu (token 4) to bob: you had been silent too long\n" in out
+    assert "you lost src (token 3) to bob: it expired without a heartbeat\n" in out
+    assert "you lost @gpu (token 4) to bob: it expired without a heartbeat\n" in out
 
 
 # --- status and agents ---------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from gitcoord.base.durations import parse_duration
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import check_agent, check_path, check_resource, check_word
 from gitcoord.ledger.event import Event, decode_event, encode_event
-from gitcoord.ledger.sessions import decode_beat
+from gitcoord.ledger.sessions import decode_heartbeat
 from tests.cli.support import World
 
 NFC = unicodedata.normalize("NFC", "café.py")
@@ -504,9 +504,9 @@ BEAT = b'{"agent":"a","boot":"b","mono":1,"session":1,"slot":30000,"v":1,"wall":
     ],
 )
 def test_heartbeats_that_are_none_are_refused(data: bytes) -> None:
-    assert decode_beat("0" * 40, BEAT).slot == 30000
+    assert decode_heartbeat("0" * 40, BEAT).slot == 30000
     with pytest.raises(Malformed):
-        decode_beat("0" * 40, data)
+        decode_heartbeat("0" * 40, data)
 
 
 @pytest.mark.parametrize("message", MESSAGES[:6], ids=range(6))

@@ -10,7 +10,7 @@ from gitcoord.base.errors import CouldNotJudge
 from gitcoord.claims.take import Take
 from gitcoord.deploy.events.deploy import Deploy, subject
 from gitcoord.deploy.model import Deployed, Deploys, all_deploys, deploy_file, deploys_of
-from gitcoord.deploy.targets import Staleness, Target, details, first, match, refusal, targets, told
+from gitcoord.deploy.targets import Staleness, Target, details, first, match, refusal, targets, to_json
 from gitcoord.ledger.event import Decision, Event, Illegal, apply
 from gitcoord.ledger.sessions import Actor
 from gitcoord.sessions.events.halt import Halt
@@ -111,7 +111,7 @@ def test_a_stale_one_is_refused_with_all_that_helps() -> None:
     assert "lacks 3 commits of 'main'" in no.message and f"lacks {TWO[:12]}, which bob deployed last" in no.message
     assert len(no.hints) == 2
     assert details(found) == ["by A\\x1b (2), B (1)", "would go back: a\\n and 4 more", "a merge would conflict in b"]
-    assert told(found)["rollback_total"] == 5 and told(found)["contains_last"] is False
+    assert to_json(found)["rollback_total"] == 5 and to_json(found)["contains_last"] is False
 
 
 def test_either_reason_is_enough() -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger.remote.support import LEDGER, Fleet
-from tests.ledger.remote.test_restored import Site
+from tests.ledger.remote.test_server_behind import Site
 from tests.races.support import Project, soak
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(1200)]

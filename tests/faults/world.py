@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gitcoord.git.redo_log import records
-from gitcoord.ledger.sessions import decode_beat, encode_beat
+from gitcoord.ledger.sessions import decode_heartbeat, encode_heartbeat
 from tests.support import CLAIM, COORD, PYTHON, ROOT, run_command
 
 GIT = shutil.which("git") or "git"
@@ -130,8 +130,8 @@ class World:
         data = subprocess.run(
             [GIT, "cat-file", "blob", ref], cwd=self.top, env=self.env(), capture_output=True, check=True
         ).stdout
-        beat = decode_beat("", data)
-        self.git("update-ref", ref, self.blob(encode_beat(beat._replace(mono=1 - 10**12))))
+        beat = decode_heartbeat("", data)
+        self.git("update-ref", ref, self.blob(encode_heartbeat(beat._replace(mono=1 - 10**12))))
 
     def append(self, message: bytes, tree: str = "", parent: str = "") -> str:
         """A commit by hand on top of the ledger, as a hostile or careless writer would push it; the tip follows."""

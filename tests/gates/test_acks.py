@@ -6,7 +6,7 @@ import pytest
 
 from gitcoord.base.errors import CouldNotJudge, Refusal, UsageError
 from gitcoord.gates.events.ack import Ack
-from gitcoord.gates.judge import Change, Step, Verdict, judge
+from gitcoord.gates.judge import Change, CommitChange, Verdict, judge
 from gitcoord.gates.model import has_read, reader
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.model import Attributes, parse_policy
@@ -17,7 +17,7 @@ from tests.ledger.world import World
 from tests.server.test_retrace import judged, made
 
 ALICE = Actor("alice")
-STEPS = [Step("2" * 40, ("1" * 40,), "", ()), Step("3" * 40, ("2" * 40,), "bob", ())]
+STEPS = [CommitChange("2" * 40, ("1" * 40,), "", ()), CommitChange("3" * 40, ("2" * 40,), "bob", ())]
 
 
 def oid(number: int) -> str:
@@ -55,7 +55,7 @@ def test_a_server_agrees_and_the_killed_have_no_say() -> None:
 
 def verdicts(world: World, settings: list[tuple[str, str]], *, readers: tuple[str, ...] = ("alice",)) -> list[Verdict]:
     policy = parse_policy(settings)._replace(rules=oid(7), attributes={"a": Attributes()})
-    steps = [*STEPS, Step("4" * 40, ("3" * 40,), "", (Change("a", "100644", "b" * 40),))]
+    steps = [*STEPS, CommitChange("4" * 40, ("3" * 40,), "", (Change("a", "100644", "b" * 40),))]
     return judge(world.state, world.outside(), Past(), policy, ALICE, steps, readers)
 
 

@@ -97,7 +97,7 @@ def test_what_nobody_marks_and_nobody_holds_is_free(project: Project) -> None:
 
 def test_a_commit_without_a_name_is_not_judged_as_somebody(project: Project) -> None:
     done = project.try_commit({"shared/a": "new\n"}, "")
-    assert done.code != 0 and "nobody is named here" in done.err and "--no-verify" in done.err
+    assert done.code != 0 and "nobody is named here" in done.err and "git coord fsck" in done.err
 
 
 # --- every kind of change ------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.gates.judge import Change, Step, is_family, path_word
+from gitcoord.gates.judge import Change, CommitChange, is_family, path_word
 from gitcoord.gates.model import Approval
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, Attributes, Role, parse_policy
@@ -268,7 +268,7 @@ def test_own_files_are_changed_with_approval(
     past: Past, ledger: Ledger, path: str, present: bool, telling: bool, expected: bool, parents: tuple[str, ...]
 ) -> None:
     past.told["attributes", "m0" if parents else "", path, "new"] = telling
-    step = Step("m1", parents, "", (Change(path, FILE, "new"),))
+    step = CommitChange("m1", parents, "", (Change(path, FILE, "new"),))
     policy = parse_policy(())._replace(present=present)
     assert ledger.rules(step, policy=policy) == ([("own-files", path)] if expected else [])
 

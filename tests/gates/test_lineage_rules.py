@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitcoord.gates.judge import Step
+from gitcoord.gates.judge import CommitChange
 from tests.ledger.past import FILE, NOTHING, Ledger, Past
 
 LACKING = [("lineage", "a")]
@@ -26,7 +26,7 @@ def ledger(past: Past) -> Ledger:
     return Ledger(past)
 
 
-def rules(ledger: Ledger, *steps: Step, many: bool = False) -> list[tuple[str, str]]:
+def rules(ledger: Ledger, *steps: CommitChange, many: bool = False) -> list[tuple[str, str]]:
     """What stands against changes of `a`, which is shared."""
     if many:  # so many paths and releases that all are read at once
         for number in range(20):
@@ -36,7 +36,7 @@ def rules(ledger: Ledger, *steps: Step, many: bool = False) -> list[tuple[str, s
     return ledger.rules(*steps, shared=["a"])
 
 
-def held(ledger: Ledger, *steps: Step, many: bool = False) -> list[tuple[str, str]]:
+def held(ledger: Ledger, *steps: CommitChange, many: bool = False) -> list[tuple[str, str]]:
     """The same, where whoever pushes holds it."""
     ledger.claim("a", "ann")
     return rules(ledger, *steps, many=many)
@@ -342,7 +342,7 @@ def test_a_step_that_does_not_touch_it_is_no_start(past: Past, ledger: Ledger) -
 
 
 @pytest.fixture
-def stale(past: Past, ledger: Ledger) -> Step:
+def stale(past: Past, ledger: Ledger) -> CommitChange:
     """A change that lacks bob's work; whoever made it holds the path."""
     past.commit("b1", {"a": "baaa"}, "m0")
     ledger.release("a", "b1", "m0", 5)
@@ -350,34 +350,34 @@ def stale(past: Past, ledger: Ledger) -> Step:
     return past.commit("x1", {"a": "aaax"}, "m0")
 
 
-def test_a_merge_above_brings_it_in(past: Past, ledger: Ledger, stale: Step) -> None:
+def test_a_merge_above_brings_it_in(past: Past, ledger: Ledger, stale: CommitChange) -> None:
     merge = past.commit("x2", {}, "x1", "b1")
     assert merge.changes == () and past.at("x2", "a") == [FILE, "baax"]
     assert rules(ledger, stale, merge) == []
 
 
-def test_also_above_other_steps(past: Past, ledger: Ledger, stale: Step) -> None:
+def test_also_above_other_steps(past: Past, ledger: Ledger, stale: CommitChange) -> None:
     aside = past.commit("x2", {"z": "zx"}, "x1")
     assert rules(ledger, stale, aside, past.commit("x3", {}, "x2", "b1")) == []
 
 
-def test_not_one_that_brings_something_else(past: Past, ledger: Ledger, stale: Step) -> None:
+def test_not_one_that_brings_something_else(past: Past, ledger: Ledger, stale: CommitChange) -> None:
     past.commit("o1", {"o": "oo"}, "m0")
     assert rules(ledger, stale, past.commit("x2", {}, "x1", "o1")) == LACKING
 
 
-def test_not_one_of_another_branch(past: Past, ledger: Ledger, stale: Step) -> None:
+def test_not_one_of_another_branch(past: Past, ledger: Ledger, stale: CommitChange) -> None:
     other = past.commit("o1", {"o": "oo"}, "m0")
     assert rules(ledger, stale, other, past.commit("o2", {}, "o1", "b1")) == LACKING
 
 
-def test_not_one_below(past: Past, ledger: Ledger, stale: Step) -> None:
+def test_not_one_below(past: Past, ledger: Ledger, stale: CommitChange) -> None:
     """Steps come parents first; what comes before it is not above it."""
     other = past.commit("o1", {"o": "oo"}, "b1")
     assert rules(ledger, other, stale) == LACKING
 
 
-def test_one_that_resolves_a_conflict_to_work_of_its_own(past: Past, ledger: Ledger, stale: Step) -> None:
+def test_one_that_resolves_a_conflict_to_work_of_its_own(past: Past, ledger: Ledger, stale: CommitChange) -> None:
     assert rules(ledger, stale, past.commit("x2", {"a": "baxx"}, "x1", "b1")) == []
 
 
@@ -394,7 +394,7 @@ def test_not_one_that_drops_it(past: Past, ledger: Ledger) -> None:
     assert held(ledger, copy, merges) == []
 
 
-def test_the_side_that_is_the_change_itself_brings_nothing(past: Past, ledger: Ledger, stale: Step) -> None:
+def test_the_side_that_is_the_change_itself_brings_nothing(past: Past, ledger: Ledger, stale: CommitChange) -> None:
     """Two branches of it are merged with each other, and neither contains bob's work; one has its content."""
     left = past.commit("x2", {"a": "baax"}, "x1")
     right = past.commit("x3", {"z": "zx"}, "x1")

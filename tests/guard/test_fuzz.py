@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitcoord.guard.hook import Stage, reply_to
+from gitcoord.guard.hook import Invocation, reply_to
 from gitcoord.guard.tools import NAMES, detect, load
 from gitcoord.validators.tool_event import BEFORE, Reply
 from tests.guard.protocol import Event, Said, Speaker, understood
@@ -50,11 +50,11 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def answer(top: Path, data: bytes) -> Reply:
     """The guard in this process."""
     os.chdir(top)
-    stage = Stage({os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()})
+    invocation = Invocation({os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()})
     try:
-        return reply_to(stage, lambda: data)
+        return reply_to(invocation, lambda: data)
     finally:
-        for ctx in stage.opened.values():
+        for ctx in invocation.opened.values():
             ctx.store.close()
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from gitcoord.base.codec import dumps, loads
 from gitcoord.guard.seen import (
-    MOST,
-    PENDING,
-    Look,
-    Trouble,
+    MAX_AGENTS,
+    PENDING_SECONDS,
+    Conflict,
+    FileState,
     begin_write,
     checked,
     empty,
@@ -40,8 +40,8 @@ class World:
         self.number = 0
 
     @property
-    def look(self) -> Look:
-        return Look(f"{self.changed}000000000:{len(self.content)}:1", dumps(list(self.content)))
+    def look(self) -> FileState:
+        return FileState(f"{self.changed}000000000:{len(self.content)}:1", dumps(list(self.content)))
 
     def step(self, agent: str) -> None:
         """The next thing that this agent does."""
@@ -85,8 +85,8 @@ def test_no_edit_is_lost_in_any_order(steps: list[str], tells: tuple[bool, bool]
     assert set(world.done) <= set(world.content)
 
 
-def look(text: str, at: int = NOW - 100) -> Look:
-    return Look(f"{at}000000000:{len(text)}:1", text)
+def look(text: str, at: int = NOW - 100) -> FileState:
+    return FileState(f"{at}000000000:{len(text)}:1", text)
 
 
 def test_a_formatter_traps_nobody() -> None:
@@ -100,8 +100,8 @@ def test_a_formatter_traps_nobody() -> None:
 def test_an_intent_that_comes_to_nothing_is_forgotten() -> None:
     record = empty()
     assert begin_write(record, "B", look("old"), NOW) is None
-    assert begin_write(record, "A", look("old"), NOW + 1) == Trouble("B", True)
-    assert begin_write(record, "A", look("old"), NOW + PENDING) is None
+    assert begin_write(record, "A", look("old"), NOW + 1) == Conflict("B", True)
+    assert begin_write(record, "A", look("old"), NOW + PENDING_SECONDS) is None
 
 
 def test_a_failed_write_is_over() -> None:
@@ -113,8 +113,8 @@ def test_a_failed_write_is_over() -> None:
 
 def test_what_is_kept_is_bounded_and_sound() -> None:
     record = empty()
-    for number in range(MOST * 2):
+    for number in range(MAX_AGENTS * 2):
         note_read(record, f"a{number}", look("x"), NOW)
-    assert len(record["rows"]) == MOST and "a0" not in record["rows"]
+    assert len(record["rows"]) == MAX_AGENTS and "a0" not in record["rows"]
     for bad in (None, 7, {"v": 1, "n": 1, "rows": {"a": {}}}, {"v": 2, "n": 1, "rows": {}}):
         assert checked(bad) == empty()

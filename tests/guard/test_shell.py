@@ -176,19 +176,11 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     from gitcoord.startup.bundle import build, program
 
     source = tmp_path / "source/gitcoord"
-    shutil.copytree(ROOT / "gitcoord/shell", source / "shell")
-    for package in ("base", "cli", "startup"):
-        (source / package).mkdir()
+    for package in ("base", "git", "shell", "startup"):
+        shutil.copytree(ROOT / "gitcoord" / package, source / package)
+    (source / "cli").mkdir()
     (source / "cli/entry.py").write_text('"""What the bundle begins with."""\n')
-    for name in (
-        "__init__",
-        "base/__init__",
-        "base/errors",
-        "cli/__init__",
-        "startup/__init__",
-        "startup/namedtuple",
-        "startup/treesitter",
-    ):
+    for name in ("__init__", "cli/__init__"):
         shutil.copy(ROOT / f"gitcoord/{name}.py", source / f"{name}.py")
     (tmp_path / "bundle").write_bytes(build(tmp_path / "source"))
     import tree_sitter
@@ -321,7 +313,7 @@ def test_an_escaped_name_matches_itself_only(name: str) -> None:
     ],
 )  # fmt: skip
 def test_braces_are_those_of_bash(word: str, texts: list[str]) -> None:
-    made = ["".join(part.text for part in parts) for parts in braces(words.take_apart(plain_word(word)))]
+    made = ["".join(part.text for part in parts) for parts in braces(words.split_word(plain_word(word)))]
     assert made == texts
     if "" not in texts:
         done = subprocess.run(["bash", "-c", f"printf '%s\\n' {word}"], capture_output=True, text=True, check=True)
@@ -333,7 +325,7 @@ def test_braces_are_those_of_bash(word: str, texts: list[str]) -> None:
     ["a\\ b", "'a b'", '"a b"', "$'a\\tb'", "$'\\x41\\102\\u0043\\e'", '"a\\$b\\"c\\d"', "a'b'\"c\"d", "'a'\\''b'", "$'it\\'s'", "$'\\cA'", "a\\\nb", '"a\\\nb"'],
 )  # fmt: skip
 def test_quotes_are_those_of_bash(word: str) -> None:
-    made = "".join(part.text for part in words.take_apart(plain_word(word)))
+    made = "".join(part.text for part in words.split_word(plain_word(word)))
     done = subprocess.run(["bash", "-c", f"printf '%s' {word}"], capture_output=True, text=True, check=True)
     assert made == done.stdout
 
@@ -341,10 +333,10 @@ def test_quotes_are_those_of_bash(word: str) -> None:
 def test_where_paths_meet() -> None:
     one, two = State(("/a",), {"x": value_of("1")}), State(("/b",), {"x": value_of("2"), "y": value_of("3")})
     met = State((), {})
-    met.become([one, two])
+    met.merge([one, two])
     assert met.cwds == ("/a", "/b")
     assert met.variables == {"x": value_of("1", "2"), "y": NOT_KNOWN}
     lost = State((), {})
-    lost.become([State(("/a",), {}), State((), {"x": Value((), ("/d",))})])
+    lost.merge([State(("/a",), {}), State((), {"x": Value((), ("/d",))})])
     assert lost.cwds == ()
     assert lost.variables == {"x": NOT_KNOWN}

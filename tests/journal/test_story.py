@@ -65,7 +65,7 @@ def test_a_whole_life() -> None:
         "bob was refused 2 times, since alice held src",
         "alice released src with commit 111111111111",
         "bob claimed it with intent",
-        "bob had been silent for more than 30m and lost it; alice asked",
+        "bob lost it: expired after 30m without activity; alice asked",
         "alice claimed it",
         "ada took it away from alice: urgent",
         "ada claimed it: urgent",

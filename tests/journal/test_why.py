@@ -38,7 +38,7 @@ def test_a_life(world: World) -> None:
         "bob was refused 2 times, since alice held src",
         f"alice released src with commit {commit[:12]}",
         "bob claimed it",
-        "bob had been silent for more than 30m and lost it; alice asked",
+        "bob lost it: expired after 30m without activity; alice asked",
         "alice claimed it",
     ]
     assert story(world, "src/b.py")[-1] == "alice released src unchanged", "its own file was not among them"

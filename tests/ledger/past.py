@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from gitcoord.base.codec import VERSION
 from gitcoord.base.names import claim_file, fold
 from gitcoord.claims.released import lineage_file
-from gitcoord.gates.judge import Change, Step, Verdict, judge
-from gitcoord.ledger.sessions import Actor, Agent, Beat, Seen
+from gitcoord.gates.judge import Change, CommitChange, Verdict, judge
+from gitcoord.ledger.sessions import Actor, Agent, Heartbeat, Seen
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import World as Outside
 from gitcoord.policy.model import Attributes, Policy, parse_policy
@@ -33,13 +33,15 @@ class Past(Outside):
 
     def __init__(self) -> None:
         super().__init__(START, 1_000_000, BOOT)
-        self.beats: dict[str, Beat | None] = {}
+        self.beats: dict[str, Heartbeat | None] = {}
         self.told: dict[tuple[str, ...], bool] = {}  # answers that a test sets
         self.trees: dict[str, Tree] = {"": {}}
         self.parents: dict[str, tuple[str, ...]] = {}
         self.asked: list[tuple[str, str]] = []
 
-    def commit(self, oid: str, files: dict[str, str | None], *parents: str, agent: str = "", mode: str = FILE) -> Step:
+    def commit(
+        self, oid: str, files: dict[str, str | None], *parents: str, agent: str = "", mode: str = FILE
+    ) -> CommitChange:
         """A commit that leaves these files; of the rest, what a merge of its parents leaves, or the first parent has."""
         tree = self._merge_of(parents)
         for path, text in files.items():
@@ -50,9 +52,9 @@ class Past(Outside):
         before = self._merge_of(parents) if len(parents) > 1 else self.trees[parents[0] if parents else ""]
         clean = len(parents) < 2 or self._merged(*parents) is not None
         touched = [p for p in {*tree, *before} if tree.get(p) != before.get(p) or (not clean and p in files)]
-        return Step(oid, parents, agent, tuple(Change(path, *tree.get(path, NONE)) for path in sorted(touched)))
+        return CommitChange(oid, parents, agent, tuple(Change(path, *tree.get(path, NONE)) for path in sorted(touched)))
 
-    def index(self, files: dict[str, str | None], *parents: str) -> Step:
+    def index(self, files: dict[str, str | None], *parents: str) -> CommitChange:
         """The same, staged and not committed."""
         step = self.commit("staged", files, *parents)
         del self.trees["staged"], self.parents["staged"]
@@ -64,7 +66,7 @@ class Past(Outside):
 
     # --- what git tells
 
-    def heartbeat(self, agent: str) -> Beat | None:
+    def heartbeat(self, agent: str) -> Heartbeat | None:
         return self.beats.get(agent)
 
     def first_seen(self, agent: str) -> Seen | None:
@@ -184,7 +186,7 @@ class Ledger:
         }  # fmt: skip
         self.state.load_file(claim_file("path", fold(path, case=self.case), agent), record)
         mono = self.past.mono - (10_000_000 if silent else 0)
-        self.past.beats[agent] = Beat("b" * 40, agent, BOOT, 1, mono, START, 30_000)
+        self.past.beats[agent] = Heartbeat("b" * 40, agent, BOOT, 1, mono, START, 30_000)
 
     def kill(self, agent: str) -> None:
         self.state.load_file(f"agents/{agent}", Agent(agent, 1, "killed", "", "", START, (), []).to_record())
@@ -200,7 +202,7 @@ class Ledger:
         self.state.load_file(lineage_file(self.state, path, seq), record)
 
     def verdicts(
-        self, *steps: Step, actor: Actor | str = "ann", policy: Policy | None = None, shared: Iterable[str] = (),
+        self, *steps: CommitChange, actor: Actor | str = "ann", policy: Policy | None = None, shared: Iterable[str] = (),
         classes: dict[str, Attributes] | None = None, readers: Iterable[str] = (),
     ) -> list[Verdict]:  # fmt: skip
         """What stands against these steps; `shared` paths need a claim, `classes` says more of a path."""
@@ -210,6 +212,6 @@ class Ledger:
         actor = Actor(actor) if isinstance(actor, str) else actor
         return judge(self.state, self.past, self.past, policy, actor, list(steps), readers)
 
-    def rules(self, *steps: Step, **more: Any) -> list[tuple[str, str]]:
+    def rules(self, *steps: CommitChange, **more: Any) -> list[tuple[str, str]]:
         """The same, as (rule, path)."""
         return [(verdict.rule, verdict.path) for verdict in self.verdicts(*steps, **more)]

@@ -15,7 +15,7 @@ from gitcoord.ledger import world as ledger_world
 from gitcoord.ledger.event import Decision, Event, apply, decode_event, effects, encode_event
 from gitcoord.ledger.events.init import first_event
 from gitcoord.ledger.kinds import KINDS
-from gitcoord.ledger.sessions import Beat, Seen, encode_beat, next_beat
+from gitcoord.ledger.sessions import Heartbeat, Seen, encode_heartbeat, next_heartbeat
 from gitcoord.ledger.state import State
 from gitcoord.ledger.world import Resource
 from gitcoord.policy.model import Attributes, parse_policy
@@ -36,7 +36,7 @@ class Outside(ledger_world.World):
         super().__init__(host.wall(), host.mono(), host.boot)
         self.inner = world
 
-    def heartbeat(self, agent: str) -> Beat | None:
+    def heartbeat(self, agent: str) -> Heartbeat | None:
         return self.inner.beats.get(agent)
 
     def first_seen(self, agent: str) -> Seen | None:
@@ -109,7 +109,7 @@ class World:
         self.fold = fold_case
         self.state = State()
         self.log: list[bytes] = []
-        self.beats: dict[str, Beat] = {}
+        self.beats: dict[str, Heartbeat] = {}
         self.sightings: dict[tuple[str, str], Seen] = {}
         self.resources = dict(RESOURCES)
         self.head = ""
@@ -172,13 +172,13 @@ class World:
             assert all(after.get(key) == record for key, record in self.state.files.items())
         assert len({beat.agent for beat in decision.beats}) == len(decision.beats), "one ref cannot move twice"
         for beat in decision.beats:
-            self.beats[beat.agent] = beat._replace(oid=sha1(encode_beat(beat)).hexdigest())
+            self.beats[beat.agent] = beat._replace(oid=sha1(encode_heartbeat(beat)).hexdigest())
 
     def heartbeat(self, agent: str, host: FakeHost | None = None) -> None:
         """What any command of a living agent does on the side."""
         record = self.agent(agent)
         if record is not None and record["state"] == "open":
-            beat = next_beat(self.beats.get(agent), agent, record["session"], self.outside(host))
+            beat = next_heartbeat(self.beats.get(agent), agent, record["session"], self.outside(host))
             self.commit(Decision([], [beat] if beat else [], {}))
 
     # --- looking

@@ -11,7 +11,17 @@ from gitcoord.claims.events.expire import Sweep
 from gitcoord.claims.events.release import Release
 from gitcoord.claims.take import Take
 from gitcoord.ledger.event import Decision
-from gitcoord.ledger.sessions import MAX_SKEW, SLOT_MS, Actor, Beat, Seen, decode_beat, encode_beat, next_beat, silence
+from gitcoord.ledger.sessions import (
+    MAX_SKEW,
+    SLOT_MS,
+    Actor,
+    Heartbeat,
+    Seen,
+    decode_heartbeat,
+    encode_heartbeat,
+    next_heartbeat,
+    silence,
+)
 from gitcoord.ledger.state import State
 from gitcoord.sessions.events.halt import Halt
 from gitcoord.sessions.events.kill import Kill
@@ -51,7 +61,7 @@ def verdict(world: World, ttl: int = 60, *, host: FakeHost | None = None, sessio
 
 
 def beat(world: World, **more: Any) -> None:
-    base = Beat("", "alice", BOOT, 1, world.host.mono(), world.host.wall(), SLOT_MS)
+    base = Heartbeat("", "alice", BOOT, 1, world.host.mono(), world.host.wall(), SLOT_MS)
     world.commit(Decision([], [base._replace(**more)], {}))
 
 
@@ -137,7 +147,7 @@ def test_first_sight_counts_as_a_beat(world: World) -> None:
         def first_seen(self, agent: str) -> Seen | None:
             return seen
 
-    world.beats["alice"] = Beat("f" * 40, "alice", BOOT, 1, 0, START, SLOT_MS)
+    world.beats["alice"] = Heartbeat("f" * 40, "alice", BOOT, 1, 0, START, SLOT_MS)
     found = silence(State(), Elsewhere(world, FakeHost("yet another")), "alice", 1, 60)
     assert (found.rule, found.expires_in) == ("first sight", 72 + SLOT_MS // 1000)
 
@@ -167,7 +177,7 @@ def test_a_tombstone_and_a_newer_session_end_the_old_one(world: World) -> None:
 
 @pytest.mark.parametrize(("ttl", "slot"), [(0, 30_000), (1800, 30_000), (60, 20_000), (3, 1000), (1, 333)])
 def test_a_slot_is_at_most_a_third_of_the_ttl(world: World, ttl: int, slot: int) -> None:
-    made = next_beat(None, "alice", 1, world.outside(), ttl)
+    made = next_heartbeat(None, "alice", 1, world.outside(), ttl)
     assert made is not None and made.slot == slot and made.mono % slot == 0 and made.mono <= world.host.mono()
 
 
@@ -182,17 +192,17 @@ def test_one_beat_a_slot(world: World) -> None:
 
 
 def test_beats_are_strict() -> None:
-    good = Beat("", "alice", BOOT, 1, 2, 3, 4)
-    assert decode_beat("", encode_beat(good)) == good
+    good = Heartbeat("", "alice", BOOT, 1, 2, 3, 4)
+    assert decode_heartbeat("", encode_heartbeat(good)) == good
     for data in (
         b"{}",
         b"[]",
         b"",
-        encode_beat(good).replace(b'"v":1', b'"v":2'),
-        encode_beat(good).replace(b":3", b":true"),
+        encode_heartbeat(good).replace(b'"v":1', b'"v":2'),
+        encode_heartbeat(good).replace(b":3", b":true"),
     ):
         with pytest.raises(Malformed):
-            decode_beat("", data)
+            decode_heartbeat("", data)
 
 
 # --- expiry
@@ -451,7 +461,7 @@ def test_a_kill_works_while_halted(world: World) -> None:
 def test_a_tombstone_alone_is_a_kill(world: World) -> None:
     """The other half of a torn kill: the ledger does not know it yet, and the session is dead all the same."""
     take(world, ALICE, "a")
-    tomb = Beat("", "alice", BOOT, 1, world.host.mono(), world.host.wall(), 1, killed=9)
+    tomb = Heartbeat("", "alice", BOOT, 1, world.host.mono(), world.host.wall(), 1, killed=9)
     world.commit(Decision([], [tomb], {}))
     assert world.refused("claim", Take(ALICE, paths("b"))).code == "killed"
     take(world, BOB, "a")

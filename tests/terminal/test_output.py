@@ -158,7 +158,7 @@ def test_relative_times(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_expiry_in_words() -> None:
     assert expiry({"expires_in_seconds": 90}) == "1m30s left"
     assert expiry({"expires_in_seconds": None}) == "alive"
-    assert expiry({"expires_in_seconds": 0, "silent": True}) == "silent, free to take"
+    assert expiry({"expires_in_seconds": 0, "silent": True}) == "expired, free to take"
 
 
 def test_progress_of_a_wait_at_a_terminal_leaves_no_trace(world: World) -> None:

@@ -356,15 +356,15 @@ def test_the_projects_own(code: int | None, said: bytes, outcome: str, message: 
 def test_what_a_command_is_told_can_be_written_as_json() -> None:
     from gitcoord.base.codec import dumps
 
-    told = own.question(validator("lint"), "write", "alice", {"event": own.event_told(event(input={"a": 0.5}))})
+    told = own.question(validator("lint"), "write", "alice", {"event": own.event_record(event(input={"a": 0.5}))})
     assert '"on":"write"' in dumps(told) and "input" not in told["event"]
 
 
 def test_a_person_needs_no_trailer() -> None:
-    from gitcoord.gates.judge import Step
+    from gitcoord.gates.judge import CommitChange
     from gitcoord.validators.attribution import lacks_agent
 
-    step = Step("a" * 40, (), "", ())
+    step = CommitChange("a" * 40, (), "", ())
     assert lacks_agent(step, Actor("alice")) is not None
     assert lacks_agent(step, Actor("ada", person=True)) is None
     assert lacks_agent(step._replace(agent="bob"), Actor("alice")) is None

@@ -1,8 +1,7 @@
-"""claim: one or several paths or resources granted to one agent, whole or not at all."""
+"""claim: one or several paths or resources are granted to one agent, all or none."""
 
 from __future__ import annotations
 
-from gitcoord.base.errors import UsageError
 from gitcoord.base.names import PATH, RESOURCE, check_path, check_resource, printable, shown
 from gitcoord.claims.model import (
     MAX_TTL,
@@ -16,7 +15,7 @@ from gitcoord.claims.model import (
     overlapping,
     own_claim,
 )
-from gitcoord.ledger.event import Illegal
+from gitcoord.ledger.event import Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, Touched, paths_in
 from gitcoord.sessions.admission import require_open
 
@@ -48,7 +47,7 @@ def subject(event: Event) -> str:
 
 
 def _claim(event: Event, item: Item, base: str, before: Claim | None) -> Claim:
-    """The claim. A text that was not said again stays as it was before."""
+    """The claim. A text that is not given again stays as it was."""
     body = event.body
     return Claim(
         item.name, item.space, event.agent, body["session"], body["mode"], event.seq, body["ttl"], body["expected"],
@@ -68,36 +67,34 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} does not fit together")
     changes: Changes = {}
     for pair, base in zip(event.body["items"], event.body["bases"]):
-        item = _sound(Item(*pair), event)
-        _require_free(state, event, item)
+        item = _checked(Item(*pair), event)
+        capacity = event.body["capacity"].get(item.name, 1)
+        require_free(state, event, item, event.body["mode"], event.body["units"], capacity)
         file = file_of(state, item, event.agent)
         claim = _claim(event, item, base, own_claim(state, item, event.agent))
         changes[file] = claim.checked(file).to_record()
     return changes
 
 
-def _sound(item: Item, event: Event) -> Item:
-    """The item, if a command could have named it so."""
-    try:
-        clean = check_path(item.name) if item.space == PATH else check_resource(item.name)
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+def _checked(item: Item, event: Event) -> Item:
+    """The item itself; Illegal if no command could have named it so."""
+    clean = check_legal(event, check_path if item.space == PATH else check_resource, item.name)
     if clean != item.name or item.space not in (PATH, RESOURCE):
         raise Illegal(f"event {event.seq} names something that cannot be claimed")
     return item
 
 
-def _require_free(state: State, event: Event, item: Item) -> None:
-    capacity = event.body["capacity"].get(item.name, 1) if item.space == "resource" else 1
-    units = event.body["units"]
+def require_free(state: State, event: Event, item: Item, mode: str, units: int, capacity: int) -> None:
+    """Illegal if claims of others conflict with what the event grants."""
+    capacity = capacity if item.space == RESOURCE else 1
     for claim in overlapping(state, item):
         if claim.agent == event.agent:
             continue
         if capacity > 1 and claim.path == item.name:
             units += claim.units
-        elif not compatible(claim.mode, event.body["mode"]):
+        elif not compatible(claim.mode, mode):
             raise Illegal(f"event {event.seq} grants '{printable(item.name)}', which {claim.agent} holds")
-    if units > max(capacity, 1) and item.space == "resource":
+    if units > max(capacity, 1) and item.space == RESOURCE:
         raise Illegal(f"event {event.seq} grants more of '@{item.name}' than there is")
 
 

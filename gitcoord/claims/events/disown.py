@@ -1,4 +1,4 @@
-"""disown: the lineage of a path is cleared, on record: the released work was abandoned or rewritten."""
+"""disown: the lineage of a path is cleared, because the released work was abandoned or rewritten."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import printable
 from gitcoord.claims.released import lineage_file, released_below
 from gitcoord.ledger.event import Chain, Decision
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, admit_or_none
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -45,15 +44,6 @@ def decide(state: State, command: Disown, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], result)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event = events[0]
-    return [
-        attempt(
-            decide, Disown(actor, event.body["path"], event.body["reason"], nonce=event.nonce, refused=event.refused)
-        )
-    ]
-
-
 def subject(event: Event) -> str:
     return f"disown {event.body['path']} by {event.agent}"
 
@@ -62,4 +52,4 @@ def apply(state: State, event: Event) -> Changes:
     return {lineage_file(state, path, seq): None for path, seq in event.body["entries"]}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Disown))

@@ -1,4 +1,4 @@
-"""expire: claims of silent holders end, by whoever wants the path or by a sweep. The holder's session goes on."""
+"""expire: claims end because their holders sent no heartbeat. The holders' sessions stay open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gitcoord.ledger.sessions import (
     agent_record,
     dead,
     silence,
-    sound_evidence,
+    valid_evidence,
 )
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Beat, Silence
+    from gitcoord.ledger.sessions import Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -40,7 +40,7 @@ FIELDS: dict[str, Shape] = {
 
 
 class Sweep(NamedTuple):
-    """The command: expire whatever may be expired, and open again the tasks whose owners are lost."""
+    """The command: end all expired claims, and open the tasks again whose owners are lost."""
 
     actor: Actor
     nonce: str = ""
@@ -53,34 +53,34 @@ def decide(state: State, command: Sweep, world: World) -> Decision | Refusal:
     refusal = halted(state) or dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
-    others = [c for c in all_claims(state) if c.agent != command.actor.agent]  # whoever sweeps is not silent
+    others = [c for c in all_claims(state) if c.agent != command.actor.agent]
     if command.only:
         only = set(command.only)
         others = [c for c in others if c.key in only]
     world.prefetch_heartbeats(c.agent for c in others)
     judged = [(c, silence(state, world, c.agent, c.session, c.ttl)) for c in others]
-    silent = [(c, s) for c, s in judged if s.silent]
+    expired = [(c, s) for c, s in judged if s.silent]
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     beats = _lapses(chain, command, world)
     lapsed = [row["id"] for row in chain.events[0].body["tasks"]] if chain.events else []
-    if silent:
-        event = chain.add("expire", expire_body(world, silent))
-        beats = joined(beats, judged_beats(world, silent, event.seq))
-    result: dict[str, object] = {"expired": [c.to_json(0) for c, _ in silent], "lapsed": lapsed}
+    if expired:
+        event = chain.add("expire", expire_body(world, expired))
+        beats = joined(beats, judged_beats(world, expired, event.seq))
+    result: dict[str, object] = {"expired": [c.to_json(0) for c, _ in expired], "lapsed": lapsed}
     return Decision(chain.events, beats, result)
 
 
-def _lapses(chain: Chain, command: Sweep, world: World) -> list[Beat]:
-    """Before the claims: whoever loses its place under a cap has lost its task too."""
+def _lapses(chain: Chain, command: Sweep, world: World) -> list[Heartbeat]:
+    """Lapse tasks first: an owner whose place under a cap expires loses its task too."""
     if command.lapsed == ():
         return []
     return [beat for hooks in session_hooks() for beat in hooks.on_silence(chain, world, command.lapsed)]
 
 
-def expire_body(world: World, silent: list[tuple[Claim, Silence]]) -> Record:
-    """The event with its evidence: which heartbeat was judged, by which rule."""
+def expire_body(world: World, expired: list[tuple[Claim, Silence]]) -> Record:
+    """The body of the event, with its evidence: the heartbeat that was judged, and the rule."""
     claims = []
-    for claim, verdict in silent:
+    for claim, verdict in expired:
         beat = world.heartbeat(claim.agent)
         claims.append(
             {
@@ -92,27 +92,32 @@ def expire_body(world: World, silent: list[tuple[Claim, Silence]]) -> Record:
     return {"claims": claims}
 
 
-def judged_beats(world: World, silent: list[tuple[Claim, Silence]], seq: int) -> list[Beat]:
-    """The heartbeats that were judged, marked: the swap expects the old ones, so a beat in between wins."""
+def judged_beats(world: World, expired: list[tuple[Claim, Silence]], seq: int) -> list[Heartbeat]:
+    """The judged heartbeats with a mark. Their swap expects the old value, so a heartbeat in between wins."""
     beats = {}
-    for claim, _ in silent:
+    for claim, _ in expired:
         beat = world.heartbeat(claim.agent)
         if beat is not None and not beat.killed:
             beats[claim.agent] = beat._replace(judged=seq)
     return list(beats.values())
 
 
-def joined(beats: list[Beat], marked: list[Beat]) -> list[Beat]:
-    """One ref moves once: where a heartbeat was judged twice, the later mark counts."""
+def joined(beats: list[Heartbeat], marked: list[Heartbeat]) -> list[Heartbeat]:
+    """One heartbeat for each agent: the later mark replaces the earlier one."""
     return [*(beat for beat in beats if beat.agent not in {mark.agent for mark in marked}), *marked]
 
 
+def expired_keys(events: list[Event]) -> tuple[tuple[str, str, str], ...]:
+    """(space, path, agent) of the claims that a chain's expire events end."""
+    rows = (claim for event in events if event.kind == "expire" for claim in event.body["claims"])
+    return tuple((claim["space"], claim["path"], claim["agent"]) for claim in rows)
+
+
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    """A sweep of what one client saw to be silent, which may be less than the server sees."""
-    first, last = events[0], events[-1]
-    only = tuple((claim["space"], claim["path"], claim["agent"]) for claim in last.body["claims"])
+    """A sweep of the claims that the client saw expired, which may be fewer than the server sees."""
+    first = events[0]
     lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
-    return [attempt(decide, Sweep(actor, first.nonce, first.refused, only, lapsed))]
+    return [attempt(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
 
 
 def subject(event: Event) -> str:
@@ -124,13 +129,13 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     changes = lose(state, event, event.body["claims"])
     for entry in event.body["claims"]:
-        if not sound_evidence(entry):
+        if not valid_evidence(entry):
             raise Illegal(f"event {event.seq} ends a claim of '{entry['agent']}' without evidence")
     return changes
 
 
 def lose(state: State, event: Event, entries: list[Record]) -> Changes:
-    """Claims end without their holders' doing; the holders will be told."""
+    """End these claims and record the loss for each holder, which is told with its next command."""
     changes: Changes = {}
     lost: dict[str, list[Lost]] = {}
     for entry in entries:

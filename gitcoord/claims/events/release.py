@@ -1,14 +1,24 @@
-"""release: the holder gives paths back, with the commit that carries the work on record (lineage)."""
+"""release: the holder gives claims back, and records the commit that carries the work (lineage)."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import WRITE, Item, all_claims, file_of, key_of, overlapping, own_claim, prefetch_own
-from gitcoord.claims.released import Released, changed, earlier, landed, lineage_file
+from gitcoord.claims.model import (
+    WRITE,
+    Item,
+    all_claims,
+    file_of,
+    key_of,
+    overlapping,
+    own_claim,
+    own_claims,
+    prefetch_own,
+)
+from gitcoord.claims.released import Released, changed, landed, lineage_file, work_before_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, kind_of, paths_in
-from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_beat
+from gitcoord.ledger.sessions import Actor, admit_or_none, agent_file, agent_record, next_heartbeat
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -42,7 +52,7 @@ class Release(NamedTuple):
 
 
 def decide(state: State, command: Release, world: World) -> Decision | Refusal:
-    """Release all that is named or nothing. Allowed while halted."""
+    """Release all items or nothing. Allowed while halted."""
     agent = command.actor.agent
     refusal = admit_or_none(state, command.actor, world)
     if refusal is not None:
@@ -58,14 +68,14 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
         claims = all_claims(state, agent)
     if not claims:
         return Decision([], [], {"released": []})
-    refusal = None if command.dirty else uncommitted(world, claims)
+    refusal = None if command.dirty else refuse_uncommitted(world, claims)
     if refusal is not None:
         return refusal
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     if (
         command.commit
         and not changed(state, world, command.commit, written)
-        and not earlier(state, world, command.commit, written)
+        and not work_before_claim(state, world, command.commit, written)
     ):
         return Refusal(
             "no-work",
@@ -74,37 +84,39 @@ def decide(state: State, command: Release, world: World) -> Decision | Refusal:
         )
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     add_release(chain, world, claims, command.commit)
-    refusal = unpushed(world, chain.events[-1])
+    refusal = refuse_unpushed(world, chain.events[-1])
     if refusal is not None:
         return refusal
-    beat = next_beat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
+    beat = next_heartbeat(world.heartbeat(agent), agent, claims[0].session, world) if _is_open(state, agent) else None
     return Decision(
         chain.events,
         [beat] if beat else [],
-        {"released": [_told(entry) for entry in chain.events[-1].body["released"]]},
+        {"released": [_to_json(entry) for entry in chain.events[-1].body["released"]]},
     )
 
 
-def let_go(chain: Chain, world: World, items: tuple[Item, ...], *, dirty: bool) -> list[dict[str, object]] | Refusal:
-    """Release those of these items that the agent still holds, as part of a larger command."""
+def release_items(
+    chain: Chain, world: World, items: tuple[Item, ...], *, dirty: bool
+) -> list[dict[str, object]] | Refusal:
+    """Release the items that the agent still holds, as part of a larger command."""
     prefetch_own(chain.state, items, chain.agent)
-    claims = [own for item in items if (own := own_claim(chain.state, item, chain.agent)) is not None]
+    claims = own_claims(chain.state, items, chain.agent)
     if not claims:
         return []
-    refusal = None if dirty else uncommitted(world, claims)
+    refusal = None if dirty else refuse_uncommitted(world, claims)
     if refusal is None:
         add_release(chain, world, claims, "")
-        refusal = unpushed(world, chain.events[-1])
-    return refusal or [_told(entry) for entry in chain.events[-1].body["released"]]
+        refusal = refuse_unpushed(world, chain.events[-1])
+    return refusal or [_to_json(entry) for entry in chain.events[-1].body["released"]]
 
 
-def _told(entry: Record) -> dict[str, object]:
+def _to_json(entry: Record) -> dict[str, object]:
     row = {key: value for key, value in entry.items() if key != "space"}
     return {**row, "path": shown(entry["path"], entry["space"]), "kind": entry["space"]}
 
 
-def uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
-    """The refusal to give up paths below which something is not committed."""
+def refuse_uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
+    """The refusal to release paths with uncommitted changes."""
     paths = [c.path for c in claims if c.space == "path"]
     unclean = dirty_paths(world, paths) if paths else []
     if not unclean:
@@ -116,8 +128,8 @@ def uncommitted(world: World, claims: list[Claim]) -> Refusal | None:
     )
 
 
-def stranded(world: World, event: Event) -> list[str]:
-    """The paths whose work only this clone has: their lineage would name what others cannot fetch."""
+def unpushed_paths(world: World, event: Event) -> list[str]:
+    """The released paths whose commits the remote lacks. Others could not fetch what their lineage names."""
     carried = {entry["commit"] for entry in event.body["released"] if entry["commit"]}
     if not world.remote or not carried:
         return []
@@ -125,8 +137,8 @@ def stranded(world: World, event: Event) -> list[str]:
     return [entry["path"] for entry in event.body["released"] if entry["commit"] in lacking]
 
 
-def unpushed(world: World, event: Event) -> Refusal | None:
-    paths = stranded(world, event)
+def refuse_unpushed(world: World, event: Event) -> Refusal | None:
+    paths = unpushed_paths(world, event)
     if not paths:
         return None
     return Refusal(
@@ -158,7 +170,7 @@ def _not_held(state: State, agent: str, missing: list[Item]) -> Refusal:
 
 
 def _holders(state: State, item: Item, agent: str) -> str:
-    """Who holds the item, or else something above or below it."""
+    """The holders of the item, or of paths above or below it."""
     others = [claim for claim in overlapping(state, item) if claim.agent != agent]
     same = [claim.agent for claim in others if key_of(state, claim.item) == key_of(state, item)]
     if same:
@@ -167,7 +179,7 @@ def _holders(state: State, item: Item, agent: str) -> str:
 
 
 def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
-    """Those of the claimed paths below which something is not committed; with `agent`, in all work trees it claimed in."""
+    """The claimed paths with uncommitted changes; with `agent`, in all work trees it claimed in."""
     found = world.dirty(paths)
     for tree in world.other_trees(agent) if agent else ():
         found = found + world.dirty_in(tree, paths)
@@ -175,19 +187,19 @@ def dirty_paths(world: World, paths: list[str], agent: str = "") -> list[str]:
 
 
 def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) -> None:
-    """One event for all these claims, each judged from its own base."""
+    """Add one event that releases all these claims, each with the changes since its own base."""
     state, work = chain.state, commit or world.head()
     written = [c for c in claims if c.space == "path" and c.mode == WRITE]
     found = changed(state, world, work, written)
     carries = dict.fromkeys(found, work)
     if not commit and len(found) < len(written):
-        for tree in world.other_trees(chain.agent):  # the work may have been done in another work tree
+        for tree in world.other_trees(chain.agent):  # the agent may have worked in another work tree
             left = [c for c in written if c.path not in found]
             work_there = world.head_in(tree)
             more = changed(state, world, work_there, left)
             found.update(more)
             carries.update(dict.fromkeys(more, work_there))
-    before = earlier(state, world, work, [c for c in written if c.path not in found])
+    before = work_before_claim(state, world, work, [c for c in written if c.path not in found])
     found.update(before)
     carries.update(dict.fromkeys(before, work))
     gone = landed(state, world, found, carries)
@@ -205,7 +217,7 @@ def add_release(chain: Chain, world: World, claims: list[Claim], commit: str) ->
 
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    """A release by name, or what a session that was ended from outside gives back."""
+    """A release of these items, or the end of a session that others had ended."""
     first = events[0]
     items = tuple(Item(entry["space"], entry["path"]) for entry in events[-1].body["released"])
     release = Release(actor, items, "", True, first.nonce, first.refused)

@@ -1,4 +1,4 @@
-"""takeover: a person takes a live claim away, naming its token and why. Agents cannot; what has expired needs none."""
+"""takeover: a person takes a live claim away, naming its token and a reason. Agents cannot."""
 
 from __future__ import annotations
 
@@ -67,19 +67,13 @@ def decide(state: State, command: Takeover, world: World) -> Decision | Refusal:
     if silence(state, world, claim.agent, claim.session, claim.ttl).silent:
         return Refusal(
             "expired",
-            f"the claim on '{printable(what)}' has expired: just ask for it",
+            f"the claim on '{printable(what)}' has expired: claim it",
             (),
             (f"git claim {printable(what)}",),
         )
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
-    body = {
-        "space": claim.space,
-        "path": claim.path,
-        "holder": claim.agent,
-        "token": claim.token,
-        "reason": command.reason,
-    }
-    chain.add("takeover", body)
+    row = {"space": claim.space, "path": claim.path, "holder": claim.agent, "token": claim.token}
+    chain.add("takeover", {**row, "reason": command.reason})
     take = Take(
         command.actor, (command.item,), claim.mode, reason=command.reason, base=command.base, nonce=command.nonce
     )

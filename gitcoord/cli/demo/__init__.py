@@ -139,7 +139,7 @@ def scene_kill(stage: Stage) -> bool:
 
 
 def scene_expiry(stage: Stage) -> bool:
-    """Silence frees a claim: dave takes one for a second and falls silent, erin simply asks"""
+    """A claim without heartbeats expires: dave takes one for a second and does nothing more, erin simply asks"""
     stage.show("dave", "claim", "src/app.py", "--ttl", "1s", "-m", "short work")
     time.sleep(2.5)
     taken = stage.show("erin", "claim", "src/app.py")

@@ -75,7 +75,7 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     body = event.body
-    target = _sound(event)
+    target = _valid_target(event)
     record = agent_record(state, event.agent)
     if record is None or record.state == KILLED:
         raise Illegal(f"event {event.seq} is a deploy by '{event.agent}', who may not")
@@ -87,7 +87,7 @@ def apply(state: State, event: Event) -> Changes:
     return {deploy_file(target): Deploys(target, last, good).to_record()}
 
 
-def _sound(event: Event) -> str:
+def _valid_target(event: Event) -> str:
     body = event.body
     try:
         target = check_target(body["target"])

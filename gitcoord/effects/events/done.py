@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.effects.once import DONE, MOST_CODE, RUNNING, check_key, once_file, once_record
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.effects.once import Effect
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -54,11 +53,6 @@ def _is_own(record: Effect, agent: str, token: int) -> bool:
     return record.state == RUNNING and (record.agent, record.token) == (agent, token)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event, body = events[0], events[0].body
-    return [attempt(decide, Done(actor, body["key"], body["token"], body["code"], event.nonce, event.refused))]
-
-
 def subject(event: Event) -> str:
     if event.body["code"] == NOT_STARTED:
         return f"{event.body['key']} was not started by {event.agent}"
@@ -67,10 +61,7 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     body = event.body
-    try:
-        key = check_key(body["key"])
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    key = check_legal(event, check_key, body["key"])
     record = once_record(state, key)
     if (
         record is None
@@ -83,4 +74,4 @@ def apply(state: State, event: Event) -> Changes:
     return {once_file(key): record._replace(state=DONE, code=body["code"], ended=event.at).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Done))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, UsageError
+from gitcoord.base.errors import Refusal
 from gitcoord.base.texts import one_line
-from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, standing
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.effects.once import UNDER_WAY, check_key, once_file, once_record, refuse_unfinished
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_approver
 from gitcoord.startup.namedtuple import NamedTuple
@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -43,7 +42,7 @@ def decide(state: State, command: Forget, world: World) -> Decision | Refusal:
     record = once_record(state, command.key)
     if record is None:
         return Refusal("unknown", f"nothing was ever begun as '{command.key}'", hints=("git coord once --list",))
-    refusal = standing(state, world, record)
+    refusal = refuse_unfinished(state, world, record)
     if refusal is not None and refusal.code == UNDER_WAY:
         return refusal
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
@@ -51,25 +50,17 @@ def decide(state: State, command: Forget, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"key": command.key, "token": record.token, "seq": event.seq})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event, body = events[0], events[0].body
-    return [attempt(decide, Forget(actor, body["key"], body["reason"], event.nonce, event.refused))]
-
-
 def subject(event: Event) -> str:
     return f"forget {event.body['key']} by {event.agent}"
 
 
 def apply(state: State, event: Event) -> Changes:
-    try:
-        key = check_key(event.body["key"])
-        one_line(event.body["reason"], "reason")
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    key = check_legal(event, check_key, event.body["key"])
+    check_legal(event, one_line, event.body["reason"], "reason")
     record = once_record(state, key)
     if record is None or record.token != event.body["token"]:
         raise Illegal(f"event {event.seq} forgets '{key}', which was not begun so")
     return {once_file(key): None}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Forget))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gitcoord.base.codec import MAX_DIGITS, record_of, values_of
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_word, encode
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def decide(state: State, command: Number, world: World) -> Decision | Refusal:
     body = {"sequence": command.sequence, "first": first, "count": command.amount, "floor": command.floor}
     event = chain.add("number", body)
     result = {"sequence": command.sequence, "first": first, "count": command.amount, "seq": event.seq}
-    return Decision(chain.events, sign_of_life(state, command.actor, world), result)
+    return Decision(chain.events, actor_heartbeats(state, command.actor, world), result)
 
 
 def exhausted(sequence: str, last: int) -> Refusal:
@@ -103,10 +103,7 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     body = event.body
-    try:
-        sequence = check_sequence(body["sequence"])
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    sequence = check_legal(event, check_sequence, body["sequence"])
     last = body["first"] + body["count"] - 1
     if body["first"] != next_number(state, sequence, body["floor"]) or not 1 <= body["count"] <= MOST or last > LAST:
         raise Illegal(f"event {event.seq} gives numbers of '{sequence}' that are not the next ones")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, UsageError
-from gitcoord.effects.once import begun, check_key, once_file, once_record, standing
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.base.errors import Refusal
+from gitcoord.effects.once import begun, check_key, once_file, once_record, refuse_unfinished
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
-from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -35,7 +35,7 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     check_key(command.key)
     record = once_record(state, command.key)
     if record is not None:
-        return standing(state, world, record) or Decision([], [], {"begun": False, **record.to_json()})
+        return refuse_unfinished(state, world, record) or Decision([], [], {"begun": False, **record.to_json()})
     admitted = halted(state) or admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
@@ -43,7 +43,7 @@ def decide(state: State, command: Once, world: World) -> Decision | Refusal:
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     open_session(chain, command.actor, world, admitted)
     event = chain.add("once", {"key": command.key, "session": admitted.session})
-    beat = next_beat(world.heartbeat(agent), agent, admitted.session, world)
+    beat = next_heartbeat(world.heartbeat(agent), agent, admitted.session, world)
     return Decision(chain.events, [beat] if beat else [], {"begun": True, **begun(event).to_json()})
 
 
@@ -57,10 +57,7 @@ def subject(event: Event) -> str:
 
 
 def apply(state: State, event: Event) -> Changes:
-    try:
-        key = check_key(event.body["key"])
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    key = check_legal(event, check_key, event.body["key"])
     require_open(state, event.agent, event.body["session"])
     if once_record(state, key) is not None:
         raise Illegal(f"event {event.seq} begins '{key}' a second time")

@@ -8,7 +8,7 @@ from gitcoord.gates.model import Reader, Reading, ack_file, reader
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def decide(state: State, command: Ack, world: World) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     agent = command.actor.agent
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     result = {"agent": agent, "version": command.version}
     if command.version in [row.version for row in reader(state, agent).read[-1:]]:
         return Decision([], beats, {**result, "changed": False})

@@ -65,7 +65,7 @@ def install_hooks(call: Call, values: Values, words: list[str]) -> int:
     if not dry_run:
         hooks.install(call.ctx, plan)
     call.screen.answer({"dry_run": dry_run, "changed": plan.changes and not dry_run, **plan.result()})
-    _say_steps(call, plan.steps + plan.other, dry_run=dry_run)
+    _say_changes(call, plan.steps + plan.other, dry_run=dry_run)
     if not plan.changes:
         call.screen.say("the hooks are already installed")
     elif dry_run:
@@ -83,7 +83,7 @@ def uninstall_hooks(call: Call, values: Values, words: list[str]) -> int:
     steps = hooks.removal(call.ctx)
     changed = False if dry_run else hooks.uninstall(call.ctx, steps)
     call.screen.answer({"dry_run": dry_run, "changed": changed, "hooks": [step.row() for step in steps]})
-    _say_steps(call, steps, dry_run=dry_run)
+    _say_changes(call, steps, dry_run=dry_run)
     if not steps and not changed:
         call.screen.say("no hooks of gitcoord are installed here")
     elif dry_run:
@@ -98,7 +98,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def step_lines(steps: list[hooks.Step], *, done: bool) -> list[str]:
+def change_lines(steps: list[hooks.HookChange], *, done: bool) -> list[str]:
     lines = []
     for step in steps:
         if step.action == "unchanged":
@@ -114,8 +114,8 @@ def step_lines(steps: list[hooks.Step], *, done: bool) -> list[str]:
     return lines
 
 
-def _say_steps(call: Call, steps: list[hooks.Step], *, dry_run: bool) -> None:
-    call.screen.say(*(("would " if dry_run else "") + line for line in step_lines(steps, done=not dry_run)))
+def _say_changes(call: Call, steps: list[hooks.HookChange], *, dry_run: bool) -> None:
+    call.screen.say(*(("would " if dry_run else "") + line for line in change_lines(steps, done=not dry_run)))
 
 
 def show_snippet(call: Call, data: dict[str, Any]) -> None:

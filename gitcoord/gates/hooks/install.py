@@ -28,7 +28,7 @@ GATE = "gitcoord.gateRef"
 _ADDED = "hooks/gates"  # the gated refs that were added here, and not by the user
 
 
-class Step(NamedTuple):
+class HookChange(NamedTuple):
     """What happens to one hook. `action`: installed, upgraded, unchanged, removed, restored, set aside or left."""
 
     event: str
@@ -47,9 +47,9 @@ class Plan(NamedTuple):
 
     way: str
     directory: str
-    steps: list[Step]
+    steps: list[HookChange]
     settings: list[tuple[str, str]]
-    other: list[Step]  # what another way left: taken away first
+    other: list[HookChange]  # what another way left: taken away first
     gates: list[str]
 
     @property
@@ -91,12 +91,12 @@ def plan(ctx: Context, kit: Kit, gates: list[str]) -> Plan | Managed:
     if managed is not None:
         return managed
     if not configured:
-        steps = [_step(kit, event, directory) for event in EVENTS]
+        steps = [_hook_file(kit, event, directory) for event in EVENTS]
         wanted: list[tuple[str, str]] = []
-        other = _configured_steps(common, local)
+        other = _named_hooks(common, local)
     else:
         directory = f"{common}/hooks"
-        steps = [_own_step(kit, event, directory) for event in EVENTS]
+        steps = [_named_hook(kit, event, directory) for event in EVENTS]
         wanted = [pair for event in EVENTS for pair in _settings(event, directory)]
         other = [step for event in EVENTS if (step := _removal(event, directory)) is not None]
     _require_one_section(common)
@@ -119,14 +119,14 @@ def install(ctx: Context, found: Plan) -> None:
         _git_config(ctx, ["--add" if key == GATE else "--replace-all", key, value])
 
 
-def _step(kit: Kit, event: str, directory: str) -> Step:
+def _hook_file(kit: Kit, event: str, directory: str) -> HookChange:
     """One hook in the hooks directory, before what was there."""
     path, data = f"{directory}/{event}", render(kit, event, chained=True)
     found = look(path)
     if found is None:
-        return Step(event, "installed", path, data)
+        return HookChange(event, "installed", path, data)
     if is_ours(found):
-        return _ours_again(Step(event, "upgraded", path, data), found, f"{event}{KEPT} beside it (it runs first)")
+        return _ours_again(HookChange(event, "upgraded", path, data), found, f"{event}{KEPT} beside it (it runs first)")
     kept = path + KEPT
     if look(kept) is not None and not same_file(path, kept):
         raise Refused(
@@ -136,19 +136,19 @@ def _step(kit: Kit, event: str, directory: str) -> Step:
                 hints=("make one of both, as the first of them, and remove the second",),
             )
         )
-    return Step(event, "installed", path, data, kept)
+    return HookChange(event, "installed", path, data, kept)
 
 
-def _own_step(kit: Kit, event: str, directory: str) -> Step:
+def _named_hook(kit: Kit, event: str, directory: str) -> HookChange:
     """One hook under a name that git does not look for: the settings name it."""
     path, data = f"{directory}/gitcoord-{event}", render(kit, event, chained=False)
     found = look(path)
     if not found:
-        return Step(event, "installed", path, data)
-    return _ours_again(Step(event, "upgraded", path, data), found, f"a hook of your own ({event} beside it, say)")
+        return HookChange(event, "installed", path, data)
+    return _ours_again(HookChange(event, "upgraded", path, data), found, f"a hook of your own ({event} beside it, say)")
 
 
-def _ours_again(step: Step, found: bytes, better: str) -> Step:
+def _ours_again(step: HookChange, found: bytes, better: str) -> HookChange:
     """What becomes of a file under a name of ours; `better` is where lines of somebody's own belong."""
     if found == step.data and is_executable(step.path):
         return step._replace(action="unchanged")
@@ -180,17 +180,17 @@ def _require_one_section(common: str) -> None:
 # --- taking away -------------------------------------------------------------------------------------------------
 
 
-def removal(ctx: Context) -> list[Step]:
+def removal(ctx: Context) -> list[HookChange]:
     """What `uninstall` would do. It asks for no ledger: hooks can be taken away whatever else is broken."""
     common, directory = _places(ctx)
     places = [f"{common}/hooks"]
     if directory.startswith(f"{common}/") and directory not in places:
         places.append(directory)
     steps = [_removal(event, place) for place in places for event in EVENTS]
-    return [*_configured_steps(common, _local(ctx)), *(step for step in steps if step is not None)]
+    return [*_named_hooks(common, _local(ctx)), *(step for step in steps if step is not None)]
 
 
-def uninstall(ctx: Context, steps: list[Step]) -> bool:
+def uninstall(ctx: Context, steps: list[HookChange]) -> bool:
     """Do as planned, and forget the gated refs that `install` added; all, where it is not known which those are.
 
     True if something changed.
@@ -210,29 +210,29 @@ def _added(ctx: Context) -> list[str]:
     return read_file(f"{ctx.repo.scratch}/{_ADDED}", 1 << 20).decode("utf-8", "surrogateescape").splitlines()
 
 
-def _removal(event: str, directory: str) -> Step | None:
+def _removal(event: str, directory: str) -> HookChange | None:
     path = f"{directory}/{event}"
     found, kept = look(path), path + KEPT
     has_kept = look(kept) is not None
     if found is None:
-        return Step(event, "restored", path, kept=kept) if has_kept else None
+        return HookChange(event, "restored", path, kept=kept) if has_kept else None
     if not is_ours(found):
-        return Step(event, "left", path, kept=kept) if has_kept else None
+        return HookChange(event, "left", path, kept=kept) if has_kept else None
     action = "set aside" if is_edited(found) else "restored" if has_kept else "removed"
-    return Step(event, action, path, kept=kept if has_kept else "")
+    return HookChange(event, action, path, kept=kept if has_kept else "")
 
 
-def _configured_steps(common: str, local: list[tuple[str, str]]) -> list[Step]:
+def _named_hooks(common: str, local: list[tuple[str, str]]) -> list[HookChange]:
     steps = []
     for event in EVENTS:
         path = f"{common}/hooks/gitcoord-{event}"
         found = look(path)
         if any(key.startswith(f"hook.gitcoord-{event}.") for key, _ in local) or found is not None:
-            steps.append(Step(event, "set aside" if found and is_edited(found) else "removed", path))
+            steps.append(HookChange(event, "set aside" if found and is_edited(found) else "removed", path))
     return steps
 
 
-def _undo(ctx: Context, steps: list[Step]) -> None:
+def _undo(ctx: Context, steps: list[HookChange]) -> None:
     named = {key.rpartition(".")[0] for key, _ in _local(ctx)}
     for step in steps:
         section = f"hook.gitcoord-{step.event}"

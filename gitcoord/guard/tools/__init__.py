@@ -7,7 +7,7 @@ gitcoord itself could not judge. They are pure, and on the quick path: ADR 23.
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 NAMES = ("claude", "codex", "gemini", "cursor", "copilot", "windsurf", "opencode")
 LIMIT = 10  # seconds that setup gives the guard in each tool's settings; its own deadline must be below
 
-parse = words.parse  # JSON as tools send it
-fail = words.blocked  # for input of which not even the tool can be told: every tool takes it for a denial
+parse = common.parse  # JSON as tools send it
+fail = common.deny_reply  # for input of which not even the tool can be told: every tool takes it for a denial
 
 
 def detect(data: object) -> Tool:
@@ -75,7 +75,7 @@ def _name(data: Record) -> str:
 
 def _alike(data: Record) -> str:
     """Starts and ends are alike in four tools; all events of a conversation must come out as the same one."""
-    transcript = words.text(data, "transcript_path")
+    transcript = common.text(data, "transcript_path")
     if "/.codex/" in transcript or transcript.rpartition("/")[2].startswith("rollout-"):
         return "codex"
     if "timestamp" not in data:

@@ -9,7 +9,7 @@ Devin's own agent runs the hooks of Claude Code's settings too, with other words
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import (
     AFTER,
@@ -45,7 +45,7 @@ EVENTS = {
     "PermissionRequest": OTHER,  # the action itself is judged before it runs
     "PermissionDenied": OTHER,
 }
-ACTIONS: words.Table = {
+ACTIONS: common.Table = {
     "Write": (WRITE, "file_path"),
     "Edit": (WRITE, "file_path"),
     "MultiEdit": (WRITE, "file_path"),
@@ -60,7 +60,7 @@ ACTIONS: words.Table = {
     "Monitor": (SHELL, "command"),
 }
 
-_DEVIN: words.Table = {
+_DEVIN: common.Table = {
     "exec": (SHELL, "command"),
     "write": (WRITE, "file_path"),
     "edit": (WRITE, "file_path"),
@@ -77,30 +77,30 @@ def read(data: Record) -> ToolEvent:
     return read_as(NAME, {**ACTIONS, **_DEVIN}, data)
 
 
-def read_as(tool: str, actions: words.Table, data: Record) -> ToolEvent:
+def read_as(tool: str, actions: common.Table, data: Record) -> ToolEvent:
     """The event of a tool that speaks as Claude Code does."""
-    name = words.need(data, "hook_event_name")
-    action, result = words.text(data, "tool_name"), data.get("tool_response")
+    name = common.required(data, "hook_event_name")
+    action, result = common.text(data, "tool_name"), data.get("tool_response")
     event = ToolEvent(
         tool,
-        words.phase(EVENTS, name, about="tool_name" in data),
-        words.text(data, "session_id"),
-        words.text(data, "agent_id"),
-        words.text(data, "cwd"),
+        common.phase(EVENTS, name, about="tool_name" in data),
+        common.text(data, "session_id"),
+        common.text(data, "agent_id"),
+        common.text(data, "cwd"),
         action or name,
         name=name,
         again=data.get("stop_hook_active") is True,
-        id=words.text(data, "tool_use_id"),
+        id=common.text(data, "tool_use_id"),
         final=name == "SessionEnd",
     )
-    failed = name == "PostToolUseFailure" or words.unlucky(result)
-    spent = words.count(result.get("totalTokens")) if isinstance(result, dict) else 0
-    return words.acting(event, actions, action, data.get("tool_input"), failed=failed, spent=spent)
+    failed = name == "PostToolUseFailure" or common.is_failure(result)
+    spent = common.sum_counts(result.get("totalTokens")) if isinstance(result, dict) else 0
+    return common.with_effects(event, actions, action, data.get("tool_input"), failed=failed, spent=spent)
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     if event.phase == BEFORE and event.action in _DEVIN and answer.decision != ALLOW:
-        return words.blocked(answer.reason)
+        return common.deny_reply(answer.reason)
     return answer_as(event, answer, ask=True)
 
 
@@ -110,21 +110,21 @@ _CONTEXT = (BEFORE, AFTER, START, SUBAGENT_START)  # where the tool takes text f
 def answer_as(event: ToolEvent, answer: Answer, *, ask: bool) -> Reply:
     """`ask`: whether the tool asks the person; where it does not, what would be asked is denied."""
     specific: Record = {}
-    context = words.context(event, answer)
+    context = common.context(event, answer)
     if context and event.phase in _CONTEXT:
         specific["additionalContext"] = context
     if answer.decision != ALLOW and event.phase == BEFORE:
         specific["permissionDecision"] = "ask" if ask and answer.decision == ASK else "deny"
-        specific["permissionDecisionReason"] = words.reason(answer.reason)
+        specific["permissionDecisionReason"] = common.reason(answer.reason)
     told: Record = {}
     if specific:
         told["hookSpecificOutput"] = {"hookEventName": event.name, **specific}
     # A conversation that is over cannot be asked for anything.
     if answer.decision != ALLOW and event.phase in (AFTER, STOP, SUBAGENT_STOP) and not event.final:
-        told |= {"decision": "block", "reason": words.reason(answer.reason)}
-    return words.said(told) if told else Reply()
+        told |= {"decision": "block", "reason": common.reason(answer.reason)}
+    return common.json_reply(told) if told else Reply()
 
 
 def fail(message: str, data: Record | None = None) -> Reply:
-    name = words.text(data, "hook_event_name") if data else ""
-    return words.failing(EVENTS, name, message, about="tool_name" in (data or {}))
+    name = common.text(data, "hook_event_name") if data else ""
+    return common.failure_reply(EVENTS, name, message, about="tool_name" in (data or {}))

@@ -8,8 +8,7 @@ Of a command that is over it tells what was printed, which may be anything, and 
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import claude
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SHELL
 from gitcoord.validators.tool_event import AFTER, Answer, Reply, ToolEvent
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 NAME = "codex"
 SAMPLED = "0.169"
 
-ACTIONS: words.Table = {
+ACTIONS: common.Table = {
     **claude.ACTIONS,
     "apply_patch": (PATCH, "command", "input", "patch"),
     "Bash": (SHELL, "command", "workdir"),
@@ -38,7 +37,7 @@ def read(data: Record) -> ToolEvent:
     event = claude.read_as(NAME, ACTIONS, data)
     if event.phase != AFTER or not event.command or isinstance(data.get("tool_response"), dict):
         return event
-    return event._replace(failed=None, transcript=words.text(data, "transcript_path"))
+    return event._replace(failed=None, transcript=common.text(data, "transcript_path"))
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:

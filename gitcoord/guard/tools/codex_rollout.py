@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TAIL = 1 << 20  # bytes; the line has what the command printed, cut off at 64 KiB, in which each one may take six
 
 
-def told(event: ToolEvent) -> ToolEvent:
+def with_outcome(event: ToolEvent) -> ToolEvent:
     """The event with what the record says of its command."""
     return event._replace(failed=failed(_tail(event.transcript), event.id)) if event.id else event
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WRITE, READ, SEARCH, SHELL, PATCH = "write", "read", "search", "shell", "patch"
 
 # What servers of files call their tools, whatever tool asks them; the name of the server comes before.
-_SERVED: Table = {
+_MCP_TOOLS: Table = {
     "write_file": (WRITE, "path", "file_path"),
     "edit_file": (WRITE, "path", "file_path"),
     "edit_block": (WRITE, "file_path", "path"),
@@ -38,7 +38,7 @@ _SERVED: Table = {
 }
 _RUN = (SHELL, "command", "cwd", "workdir", "working_dir", "working_directory")
 # Such names mean other things elsewhere, so they count only where a path, or a command, is given.
-_ALSO: Table = {
+_MCP_IF_GIVEN: Table = {
     "create_file": (WRITE, "path", "file_path"),
     "append_file": (WRITE, "path", "file_path"),
     "delete_file": (WRITE, "path", "file_path"),
@@ -55,35 +55,37 @@ _MANY = ("edits", "replacements", "files")  # lists whose entries may name a fil
 _HEADS = ("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")
 
 
-class Deed(NamedTuple):
+class ActionEffects(NamedTuple):
     writes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     command: str = ""
-    place: str = ""  # the directory in which the command runs, where the action says so
+    cwd: str = ""  # the directory in which the command runs, where the action says so
 
 
-NOTHING = Deed()
+NOTHING = ActionEffects()
 
 
-def deed(table: Table, name: str, args: Record, patch: str = "") -> Deed:
+def effects_of(table: Table, name: str, args: Record, patch: str = "") -> ActionEffects:
     """What the action would do; ValueError where it is known and its arguments are not as they should be."""
-    kind, *keys = table.get(name) or _served(name, args) or _guessed(args)
+    kind, *keys = table.get(name) or _mcp_action(name, args) or _guess(args)
     if kind == WRITE:
-        return Deed(writes=_paths(name, args, keys, needed=True))
+        return ActionEffects(writes=_paths(name, args, keys, needed=True))
     if kind in (READ, SEARCH):
         places = _paths(name, args, keys, needed=kind == READ)
-        return Deed(reads=places if kind == READ else (*places, *_narrowed(args, places)))
+        return ActionEffects(reads=places if kind == READ else (*places, *_pattern_directories(args, places)))
     if kind == PATCH:
         text = patch or next((args[key] for key in keys if isinstance(args.get(key), str)), "")
-        return Deed(writes=_patch(name, text))
+        return ActionEffects(writes=_patch(name, text))
     if kind == SHELL:
         command = _command(name, args.get(keys[0]))
-        place = next((args[key] for key in keys[1:] if isinstance(args.get(key), str)), "")
-        return Deed(writes=patched(command) if "*** Begin Patch" in command else (), command=command, place=place)
+        cwd = next((args[key] for key in keys[1:] if isinstance(args.get(key), str)), "")
+        return ActionEffects(
+            writes=patched_files(command) if "*** Begin Patch" in command else (), command=command, cwd=cwd
+        )
     return NOTHING
 
 
-def acting(
+def with_effects(
     event: ToolEvent, table: Table, action: str, given: object, *, failed: bool = False, spent: int = 0
 ) -> ToolEvent:
     """The event with what its action does, or did; as it is where it is about no action. `given`: the action's arguments."""
@@ -93,37 +95,37 @@ def acting(
         raise ValueError("the event names no action")
     args = arguments(given)
     patch = given if isinstance(given, str) and not args else ""
-    found = (deed if event.phase == BEFORE else done)(table, action, args, patch)
+    found = (effects_of if event.phase == BEFORE else effects_after)(table, action, args, patch)
     return event._replace(
         writes=found.writes,
         reads=found.reads,
         command=found.command,
-        cwd=inside(event.cwd, found.place) if found.command else event.cwd,
+        cwd=join_cwd(event.cwd, found.cwd) if found.command else event.cwd,
         failed=event.phase == AFTER and failed,
         spent=spent,
         input={"patch": patch} if patch else args,
     )
 
 
-def done(table: Table, name: str, args: Record, patch: str = "") -> Deed:
+def effects_after(table: Table, name: str, args: Record, patch: str = "") -> ActionEffects:
     """The same of an action that is over: there is nothing left to judge, so nothing is an error."""
     try:
-        return deed(table, name, args, patch)
+        return effects_of(table, name, args, patch)
     except ValueError:
         return NOTHING
 
 
-def _served(name: str, args: Record) -> tuple[str, ...] | None:
+def _mcp_action(name: str, args: Record) -> tuple[str, ...] | None:
     for mark in ("__", ":", "/"):
         if mark in name:
             last = name.rpartition(mark)[2]
-            also = _ALSO.get(last, ())
+            also = _MCP_IF_GIVEN.get(last, ())
             asked = also[1:2] if also[:1] == (SHELL,) else also[1:]
-            return _SERVED.get(last) or (also if any(key in args for key in asked) else None)
+            return _MCP_TOOLS.get(last) or (also if any(key in args for key in asked) else None)
     return None
 
 
-def _guessed(args: Record) -> tuple[str, ...]:
+def _guess(args: Record) -> tuple[str, ...]:
     named = any([args.get(key) is not None for key in _GUESSED[1:]])
     return _GUESSED if named and any([key in args for key in _TEXTS]) else ("",)
 
@@ -140,7 +142,7 @@ def _paths(name: str, args: Record, keys: list[str], *, needed: bool) -> tuple[s
     return tuple(dict.fromkeys(found))
 
 
-def _narrowed(args: Record, places: tuple[str, ...]) -> list[str]:
+def _pattern_directories(args: Record, places: tuple[str, ...]) -> list[str]:
     """Where a search goes whose pattern for names begins with a directory: 'secret/**' reads what is in there."""
     found = []
     for pattern in [args[key] for key in _PATTERNS if isinstance(args.get(key), str)]:
@@ -148,7 +150,7 @@ def _narrowed(args: Record, places: tuple[str, ...]) -> list[str]:
         for mark in "*?[{\0":
             plain = plain.partition(mark)[0]
         below = plain.rpartition("/")[0] if plain != pattern else pattern
-        found += [inside(place, below) for place in places or ("",)] if below and below[0] != "!" else []
+        found += [join_cwd(place, below) for place in places or ("",)] if below and below[0] != "!" else []
     return found
 
 
@@ -179,13 +181,13 @@ def _command(name: str, value: object) -> str:
 
 
 def _patch(name: str, text: str) -> tuple[str, ...]:
-    found = patched(text)
+    found = patched_files(text)
     if not found:
         raise ValueError(f"'{name}' has a patch that names no file")
     return found
 
 
-def patched(text: str) -> tuple[str, ...]:
+def patched_files(text: str) -> tuple[str, ...]:
     """The files of a patch in the form of apply_patch. Its lines may be indented; added text begins with '+'."""
     found = []
     for line in text.split("\n"):
@@ -208,7 +210,7 @@ def text(data: Record, *keys: str) -> str:
     return ""
 
 
-def need(data: Record, key: str) -> str:
+def required(data: Record, key: str) -> str:
     value = data.get(key)
     if not isinstance(value, str) or not value:
         raise ValueError(f"the event has no '{key}'")
@@ -222,11 +224,11 @@ def phase(events: dict[str, str], name: str, *, about: bool) -> str:
     return events.get(name, OTHER)
 
 
-def failing(events: dict[str, str], name: str, message: str, *, about: bool) -> Reply:
+def failure_reply(events: dict[str, str], name: str, message: str, *, about: bool) -> Reply:
     """gitcoord itself could not judge: closed before an action and where it is not known what is asked; elsewhere a note,
     since nothing is at stake."""
     known = events.get(name, BEFORE if not name or about else OTHER)
-    return blocked(message) if known == BEFORE else noted(message)
+    return deny_reply(message) if known == BEFORE else warn_reply(message)
 
 
 def arguments(value: object) -> Record:
@@ -239,19 +241,19 @@ def arguments(value: object) -> Record:
     return value if isinstance(value, dict) else {}
 
 
-def count(*values: object) -> int:
+def sum_counts(*values: object) -> int:
     """The sum of those that are counts."""
     return sum([value for value in values if type(value) is int and 0 < value < 10**15])
 
 
-def inside(cwd: str, place: str) -> str:
+def join_cwd(cwd: str, place: str) -> str:
     """The directory of a command: `place` may be relative to the conversation's."""
     if not place or place.startswith("/") or not cwd:
         return place or cwd
     return f"{cwd.rstrip('/')}/{place}"
 
 
-def unlucky(result: object) -> bool:
+def is_failure(result: object) -> bool:
     """Whether the result of an action tells of a failure, in one of the usual ways."""
     if isinstance(result, str):
         result = arguments(result)
@@ -262,7 +264,7 @@ def unlucky(result: object) -> bool:
     if result.get("error") or result.get("interrupted") is True:
         return True
     codes = [result.get(key) for key in ("exit_code", "exitCode", "exit")]
-    return any(type(code) is int and code != 0 for code in codes) or unlucky(result.get("metadata"))
+    return any(type(code) is int and code != 0 for code in codes) or is_failure(result.get("metadata"))
 
 
 def exit_code(text: object, mark: str) -> int:
@@ -308,14 +310,14 @@ def parse(words: str) -> object:
 # --- words out --------------------------------------------------------------------------------------------------------
 
 
-def plain(words: str) -> str:
+def without_surrogates(words: str) -> str:
     """`words` without halves of surrogate pairs: strict readers refuse the whole answer, and then allow the action."""
     return words.encode("utf-8", "replace").decode("utf-8")
 
 
 def reason(words: str) -> str:
     """Never empty: a denial without a reason counts for nothing with some tools."""
-    return plain(words).strip() or "gitcoord does not allow this"
+    return without_surrogates(words).strip() or "gitcoord does not allow this"
 
 
 def context(event: ToolEvent, answer: Answer, *phases: str) -> str:
@@ -323,18 +325,18 @@ def context(event: ToolEvent, answer: Answer, *phases: str) -> str:
     told = answer.context
     if answer.decision != ALLOW and event.phase in (START, SUBAGENT_START, *phases):
         told = f"{reason(answer.reason)}\n{told}"
-    return plain(told).strip()
+    return without_surrogates(told).strip()
 
 
-def said(record: Record) -> Reply:
+def json_reply(record: Record) -> Reply:
     return Reply(out=(dumps(record) + "\n").encode())
 
 
-def blocked(words: str) -> Reply:
+def deny_reply(words: str) -> Reply:
     """What every tool takes for a denial, whichever event it is: exit code 2 and a reason on stderr."""
     return Reply(err=(reason(words) + "\n").encode(), code=2)
 
 
-def noted(words: str) -> Reply:
+def warn_reply(words: str) -> Reply:
     """A failure that stops nothing."""
     return Reply(err=(reason(words) + "\n").encode(), code=1)

@@ -7,8 +7,7 @@ and a second event for one action is answered as the first.
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import claude
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import (
     AFTER,
@@ -36,7 +35,7 @@ _FILE = ("path", "filePath", "file_path")
 # What a subagent does comes under an id of its own, with that of the conversation that started it beside it.
 _SESSION = ("parentAgentId", "parent_agent_id", "sessionId", "session_id")
 _SUBAGENT = ("agentId", "agent_id", "agentName")
-ACTIONS: words.Table = {
+ACTIONS: common.Table = {
     **claude.ACTIONS,
     "create": (WRITE, *_FILE),
     "edit": (WRITE, *_FILE),
@@ -68,16 +67,16 @@ ACTIONS: words.Table = {
 
 
 def read(data: Record) -> ToolEvent:
-    if words.text(data, "hook_event_name", "hookEventName") and "toolName" not in data:
+    if common.text(data, "hook_event_name", "hookEventName") and "toolName" not in data:
         return _as_claude(data)
     phase, name = _phase(data)
-    given, action = data.get("toolArgs"), words.text(data, "toolName")
+    given, action = data.get("toolArgs"), common.text(data, "toolName")
     event = ToolEvent(
         NAME,
         phase,
-        words.text(data, *_SESSION),
-        words.text(data, *_SUBAGENT),
-        words.text(data, "cwd"),
+        common.text(data, *_SESSION),
+        common.text(data, *_SUBAGENT),
+        common.text(data, "cwd"),
         action or name,
         name=name,
         again=data.get("stop_hook_active") is True,
@@ -85,16 +84,16 @@ def read(data: Record) -> ToolEvent:
         final=name == "sessionEnd",
     )
     failed = name == "postToolUseFailure" or _failed(data.get("toolResult"), "resultType", "textResultForLlm")
-    return words.acting(event, _table(action, words.arguments(given)), action, given, failed=failed)
+    return common.with_effects(event, _table(action, common.arguments(given)), action, given, failed=failed)
 
 
 def _as_claude(data: Record) -> ToolEvent:
     """The same event in the words of Claude Code, and in those of the editor's extension."""
-    session = words.text(data, *_SESSION)
-    name = words.text(data, "hook_event_name", "hookEventName")
-    action, args = words.text(data, "tool_name"), words.arguments(data.get("tool_input"))
+    session = common.text(data, *_SESSION)
+    name = common.text(data, "hook_event_name", "hookEventName")
+    action, args = common.text(data, "tool_name"), common.arguments(data.get("tool_input"))
     data = {**data, "session_id": session, "hook_event_name": name}
-    if action == "Edit" and not words.text(args, *_FILE):
+    if action == "Edit" and not common.text(args, *_FILE):
         action = data["tool_name"] = "apply_patch"  # it calls all its ways to edit by that one name
     event = claude.read_as(NAME, _table(action, args), data)
     failed = event.phase == AFTER and _failed(data.get("tool_result"), "result_type", "text_result_for_llm")
@@ -105,7 +104,7 @@ def _failed(result: object, kind: str, told: str) -> bool:
     """A command that ran and failed counts as a success, and is told in words alone."""
     if not isinstance(result, dict):
         return False
-    return result.get(kind, "success") != "success" or words.exit_code(result.get(told), " with exit code ") != 0
+    return result.get(kind, "success") != "success" or common.exit_code(result.get(told), " with exit code ") != 0
 
 
 def _time(data: Record) -> str:
@@ -117,7 +116,7 @@ def _time(data: Record) -> str:
     return time[11:23] if isinstance(time, str) else ""
 
 
-def _table(action: str, args: Record) -> words.Table:
+def _table(action: str, args: Record) -> common.Table:
     if action == "str_replace_editor":
         return {action: (READ if args.get("command") == "view" else WRITE, *_FILE)}
     return ACTIONS
@@ -145,23 +144,23 @@ def _phase(data: Record) -> tuple[str, str]:
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     told: Record = {}
     denied = answer.decision != ALLOW
-    context = words.context(event, answer, AFTER)
+    context = common.context(event, answer, AFTER)
     if denied and event.phase == BEFORE:
         told["permissionDecision"] = "ask" if answer.decision == ASK else "deny"
-        told["permissionDecisionReason"] = words.reason(answer.reason)
+        told["permissionDecisionReason"] = common.reason(answer.reason)
     elif denied and event.phase in (STOP, SUBAGENT_STOP) and not event.final:
-        told |= {"decision": "block", "reason": words.reason(answer.reason)}
+        told |= {"decision": "block", "reason": common.reason(answer.reason)}
     if context and event.phase in (START, SUBAGENT_START, AFTER):
         told["additionalContext"] = context
     if told and event.name in claude.EVENTS and "decision" not in told:
         told["hookSpecificOutput"] = {"hookEventName": event.name, **told}
-    return words.said(told) if told else Reply()
+    return common.json_reply(told) if told else Reply()
 
 
 def fail(message: str, data: Record | None = None) -> Reply:
     """Closed before an action and where it is not known what is asked."""
-    name = words.text(data, "hook_event_name", "hookEventName") if data else ""
+    name = common.text(data, "hook_event_name", "hookEventName") if data else ""
     if data and name and "toolName" not in data:
         return claude.fail(message, {**data, "hook_event_name": name})
     phase = _phase(data)[0] if data and "sessionId" in data else BEFORE
-    return words.blocked(message) if phase == BEFORE else words.noted(message)
+    return common.deny_reply(message) if phase == BEFORE else common.warn_reply(message)

@@ -10,8 +10,7 @@ done; so this is no event of ours, and each such conversation is an agent of its
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import claude
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import claude, common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
 
@@ -44,7 +43,7 @@ EVENTS = {
 }
 _FILE = ("file_path", "path", "target_file", "filePath")
 _PLACE = ("file_path", "path", "target_directory")  # a search, too, calls the directory 'file_path'
-ACTIONS: words.Table = {
+ACTIONS: common.Table = {
     "Write": (WRITE, *_FILE),
     "StrReplace": (WRITE, *_FILE),
     "Edit": (WRITE, *_FILE),
@@ -63,7 +62,7 @@ ACTIONS: words.Table = {
     "Bash": (SHELL, "command", "working_directory"),
 }
 # Events that are about one kind of action and carry its arguments themselves.
-_FLAT: words.Table = {
+_FLAT: common.Table = {
     "beforeShellExecution": (SHELL, "command"),
     "afterShellExecution": (SHELL, "command"),
     "beforeReadFile": (READ, "file_path"),
@@ -80,32 +79,32 @@ _YES: Record = {
 
 
 def read(data: Record) -> ToolEvent:
-    name = words.need(data, "hook_event_name")
+    name = common.required(data, "hook_event_name")
     roots = data.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     loops = data.get("loop_count")
-    action = words.text(data, "tool_name")
-    parent, own = words.text(data, "parent_conversation_id"), words.text(data, "conversation_id", "session_id")
+    action = common.text(data, "tool_name")
+    parent, own = common.text(data, "parent_conversation_id"), common.text(data, "conversation_id", "session_id")
     event = ToolEvent(
         NAME,
-        words.phase(EVENTS, name, about=_about(name, data)),
+        common.phase(EVENTS, name, about=_about(name, data)),
         parent or own,
-        words.text(data, "subagent_id") or (own if parent and own != parent else ""),
-        words.text(data, "cwd") or root,
+        common.text(data, "subagent_id") or (own if parent and own != parent else ""),
+        common.text(data, "cwd") or root,
         action or name,
-        spent=words.count(data.get("input_tokens"), data.get("output_tokens")),
+        spent=common.sum_counts(data.get("input_tokens"), data.get("output_tokens")),
         name=name,
         again=(type(loops) is int and loops > 0) or data.get("stop_hook_active") is True,
-        id=words.text(data, "tool_use_id"),
+        id=common.text(data, "tool_use_id"),
         final=name in ("sessionEnd", "SessionEnd"),
     )
     failed = name in ("postToolUseFailure", "PostToolUseFailure")
-    failed = failed or words.unlucky(data.get("tool_output", data.get("tool_response")))
+    failed = failed or common.is_failure(data.get("tool_output", data.get("tool_response")))
     if name in _FLAT:
-        return words.acting(event, _FLAT, name, data, failed=failed, spent=event.spent)
+        return common.with_effects(event, _FLAT, name, data, failed=failed, spent=event.spent)
     if name in ("beforeMCPExecution", "afterMCPExecution") and action:
         action = f"MCP:{action}"  # a server may call its tool as one of Cursor's own
-    return words.acting(event, ACTIONS, action, data.get("tool_input"), failed=failed, spent=event.spent)
+    return common.with_effects(event, ACTIONS, action, data.get("tool_input"), failed=failed, spent=event.spent)
 
 
 def _about(name: str, data: Record) -> bool:
@@ -114,7 +113,7 @@ def _about(name: str, data: Record) -> bool:
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     denied = answer.decision != ALLOW
-    why = words.reason(answer.reason)
+    why = common.reason(answer.reason)
     if event.phase == BEFORE:
         told: Record = {"permission": "deny" if denied else "allow"}
         if denied:
@@ -126,17 +125,17 @@ def answer(event: ToolEvent, answer: Answer) -> Reply:
                     "permissionDecisionReason": why,
                 }
                 told["hookSpecificOutput"] = specific
-        return words.said(told)
+        return common.json_reply(told)
     if event.phase == STOP:
-        return words.said({"followup_message": why}) if denied and not event.final else words.said({})
+        return common.json_reply({"followup_message": why}) if denied and not event.final else common.json_reply({})
     if event.phase in (START, AFTER):
-        context = words.context(event, answer, AFTER)
-        return words.said({"additional_context": context} if context else {})
-    return words.said(_YES.get(event.name, {}))
+        context = common.context(event, answer, AFTER)
+        return common.json_reply({"additional_context": context} if context else {})
+    return common.json_reply(_YES.get(event.name, {}))
 
 
 def fail(message: str, data: Record | None = None) -> Reply:
-    name = words.text(data, "hook_event_name") if data else ""
+    name = common.text(data, "hook_event_name") if data else ""
     if name in _YES:
-        return words.said(_YES[name])._replace(err=words.noted(message).err)
-    return words.failing(EVENTS, name, message, about=_about(name, data or {}))
+        return common.json_reply(_YES[name])._replace(err=common.warn_reply(message).err)
+    return common.failure_reply(EVENTS, name, message, about=_about(name, data or {}))

@@ -5,7 +5,7 @@ A hook that crashes or takes too long (its limit is in milliseconds) only warns:
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, START, STOP, Reply, ToolEvent
 
@@ -29,7 +29,7 @@ EVENTS = {
     "BeforeToolSelection": OTHER,
     "PreCompress": OTHER,
 }
-ACTIONS: words.Table = {
+ACTIONS: common.Table = {
     "write_file": (WRITE, "file_path"),
     "replace": (WRITE, "file_path"),
     "edit": (WRITE, "file_path"),
@@ -44,39 +44,39 @@ ACTIONS: words.Table = {
 
 
 def read(data: Record) -> ToolEvent:
-    name = words.need(data, "hook_event_name")
-    action = words.text(data, "tool_name")
+    name = common.required(data, "hook_event_name")
+    action = common.text(data, "tool_name")
     event = ToolEvent(
         NAME,
-        words.phase(EVENTS, name, about="tool_name" in data),
-        words.text(data, "session_id"),
-        cwd=words.text(data, "cwd"),
+        common.phase(EVENTS, name, about="tool_name" in data),
+        common.text(data, "session_id"),
+        cwd=common.text(data, "cwd"),
         action=action or name,
         name=name,
         again=data.get("stop_hook_active") is True,
-        id=words.text(data, "timestamp"),
+        id=common.text(data, "timestamp"),
         final=name == "SessionEnd",
     )
     failed = _failed(data.get("tool_response"))
-    return words.acting(event, ACTIONS, action, data.get("tool_input"), failed=failed)
+    return common.with_effects(event, ACTIONS, action, data.get("tool_input"), failed=failed)
 
 
 def _failed(result: object) -> bool:
     """A command that ran and failed is told in words alone."""
     told = result.get("llmContent") if isinstance(result, dict) else None
-    return words.unlucky(result) or words.exit_code(told, "\nExit Code: ") != 0
+    return common.is_failure(result) or common.exit_code(told, "\nExit Code: ") != 0
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     if answer.decision != ALLOW and (event.phase == BEFORE or (event.phase == STOP and not event.final)):
-        return words.said({"decision": "deny", "reason": words.reason(answer.reason)})
+        return common.json_reply({"decision": "deny", "reason": common.reason(answer.reason)})
     # A denial afterwards would hide the action's result from the agent: it is told beside it.
-    context = words.context(event, answer, AFTER)
+    context = common.context(event, answer, AFTER)
     if context and event.phase in (START, AFTER):
-        return words.said({"hookSpecificOutput": {"additionalContext": context, "hookEventName": event.name}})
+        return common.json_reply({"hookSpecificOutput": {"additionalContext": context, "hookEventName": event.name}})
     return Reply()
 
 
 def fail(message: str, data: Record | None = None) -> Reply:
-    name = words.text(data, "hook_event_name") if data else ""
-    return words.failing(EVENTS, name, message, about="tool_name" in (data or {}))
+    name = common.text(data, "hook_event_name") if data else ""
+    return common.failure_reply(EVENTS, name, message, about="tool_name" in (data or {}))

@@ -9,7 +9,7 @@ prints something else allows nothing. Its events are the phases of `validators/t
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import PATCH, READ, SEARCH, SHELL, WRITE
 from gitcoord.validators.tool_event import ALLOW, BEFORE, DENY, OTHER, PHASES, Reply, ToolEvent
 
@@ -22,7 +22,7 @@ NAME = "opencode"
 SAMPLED = "1.18"
 
 _FILE = ("filePath", "path")
-ACTIONS: words.Table = {
+ACTIONS: common.Table = {
     "write": (WRITE, *_FILE),
     "edit": (WRITE, *_FILE),
     "multiedit": (WRITE, *_FILE),
@@ -39,38 +39,38 @@ ACTIONS: words.Table = {
 def read(data: Record) -> ToolEvent:
     if data.get("opencode") != 1:
         raise ValueError("the plugin of OpenCode is of another version: run git coord setup again")
-    phase = words.need(data, "event")
+    phase = common.required(data, "event")
     if phase not in PHASES:
         raise ValueError(f"'{phase}' is an event that gitcoord does not know")
-    parent, session = words.text(data, "parent"), words.text(data, "session")
-    action = words.text(data, "tool")
+    parent, session = common.text(data, "parent"), common.text(data, "session")
+    action = common.text(data, "tool")
     event = ToolEvent(
         NAME,
         phase,
         parent or session,
         session if parent else "",  # a subagent is a conversation of its own below its parent's
-        words.text(data, "cwd"),
+        common.text(data, "cwd"),
         action or phase,
-        spent=words.count(data.get("tokens")),
+        spent=common.sum_counts(data.get("tokens")),
         name=phase,
-        id=words.text(data, "call"),
+        id=common.text(data, "call"),
         final=data.get("final") is True,
     )
     failed = data.get("failed") is True
-    return words.acting(event, ACTIONS, action, data.get("args"), failed=failed, spent=event.spent)
+    return common.with_effects(event, ACTIONS, action, data.get("args"), failed=failed, spent=event.spent)
 
 
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     told: Record = {"decision": ALLOW if answer.decision == ALLOW else DENY}
     if answer.decision != ALLOW:
-        told["reason"] = words.reason(answer.reason)
+        told["reason"] = common.reason(answer.reason)
     if answer.context.strip():
-        told["context"] = words.plain(answer.context)
-    return words.said(told)
+        told["context"] = common.without_surrogates(answer.context)
+    return common.json_reply(told)
 
 
 def fail(message: str, data: Record | None = None) -> Reply:
     """Closed before an action and where it is not known what is asked."""
-    phase = words.text(data, "event") if data and data.get("opencode") == 1 else ""
+    phase = common.text(data, "event") if data and data.get("opencode") == 1 else ""
     harmless = phase in PHASES and phase not in (BEFORE, OTHER)
-    return words.noted(message) if harmless else words.blocked(message)
+    return common.warn_reply(message) if harmless else common.deny_reply(message)

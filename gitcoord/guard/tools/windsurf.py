@@ -6,7 +6,7 @@ what would be told stands in the project's rules. A hook that crashes otherwise 
 
 from __future__ import annotations
 
-from gitcoord.guard.tools import common as words
+from gitcoord.guard.tools import common
 from gitcoord.guard.tools.common import READ, SHELL, WRITE
 from gitcoord.validators.tool_event import AFTER, ALLOW, BEFORE, OTHER, STOP, Reply, ToolEvent
 
@@ -32,7 +32,7 @@ EVENTS = {
     "post_cascade_response_with_transcript": OTHER,
     "post_setup_worktree": OTHER,
 }
-ACTIONS: words.Table = {
+ACTIONS: common.Table = {
     "write_code": (WRITE, "file_path"),
     "read_code": (READ, "file_path"),
     "run_command": (SHELL, "command_line", "cwd"),
@@ -40,24 +40,24 @@ ACTIONS: words.Table = {
 
 
 def read(data: Record) -> ToolEvent:
-    name = words.need(data, "agent_action_name")
-    info = words.arguments(data.get("tool_info"))
+    name = common.required(data, "agent_action_name")
+    info = common.arguments(data.get("tool_info"))
     action = name.partition("_")[2]
     args: object = info
     if action == "mcp_tool_use":
-        action = f"mcp__{words.text(info, 'mcp_server_name')}__{words.text(info, 'mcp_tool_name')}"
+        action = f"mcp__{common.text(info, 'mcp_server_name')}__{common.text(info, 'mcp_tool_name')}"
         args = info.get("mcp_tool_arguments")
-    phase = words.phase(EVENTS, name, about=name.startswith("pre"))
+    phase = common.phase(EVENTS, name, about=name.startswith("pre"))
     event = ToolEvent(
         NAME,
         phase,
-        words.text(data, "trajectory_id"),
-        cwd=words.text(info, "cwd") or words.text(data, "cwd"),
+        common.text(data, "trajectory_id"),
+        cwd=common.text(info, "cwd") or common.text(data, "cwd"),
         action=action if phase in (BEFORE, AFTER) else name,
         name=name,
-        id=words.text(data, "timestamp"),
+        id=common.text(data, "timestamp"),
     )
-    event = words.acting(event, ACTIONS, action, args, failed=words.unlucky(info))
+    event = common.with_effects(event, ACTIONS, action, args, failed=common.is_failure(info))
     # Neither how a command ended is told nor what it printed.
     return event._replace(failed=None) if phase == AFTER and event.command and not event.failed else event
 
@@ -65,11 +65,15 @@ def read(data: Record) -> ToolEvent:
 def answer(event: ToolEvent, answer: Answer) -> Reply:
     if answer.decision != ALLOW:
         if event.phase == BEFORE:
-            return words.blocked(answer.reason)
-        return Reply(err=(words.reason(answer.reason) + "\n").encode())
-    return Reply(err=(words.plain(answer.context).strip() + "\n").encode()) if answer.context.strip() else Reply()
+            return common.deny_reply(answer.reason)
+        return Reply(err=(common.reason(answer.reason) + "\n").encode())
+    return (
+        Reply(err=(common.without_surrogates(answer.context).strip() + "\n").encode())
+        if answer.context.strip()
+        else Reply()
+    )
 
 
 def fail(message: str, data: Record | None = None) -> Reply:
-    name = words.text(data, "agent_action_name") if data else ""
-    return words.failing(EVENTS, name, message, about=name.startswith("pre"))
+    name = common.text(data, "agent_action_name") if data else ""
+    return common.failure_reply(EVENTS, name, message, about=name.startswith("pre"))

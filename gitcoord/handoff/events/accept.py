@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable
-from gitcoord.claims.events.expire import expire_body, joined, judged_beats, lose
+from gitcoord.claims.events.claim import require_free
+from gitcoord.claims.events.expire import expire_body, expired_keys, joined, judged_beats, lose
 from gitcoord.claims.model import (
     MAX_TTL,
     MODES,
@@ -16,11 +17,11 @@ from gitcoord.claims.model import (
     Claim,
     Grant,
     Item,
-    compatible,
+    conflicts_of,
     file_of,
-    in_the_way,
     overlapping,
     own_claim,
+    own_claims,
     prefetch_around,
 )
 from gitcoord.handoff.model import (
@@ -34,10 +35,10 @@ from gitcoord.handoff.model import (
 )
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
-from gitcoord.ledger.sessions import Actor, admit, next_beat
+from gitcoord.ledger.sessions import Actor, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.tasks.events.lapse import add_lapses, left_behind, lost
+from gitcoord.tasks.events.lapse import add_lapses, lapsed_ids, left_behind, lost
 from gitcoord.tasks.model import held_by, pass_on, task_record
 from gitcoord.tasks.workers import caps_for, is_cap, is_launched, silence_of
 from gitcoord.tasks.workers import role as role_here
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Admission, Beat, Silence
+    from gitcoord.ledger.sessions import Admission, Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -112,12 +113,12 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
         refusal = access_to(actor, item, grant["mode"], grant["units"], world)
         if refusal is not None:
             return refusal
-    ways = [in_the_way(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
-    binding = _by_claim(way.binding for way in ways)
-    if binding:
-        return _held(record, list(binding.values()))
+    conflicts = [conflicts_of(free, world, i, actor.agent, g["mode"], g["units"]) for i, g in zip(items, grants)]
+    live = _by_claim(each.live for each in conflicts)
+    if live:
+        return _held(record, list(live.values()))
     only = set(command.only)
-    silent = {key: row for key, row in _by_claim(way.silent for way in ways).items() if not only or key in only}
+    silent = {key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only}
     chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
     beats = _end_silent(chain, command, world, list(silent.values()))
     open_session(chain, actor, world, admitted)
@@ -126,15 +127,15 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
         "items": [list(item) for item in items], "grants": grants, "claims": losing, "ttl": ttl,
     }  # fmt: skip
     chain.add("accept", body)
-    now = [own for item in items if (own := own_claim(chain.state, item, actor.agent)) is not None]
-    beat = next_beat(
+    now = own_claims(chain.state, items, actor.agent)
+    beat = next_heartbeat(
         world.heartbeat(actor.agent), actor.agent, session, world, min([own.ttl for own in now], default=0)
     )
     result = {**_told(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
-def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Beat]:
+def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Heartbeat]:
     """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
     if not silent:
         return []
@@ -157,8 +158,7 @@ def _losing(state: State, record: Handoff) -> list[Record]:
     """Those of the claims that the one who handed over still has, whatever token they have by now; and with its last
     task its place under a cap."""
     holder = record.giver
-    owns = [own_claim(state, claim.item, holder) for claim in record.claims]
-    held = [own for own in owns if own is not None]
+    held = own_claims(state, (claim.item for claim in record.claims), holder)
     if record.task and [task.id for task in held_by(state, holder)] == [record.task]:
         places = overlapping(state, Item("resource", "workers"))
         held += [c for c in places if c.agent == holder and is_cap((c.space, c.path))]
@@ -242,12 +242,15 @@ def _no_task(state: State, world: World, record: Handoff, actor: Actor) -> Refus
 
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
-    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
-    only = tuple((c["space"], c["path"], c["agent"]) for c in expired)
-    actor = as_started(events, actor)
-    lapsed = tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
-    said = (last.body["handoff"], first.nonce, first.refused, only, last.body["ttl"], lapsed)
-    return [attempt(decide, Accept(actor, *said))]
+    said = (
+        last.body["handoff"],
+        first.nonce,
+        first.refused,
+        expired_keys(events),
+        last.body["ttl"],
+        lapsed_ids(events),
+    )
+    return [attempt(decide, Accept(as_started(events, actor), *said))]
 
 
 def subject(event: Event) -> str:
@@ -259,12 +262,12 @@ def subject(event: Event) -> str:
 def apply(state: State, event: Event) -> Changes:
     body = event.body
     require_open(state, event.agent, body["session"])
-    record = _sound(state, event)
+    record = _checked_handoff(state, event)
     changes = lose(state, event, body["claims"])
     free = state.patched(changes)
     for pair, grant in zip(body["items"], body["grants"]):
         item = Item(*pair)
-        _require_free(free, event, item, grant)
+        require_free(free, event, item, grant["mode"], grant["units"], grant["capacity"])
         file = file_of(state, item, event.agent)
         changes[file] = _claim(event, item, grant).checked(file).to_record()
     if body["task"]:
@@ -276,7 +279,7 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def _sound(state: State, event: Event) -> Handoff:
+def _checked_handoff(state: State, event: Event) -> Handoff:
     """The handoff, if the event fits it."""
     body = event.body
     record = handoff_record(state, body["handoff"])
@@ -286,8 +289,8 @@ def _sound(state: State, event: Event) -> Handoff:
         raise Illegal(f"event {event.seq} accepts a handoff that is for another")
     offered = [[claim.space, claim.path] for claim in record.claims]
     items, more = body["items"][: len(offered)], body["items"][len(offered) :]
-    sound = items == offered and all(body["task"] and is_cap(pair) for pair in more)
-    if not sound or len(body["grants"]) != len(body["items"]) or body["claims"] != _losing(state, record):
+    fits = items == offered and all(body["task"] and is_cap(pair) for pair in more)
+    if not fits or len(body["grants"]) != len(body["items"]) or body["claims"] != _losing(state, record):
         raise Illegal(f"event {event.seq} does not pass on what was handed over")
     said = [*record.claims, *(_place(Item(*pair), record.task, 0) for pair in more)]
     if any(grant[key] != getattr(claim, key) for grant, claim in zip(body["grants"], said) for key in _KEPT):
@@ -297,20 +300,6 @@ def _sound(state: State, event: Event) -> Handoff:
     if any(grant["mode"] not in MODES or grant["units"] < 1 for grant in body["grants"]):
         raise Illegal(f"event {event.seq} grants in a mode or number that does not exist")
     return record
-
-
-def _require_free(state: State, event: Event, item: Item, grant: Record) -> None:
-    capacity = grant["capacity"] if item.space == "resource" else 1
-    units = grant["units"]
-    for claim in overlapping(state, item):
-        if claim.agent == event.agent:
-            continue
-        if capacity > 1 and claim.path == item.name:
-            units += claim.units
-        elif not compatible(claim.mode, grant["mode"]):
-            raise Illegal(f"event {event.seq} passes on '{printable(item.name)}', which {claim.agent} holds")
-    if units > max(capacity, 1) and item.space == "resource":
-        raise Illegal(f"event {event.seq} passes on more of '@{item.name}' than there is")
 
 
 def _claim(event: Event, item: Item, grant: Record) -> Claim:

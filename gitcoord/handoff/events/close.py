@@ -6,11 +6,11 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import own_claim
 from gitcoord.handoff.model import DECLINED, WITHDRAWN, closed_record, handoff_record, not_addressed, not_open, unknown
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, recall_from_body, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
 from gitcoord.policy.roles import may_approve
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import changed, given_back, set_handoff, task_record
 from gitcoord.tasks.workers import caps_for
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.handoff.model import Handoff
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
@@ -62,7 +61,7 @@ def decide(state: State, command: Close, world: World) -> Decision | Refusal:
     returned = _lost_place(state, world, record)
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
 
 
@@ -91,12 +90,6 @@ def _may_not(state: State, command: Close, world: World, record: Handoff) -> Ref
     return not_addressed(state, world, record, command.actor)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event, body = events[-1], events[-1].body
-    command = Close(actor, body["handoff"], body["state"], body["reason"], event.nonce, event.refused)
-    return [attempt(decide, command)]
-
-
 def subject(event: Event) -> str:
     verb = "decline" if event.body["state"] == DECLINED else "withdraw"
     return f"{verb} {event.body['handoff']} by {event.agent}"
@@ -111,10 +104,7 @@ def apply(state: State, event: Event) -> Changes:
     own = record.giver == event.agent
     if body["state"] not in (DECLINED, WITHDRAWN) or (body["state"] == DECLINED and (own or not body["reason"])):
         raise Illegal(f"event {event.seq} closes a handoff in a way that does not exist")
-    try:
-        one_line(body["reason"], "the reason", _REASON, empty=True)
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    check_legal(event, one_line, body["reason"], "the reason", _REASON, empty=True)
     changes = closed_record(record, body["state"], event.agent, body["reason"], event.at)
     task = _task(state, record)
     if task is None:
@@ -127,4 +117,4 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Close), touches=touches_nothing)

@@ -7,10 +7,10 @@ from gitcoord.base.names import check_agent, check_word, covers, is_oid, printab
 from gitcoord.base.texts import one_line
 from gitcoord.claims.model import Item, all_claims, overlapping, own_claim, prefetch_around
 from gitcoord.handoff.model import FACTS, MOST, SECTIONS, check_sections, may_pass, new_record, open_handoffs
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import held_by, set_handoff, task_record, the_task
 from gitcoord.tasks.workers import is_cap
@@ -74,7 +74,7 @@ def decide(state: State, command: New, world: World) -> Decision | Refusal:
     }  # fmt: skip
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
 
 
@@ -102,9 +102,8 @@ def check_facts(facts: Record | None) -> Record:
         if len(found[key]) > MOST:
             raise UsageError(f"a handoff lists at most {MOST} of its {key}")
     one_line(found["branch"], "the branch", 1000, empty=True)
-    if not all(
-        is_oid(oid) for oid in [*([found["head"]] if found["head"] else []), *(row[0] for row in found["commits"])]
-    ):
+    oids = [*([found["head"]] if found["head"] else []), *(row[0] for row in found["commits"])]
+    if not all(map(is_oid, oids)):
         raise UsageError("a handoff names commits by their ids")
     for _, subject in found["commits"]:
         one_line(subject, "a commit's subject", empty=True)
@@ -222,19 +221,15 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     body = event.body
-    try:
-        sound = check_sections(body["sections"]) == body["sections"]
-        check_facts({key: body[key] for key in FACTS})
-        if body["to"]:
-            check_agent(body["to"])
-        if body["task"]:
-            check_word(body["task"], "task")
-        if body["role"]:
-            check_word(body["role"], "role")
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    valid = check_legal(event, check_sections, body["sections"]) == body["sections"]
+    check_legal(event, check_facts, {key: body[key] for key in FACTS})
+    if body["to"]:
+        check_legal(event, check_agent, body["to"])
+    for key in ("task", "role"):
+        if body[key]:
+            check_legal(event, check_word, body[key], key)
     record = agent_record(state, event.agent)
-    if not sound or body["to"] == event.agent or (record is not None and record.state == KILLED):
+    if not valid or body["to"] == event.agent or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is a handoff that cannot be made")
     for claim in body["claims"]:
         own = own_claim(state, Item(claim["space"], claim["path"]), event.agent)

@@ -6,18 +6,17 @@ from gitcoord.base.codec import VERSION
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_path, check_word, printable
 from gitcoord.base.texts import prose
-from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt, touches_nothing
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
+from gitcoord.ledger.kinds import Kind, recall_from_body, touches_nothing
 from gitcoord.ledger.nonces import day
 from gitcoord.ledger.sessions import KILLED, Actor, agent_record
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -44,7 +43,7 @@ def decide(state: State, command: Write, world: World) -> Decision | Refusal:
     agent = command.actor.agent
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("journal", body)
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"seq": event.seq, "file": entry_file(event), **body})
 
 
@@ -63,24 +62,15 @@ def entry_file(event: Event) -> str:
     return f"journal/{day(event.at)}/{minute // 60 % 24:02d}/{minute % 60:02d}/{event.seq}-{event.agent}.md"
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event, body = events[-1], events[-1].body
-    command = Write(actor, body["text"], tuple(body["paths"]), body["task"], event.nonce, event.refused)
-    return [attempt(decide, command)]
-
-
 def subject(event: Event) -> str:
     return f"journal by {event.agent}: {printable(event.body['text'].split(chr(10))[0])}"
 
 
 def apply(state: State, event: Event) -> Changes:
     body = event.body
-    try:
-        sound = _body(body["text"], body["paths"], body["task"]) == body
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    valid = check_legal(event, _body, body["text"], body["paths"], body["task"]) == body
     record = agent_record(state, event.agent)
-    if not sound or (record is not None and record.state == KILLED):
+    if not valid or (record is not None and record.state == KILLED):
         raise Illegal(f"event {event.seq} is an entry that '{event.agent}' cannot make")
     file = entry_file(event)
     if state.get(file) is not None:
@@ -89,4 +79,4 @@ def apply(state: State, event: Event) -> Changes:
     return {file: {"v": VERSION, **told, "text": body["text"] + "\n"}}
 
 
-KIND = Kind(FIELDS, subject, apply, recall, touches=touches_nothing)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Write), touches=touches_nothing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import LEDGER, SESSIONS
 from gitcoord.git.files import list_files, read_file, write_file
-from gitcoord.ledger.remote.fetch import look_once
+from gitcoord.ledger.remote.fetch import fetch_once
 from gitcoord.ledger.remote.git_remote import LANDED, LOST
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -40,7 +40,7 @@ def _keep(ctx: Context, turn: _Turn) -> None:
     write_file(ctx.scratch("turn"), f"{ctx.host.boot}\n{' '.join(map(str, turn))}".encode())
 
 
-def let_others_go(ctx: Context) -> None:
+def wait_for_turn(ctx: Context) -> None:
     """Wait for this machine's turn, and then look: while others push all the time, what is decided before is lost.
 
     All requests of the machine wait for the same moment, so one look serves them, and they ride together.
@@ -50,7 +50,7 @@ def let_others_go(ctx: Context) -> None:
     if not 0 < wait <= _COURTESY_MS:
         return
     ctx.host.pause(wait / 1000)
-    look_once(ctx, turn.until)
+    fetch_once(ctx, turn.until)
     if _turn(ctx) == turn:
         now = turn._replace(until=0)
         if not turn.lost and turn.head == ctx.store.target(LEDGER):
@@ -60,7 +60,7 @@ def let_others_go(ctx: Context) -> None:
         _keep(ctx, now)
 
 
-def note_turn(ctx: Context, kind: str, took: int, head: str = "-") -> None:
+def note_push(ctx: Context, kind: str, took: int, head: str = "-") -> None:
     """Having lost so often tells how many others push: each of them gets a turn when this machine has landed.
 
     Whoever has landed would win again and again, knowing first what is there; and whoever is slow would never be heard of, so
@@ -79,7 +79,7 @@ def note_turn(ctx: Context, kind: str, took: int, head: str = "-") -> None:
         won = before.won + 1 if strangers else 0
         wait = 2 * others * took
         if won >= before.streak:
-            won, wait = 0, max(wait, _STREAK * took) if _are_about(ctx, strangers) else wait
+            won, wait = 0, max(wait, _STREAK * took) if _have_sessions(ctx, strangers) else wait
         until = ctx.host.mono() + min(wait, _COURTESY_MS) if wait else 0
         now = _Turn(0, others, won, until, before.streak, head if wait else "-")
         if now != before:
@@ -91,6 +91,6 @@ def _strangers(ctx: Context) -> set[str]:
     return {*list_files(ctx.scratch("seen"))} - {*list_files(ctx.scratch("beats"))}
 
 
-def _are_about(ctx: Context, agents: set[str]) -> bool:
+def _have_sessions(ctx: Context, agents: set[str]) -> bool:
     """Has one of them a session?"""
     return any(ref.removeprefix(SESSIONS) in agents for ref in ctx.store.list_refs(SESSIONS))

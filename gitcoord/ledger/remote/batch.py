@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gitcoord.git.store import Operation
     from gitcoord.ledger.context import Context
 
-OPEN, FLYING = "open", "flying"
+QUEUED, PUSHING = "open", "flying"
 _LIMIT = 1 << 24
 _OUTCOMES = 256
 
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
         return {m.ref: m.new or None for m in self.moves}
 
 
-class Outcome(NamedTuple):
+class PushResult(NamedTuple):
     kind: str
     words: str = ""
 
@@ -71,15 +71,15 @@ def store_batch(ctx: Context, name: str, batch: Batch | None) -> None:
     write_file(path, dumps(record).encode())
 
 
-def take_off(ctx: Context) -> None:
+def start_push(ctx: Context) -> None:
     """What waits is what flies now."""
-    rename(ctx.scratch(f"batch/{OPEN}"), ctx.scratch(f"batch/{FLYING}"))
+    rename(ctx.scratch(f"batch/{QUEUED}"), ctx.scratch(f"batch/{PUSHING}"))
 
 
 def overlay(ctx: Context) -> dict[RefName, Oid | None]:
     """The refs that will be elsewhere if all that waits lands. What is only verified is where it is: it may have moved on."""
     refs: dict[RefName, Oid | None] = {}
-    for name in (FLYING, OPEN):
+    for name in (PUSHING, QUEUED):
         batch = load_batch(ctx, name)
         if batch is not None:
             refs.update({m.ref: m.new or None for m in batch.moves if m.new != m.old})
@@ -88,7 +88,7 @@ def overlay(ctx: Context) -> dict[RefName, Oid | None]:
 
 def join(ctx: Context, agent: str, operations: list[Operation]) -> Batch:
     """Put a request's operations on top of the open batch, or open one."""
-    batch = load_batch(ctx, OPEN) or Batch(ctx.host.random()[:16], (), ctx.host.mono(), ())
+    batch = load_batch(ctx, QUEUED) or Batch(ctx.host.random()[:16], (), ctx.host.mono(), ())
     rows = {m.ref: m for m in batch.moves}
     for operation in operations:
         m = as_update(operation)
@@ -96,11 +96,11 @@ def join(ctx: Context, agent: str, operations: list[Operation]) -> Batch:
             continue  # it was decided on what the batch itself leaves there
         rows[m.ref] = rows[m.ref]._replace(new=m.new) if m.ref in rows else m
     batch = batch._replace(agents=(*batch.agents, agent), moves=tuple(rows.values()))
-    store_batch(ctx, OPEN, batch)
+    store_batch(ctx, QUEUED, batch)
     return batch
 
 
-def note_outcome(ctx: Context, batch: Batch | None, outcome: Outcome) -> None:
+def note_result(ctx: Context, batch: Batch | None, outcome: PushResult) -> None:
     """For all whose requests were in it."""
     if batch is None:
         return
@@ -112,7 +112,7 @@ def note_outcome(ctx: Context, batch: Batch | None, outcome: Outcome) -> None:
     write_file(ctx.scratch(f"outcomes/{batch.id}"), text.encode("utf-8", "replace"))
 
 
-def outcome_of(ctx: Context, batch_id: str) -> Outcome | None:
+def result_of(ctx: Context, batch_id: str) -> PushResult | None:
     head, _, rest = read_file(ctx.scratch(f"outcomes/{batch_id}")).decode("utf-8", "replace").partition("\n")
     kind, _, words = rest.partition("\n")
-    return Outcome(kind, words) if head else None
+    return PushResult(kind, words) if head else None

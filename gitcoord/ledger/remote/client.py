@@ -56,17 +56,17 @@ class _Moved(Exception):
     """A ref is not where it was expected."""
 
 
-class _Late(BaseException):
+class _TimeOver(BaseException):
     """The time is over. Nobody between here and the wait may take it for an error of the connection, and try again."""
 
 
 class Client(GitRemote):
     """A remote whose refs this process moves by itself, where it can."""
 
-    def __init__(self, near: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:
+    def __init__(self, local: Reader, env: dict[bytes, bytes], name: str, **settings: Any) -> None:
         """`near` has the objects that are to be sent."""
         super().__init__(env, name, **settings)
-        self._near = near
+        self._local = local
         self._git_alone = self.branches or not self.atomic
         self._ssh: _Ssh | None = None
         self._client: GitClient | None = None
@@ -75,7 +75,7 @@ class Client(GitRemote):
     def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
         if self._git_alone or getitimer(ITIMER_REAL)[0] or any(len(m.new or m.old) != 40 for m in moves):
             return super()._push(moves, options)
-        objects = objects_above(self._near, moves)
+        objects = objects_above(self._local, moves)
         report = self._sent(moves, objects, options) if objects is not None and self._has_client() else None
         if report is not None:
             return report
@@ -91,7 +91,7 @@ class Client(GitRemote):
             return self._in_time(lambda: push.send(self._client, self._path, options))
         except _Moved as moved:
             return Report(LOST, f"{moved} is not where it was")
-        except _Late:
+        except _TimeOver:
             if self._ssh is not None:
                 self._ssh.close()
             self._client = None
@@ -105,7 +105,7 @@ class Client(GitRemote):
     def _has_client(self) -> bool:
         """Nothing is dialled yet."""
         if self._client is None:
-            way = way_to(self.name, self._env)
+            way = address_of(self.name, self._env)
             if way is None:
                 self._git_alone = True
                 return False
@@ -132,7 +132,7 @@ class Client(GitRemote):
             if self._ssh is not None:
                 self._ssh.end()
             setitimer(ITIMER_REAL, _AGAIN)
-            raise _Late
+            raise _TimeOver
 
         try:
             before = signal(SIGALRM, ring)
@@ -231,7 +231,7 @@ class _Ssh:
             end_process_tree(self._child)
 
 
-def way_to(name: str, env: dict[bytes, bytes]) -> tuple[str, str] | None:
+def address_of(name: str, env: dict[bytes, bytes]) -> tuple[str, str] | None:
     """A remote's address, and the ssh that git would start; None where only git knows the way."""
     if b"GIT_SSH" in env or any(variable.startswith(_VARIABLES) for variable in env):
         return None
@@ -260,7 +260,7 @@ def is_plain(url: str) -> bool:
     return scheme in _SCHEMES and not rest.startswith("-") and (port.isdecimal() or not colon)
 
 
-def objects_above(near: Reader, moves: list[RefUpdate]) -> list[Object] | None:
+def objects_above(local: Reader, moves: list[RefUpdate]) -> list[Object] | None:
     """All that the new values lead to and the expected ones do not; None where that is much, or odd, or not here: git counts then."""
     known = {m.old for m in moves}
     found: dict[Oid, Object] = {}
@@ -269,7 +269,7 @@ def objects_above(near: Reader, moves: list[RefUpdate]) -> list[Object] | None:
         oid, before = todo.pop()  # a tree, and the one in its place before
         if oid in found:
             continue
-        one, old = near.read([oid])[0], near.read([before])[0] if before else None
+        one, old = local.read([oid])[0], local.read([before])[0] if before else None
         if one is None or one.kind not in _TYPES or len(found) == _MANY:
             return None
         found[oid] = one
@@ -278,7 +278,7 @@ def objects_above(near: Reader, moves: list[RefUpdate]) -> list[Object] | None:
             if len(parents) > 1:
                 return None
             todo += [(parent, "") for parent in parents if parent not in known]
-            below = near.read(parents[:1])
+            below = local.read(parents[:1])
             todo.append((tree, _links(below[0].data)[0] if below and below[0] is not None else ""))
         elif one.kind == "tree":
             there = parse_tree(old.data, 40) if old is not None and old.kind == "tree" else {}

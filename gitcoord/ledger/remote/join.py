@@ -15,10 +15,10 @@ from gitcoord.git.commands.settings import change_settings, get_local_values
 from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
-from gitcoord.ledger.remote.fetch import look, store_of
+from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote
-from gitcoord.ledger.remote.mirror_store import MirrorStore, waiting_for
-from gitcoord.ledger.remote.restored import settle_gone
+from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
+from gitcoord.ledger.remote.server_behind import check_gone
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import prepare, transact
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Actor
 
 
-class Ways(NamedTuple):
+class HostCapabilities(NamedTuple):
     """What the host takes."""
 
     branches: bool  # nothing but branches
@@ -48,7 +48,7 @@ class _Found(NamedTuple):
     name: str
     url: str
     there: Oid | None  # where the remote's ledger stands
-    local: bool  # this clone has one of its own
+    has_own: bool  # this clone has a ledger of its own
 
 
 def init_remote(
@@ -60,57 +60,57 @@ def init_remote(
     fold: bool | None = None,
     adopt: bool = False,
     same: bool = False,
-    looks: bool = False,
+    read_only: bool = False,
 ) -> dict[str, object]:
     """Make `name` the authority of this clone. Running it again brings the clone up to date and changes nothing else.
     `looks`: nothing is pushed there, now or later.
     """
-    near = _near(ctx)
-    found = _find(ctx, near, name)
-    if looks and found.there is None:
+    local = _local(ctx)
+    found = _find(ctx, local, name)
+    if read_only and found.there is None:
         raise Refused(
             Refusal("no-ledger", f"'{name}' has no ledger", hints=("whoever may push makes it: git coord init",))
         )
-    ways = Ways(branches=False, atomic=True, options=False) if looks else probe(ctx, name)
-    joined = _joined(ctx, near, name, ways)
+    capabilities = HostCapabilities(branches=False, atomic=True, options=False) if read_only else probe(ctx, name)
+    joined = _joined(ctx, local, name, capabilities)
     made: dict[str, object] = {}
-    if found.there is None and found.local:
+    if found.there is None and found.has_own:
         _move_there(joined, ctx, actor, found.url)
     elif found.there is None:
         made = first_ledger(joined, actor, sync=sync, fold=fold, authority={"remote": found.url})
-    _look_first(joined, near, found)
-    if near.resolve([LEDGER])[0] is None:
+    _fetch_first(joined, local, found)
+    if local.resolve([LEDGER])[0] is None:
         raise Refused(Refusal("host", f"'{name}' refused it: {made.get('failed')}", hints=("nothing was changed",)))
     _follow_tip(joined)
-    record = _recorded(joined, actor, found, adopt=adopt, same=same or looks)
+    record = _recorded(joined, actor, found, adopt=adopt, same=same or read_only)
     known = {"root": root_of(joined), "ledger": record.ledger}
-    note(ctx, {"readOnly": "true" if looks else "", **known, "authority": name, **_notes(ways)})
-    _fetch_with_the_rest(joined, name, ways)
+    note(ctx, {"readOnly": "true" if read_only else "", **known, "authority": name, **_notes(capabilities)})
+    _fetch_with_the_rest(joined, name, capabilities)
     return {
         "created": found.there is None, **known, "sync": record.sync, "remote": name,
-        "namespaces": "branches" if ways.branches else "all", "atomic": ways.atomic, "push_options": ways.options,
+        "namespaces": "branches" if capabilities.branches else "all", "atomic": capabilities.atomic, "push_options": capabilities.options,
     }  # fmt: skip
 
 
-def _look_first(joined: Context, near: PlumbingStore, found: _Found) -> None:
+def _fetch_first(joined: Context, local: PlumbingStore, found: _Found) -> None:
     """Refused where what the remote has is no ledger; this clone is as it was."""
-    known = near.resolve([TIP])[0] is not None
+    known = local.resolve([TIP])[0] is not None
     try:
-        look(joined)
+        fetch(joined)
     except NotInitialised:
         pass  # told below, in words about the remote
-    there = near.resolve([LEDGER])[0]
-    if not known and there is not None and not is_ledger(near, LEDGER):
-        _forget_copies(near)
+    there = local.resolve([LEDGER])[0]
+    if not known and there is not None and not is_ledger(local, LEDGER):
+        _forget_copies(local)
         raise not_a_ledger(joined, found.name, there)
 
 
-def _find(ctx: Context, near: PlumbingStore, name: str) -> _Found:
+def _find(ctx: Context, local: PlumbingStore, name: str) -> _Found:
     """Refused where this clone and the remote each have a ledger, and neither is the other's earlier state."""
     url, there = _url(ctx, name), _ledger_there(ctx, name)
-    here = near.resolve([LEDGER])[0]
-    local = ctx.remote == "" and here is not None
-    if local and there is not None and not _continues(ctx, name, here or ""):
+    here = local.resolve([LEDGER])[0]
+    has_own = ctx.remote == "" and here is not None
+    if has_own and there is not None and not _continues(ctx, name, here or ""):
         raise Refused(
             Refusal(
                 "other-ledger",
@@ -118,9 +118,9 @@ def _find(ctx: Context, near: PlumbingStore, name: str) -> _Found:
                 hints=("give this clone's up first: git coord teardown",),
             )
         )
-    if there is None and ctx.remote == name and any(near.resolve([LEDGER, TIP])):
-        settle_gone(ctx)
-    return _Found(name, url, there, local)
+    if there is None and ctx.remote == name and any(local.resolve([LEDGER, TIP])):
+        check_gone(ctx)
+    return _Found(name, url, there, has_own)
 
 
 def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same: bool) -> Format:
@@ -132,16 +132,16 @@ def _recorded(joined: Context, actor: Actor, found: _Found, *, adopt: bool, same
 
         transact(joined, decide, Adopt(actor, {"remote": found.url}), copied=True)
     elif not same and (not recorded or place(recorded) != place(found.url)):
-        _forget_copies(store_of(joined).near)
+        _forget_copies(store_of(joined).local)
         raise _elsewhere(found.name, found.url, recorded)
     return record
 
 
-def _notes(ways: Ways) -> dict[str, str]:
+def _notes(capabilities: HostCapabilities) -> dict[str, str]:
     return {
-        "namespaces": "branches" if ways.branches else "",
-        "atomic": "" if ways.atomic else "false",
-        "pushOptions": "true" if ways.options else "",
+        "namespaces": "branches" if capabilities.branches else "",
+        "atomic": "" if capabilities.atomic else "false",
+        "pushOptions": "true" if capabilities.options else "",
     }
 
 
@@ -163,14 +163,14 @@ def without_secrets(url: str) -> str:
     return f"{scheme}://{kept}{host}{slash}{path}"
 
 
-def _near(ctx: Context) -> PlumbingStore:
+def _local(ctx: Context) -> PlumbingStore:
     store = ctx.store
-    return store.near if isinstance(store, MirrorStore) else store  # type: ignore[return-value]
+    return store.local if isinstance(store, MirrorStore) else store  # type: ignore[return-value]
 
 
 def _deadline(ctx: Context, name: str) -> Deadline:
     """Whoever joins may have a whole ledger to send, of which nobody hears anything meanwhile."""
-    deadline = waiting_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
+    deadline = deadline_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
     deadline.tell = ctx.tell
     return deadline
 
@@ -198,37 +198,41 @@ def _continues(ctx: Context, name: str, here: Oid) -> bool:
     return continues
 
 
-def _joined(ctx: Context, near: PlumbingStore, name: str, ways: Ways) -> Context:
+def _joined(ctx: Context, local: PlumbingStore, name: str, capabilities: HostCapabilities) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
-    far = GitRemote(ctx.repo.env, name, branches=ways.branches, atomic=ways.atomic, deadline=_deadline(ctx, name))
-    far.notes = ctx.notes
+    remote = GitRemote(
+        ctx.repo.env, name, branches=capabilities.branches, atomic=capabilities.atomic, deadline=_deadline(ctx, name)
+    )
+    remote.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
-    return Context(ctx.repo, settings, MirrorStore(near, far), ctx.host, ctx.make_world)
+    return Context(ctx.repo, settings, MirrorStore(local, remote), ctx.host, ctx.make_world)
 
 
-def probe(ctx: Context, name: str) -> Ways:
+def probe(ctx: Context, name: str) -> HostCapabilities:
     """Try what the host takes, on a ref that is removed at once."""
-    near = _near(ctx)
-    oid = near.write("blob", b"gitcoord asks what this host takes\n")
-    near.flush()
-    ways = Ways(branches=False, atomic=True, options=True)
+    local = _local(ctx)
+    oid = local.write("blob", b"gitcoord asks what this host takes\n")
+    local.flush()
+    capabilities = HostCapabilities(branches=False, atomic=True, options=True)
     ref = PROBE + ctx.host.random()[:12]
     for _ in range(4):
-        far = _Probing(ctx.repo.env, name, atomic=ways.atomic, deadline=_deadline(ctx, name))
-        options = ("gitcoord-probe",) if ways.options else ()  # names nobody: some accounts stand for few agents
-        report = far.push([RefUpdate(ref, "", oid)], options)
+        remote = _Probing(ctx.repo.env, name, atomic=capabilities.atomic, deadline=_deadline(ctx, name))
+        options = (
+            ("gitcoord-probe",) if capabilities.options else ()
+        )  # names nobody: some accounts stand for few agents
+        report = remote.push([RefUpdate(ref, "", oid)], options)
         if report.kind == LANDED:
-            far.push([RefUpdate(ref, oid, "")], options)
-            return ways
+            remote.push([RefUpdate(ref, oid, "")], options)
+            return capabilities
         if "push options" in report.words:
-            ways = ways._replace(options=False)
-        elif "atomic" in report.words and ways.atomic:
-            ways = ways._replace(atomic=False)
+            capabilities = capabilities._replace(options=False)
+        elif "atomic" in report.words and capabilities.atomic:
+            capabilities = capabilities._replace(atomic=False)
         elif report.kind in (HOST, LOST, FAILED):
-            return ways._replace(branches=True)
+            return capabilities._replace(branches=True)
         else:
             raise _failed(name, report)
-    return ways._replace(branches=True)
+    return capabilities._replace(branches=True)
 
 
 class _Probing(GitRemote):
@@ -251,28 +255,30 @@ def _move_there(joined: Context, ctx: Context, actor: Actor, url: str) -> None:
         decision = decide(snapshot.state, order, ctx.world(snapshot))
         head, operations = prepare(ctx, snapshot, decision)
         ctx.store.flush()
-        refs = {**store.near.list_refs(CLAIMS), **store.near.list_refs(SESSIONS)}
-        report = store.far.push([RefUpdate(LEDGER, "", head), *(RefUpdate(ref, "", oid) for ref, oid in refs.items())])
+        refs = {**store.local.list_refs(CLAIMS), **store.local.list_refs(SESSIONS)}
+        report = store.remote.push(
+            [RefUpdate(LEDGER, "", head), *(RefUpdate(ref, "", oid) for ref, oid in refs.items())]
+        )
         if report.kind != LANDED:
             raise Refused(
-                Refusal("host", f"'{store.far.name}' refused it: {report.words}", hints=("nothing was changed",))
+                Refusal("host", f"'{store.remote.name}' refused it: {report.words}", hints=("nothing was changed",))
             )
-        store.near.swap(operations)
+        store.local.swap(operations)
 
 
 def _follow_tip(joined: Context) -> None:
     """A clone that has just seen the ledger for the first time takes it as it is."""
-    near = store_of(joined).near
-    ledger, tip = near.resolve([LEDGER, TIP])
+    local = store_of(joined).local
+    ledger, tip = local.resolve([LEDGER, TIP])
     if ledger is not None and tip is None:
-        near.swap([Create(TIP, ledger)])
+        local.swap([Create(TIP, ledger)])
 
 
-def _forget_copies(near: PlumbingStore) -> None:
+def _forget_copies(local: PlumbingStore) -> None:
     """Leave this clone as it was: it had no ledger."""
-    refs = {**near.list_refs(CLAIMS), **near.list_refs(SESSIONS)}
-    refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), near.resolve([LEDGER, TIP])) if oid is not None})
-    near.swap([Delete(ref, oid) for ref, oid in refs.items()])
+    refs = {**local.list_refs(CLAIMS), **local.list_refs(SESSIONS)}
+    refs.update({ref: oid for ref, oid in zip((LEDGER, TIP), local.resolve([LEDGER, TIP])) if oid is not None})
+    local.swap([Delete(ref, oid) for ref, oid in refs.items()])
 
 
 def _elsewhere(name: str, url: str, recorded: str) -> Refused:
@@ -310,11 +316,15 @@ def by_ssh(ctx: Context, name: str) -> bool:
     return scheme in ("ssh", "git+ssh", "ssh+git") if sep else bool(colon) and "/" not in host
 
 
-def _fetch_with_the_rest(ctx: Context, name: str, ways: Ways) -> None:
+def _fetch_with_the_rest(ctx: Context, name: str, capabilities: HostCapabilities) -> None:
     """A plain `git fetch` keeps this clone's copies up to date too."""
     key = f"remote.{name}.fetch"
-    sessions = BRANCH_SESSIONS if ways.branches else SESSIONS
-    wanted = [f"+{LEDGER}:{LEDGER}", f"+{sessions}*:{SESSIONS}*", *([] if ways.branches else [f"+{CLAIMS}*:{CLAIMS}*"])]
+    sessions = BRANCH_SESSIONS if capabilities.branches else SESSIONS
+    wanted = [
+        f"+{LEDGER}:{LEDGER}",
+        f"+{sessions}*:{SESSIONS}*",
+        *([] if capabilities.branches else [f"+{CLAIMS}*:{CLAIMS}*"]),
+    ]
     there = get_local_values(ctx.repo.env, key).lines
     for spec in wanted:
         if spec not in there:

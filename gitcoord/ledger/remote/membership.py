@@ -28,14 +28,14 @@ def begin(
     fold: bool | None = None,
     adopt: bool = False,
     same: bool = False,
-    looks: bool = False,
+    read_only: bool = False,
 ) -> dict[str, object]:
     """Make or join the ledger, here or at a remote."""
     if remote:
         from gitcoord.ledger.remote.join import init_remote
 
-        return init_remote(ctx, actor, remote, sync=sync, fold=fold, adopt=adopt, same=same, looks=looks)
-    if same or looks:
+        return init_remote(ctx, actor, remote, sync=sync, fold=fold, adopt=adopt, same=same, read_only=read_only)
+    if same or read_only:
         raise UsageError("--same and --read-only go with --remote")
     from gitcoord.ledger.setup import init
 

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 class MirrorStore:
     """Implements Store on two repositories: `near` has the copies, `far` decides."""
 
-    def __init__(self, near: PlumbingStore, far: GitRemote) -> None:
-        self.near = near
-        self.far = far
+    def __init__(self, local: PlumbingStore, remote: GitRemote) -> None:
+        self.local = local
+        self.remote = remote
         self.overlay: dict[RefName, Oid | None] = {}
-        self.oid_length = near.oid_length
+        self.oid_length = local.oid_length
 
     # --- reading
 
     def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         if not self.overlay:
-            return self.near.read(names, ahead)
+            return self.local.read(names, ahead)
         wanted = [self._name(name) for name in names]
-        found = iter(self.near.read([name for name in wanted if name], [n for a in ahead if (n := self._name(a))]))
+        found = iter(self.local.read([name for name in wanted if name], [n for a in ahead if (n := self._name(a))]))
         return [next(found) if name else None for name in wanted]
 
     def _name(self, name: str) -> str:
@@ -51,74 +51,74 @@ class MirrorStore:
         return f"{oid}{colon}{path}" if oid is not None else ""
 
     def read_if_loose(self, oid: Oid) -> Object | None:
-        return self.near.read_if_loose(oid)
+        return self.local.read_if_loose(oid)
 
     def target(self, ref: RefName) -> Oid | None:
-        return self.overlay[ref] if ref in self.overlay else self.near.target(ref)
+        return self.overlay[ref] if ref in self.overlay else self.local.target(ref)
 
     def resolve(self, names: Sequence[str]) -> list[Oid | None]:
         if not self.overlay:
-            return self.near.resolve(names)
+            return self.local.resolve(names)
         wanted = [self._name(name) for name in names]
-        found = iter(self.near.resolve([name for name in wanted if name]))
+        found = iter(self.local.resolve([name for name in wanted if name]))
         return [next(found) if name else None for name in wanted]
 
     def refresh(self) -> None:
-        self.near.refresh()
+        self.local.refresh()
 
     def list_refs(self, prefix: str) -> dict[RefName, Oid]:
-        return self.near.list_refs(prefix)
+        return self.local.list_refs(prefix)
 
     # --- writing
 
     def write(self, kind: str, data: bytes) -> Oid:
-        return self.near.write(kind, data)
+        return self.local.write(kind, data)
 
     def flush(self) -> None:
-        self.near.flush()
+        self.local.flush()
 
     def discard(self, oid: Oid) -> None:
-        self.near.discard(oid)
+        self.local.discard(oid)
 
     def swap(self, operations: Sequence[Operation]) -> None:
         """One push now, past those that wait to be carried together. Operations on refs of this clone alone stay here."""
         self.flush()
-        moves = [as_update(op) for op in operations if self.far.takes(op.ref)]
+        moves = [as_update(op) for op in operations if self.remote.takes(op.ref)]
         if all(m.old == m.new for m in moves):
-            self.near.swap(operations)
+            self.local.swap(operations)
             return
-        report = self.far.push(moves)
+        report = self.remote.push(moves)
         if report.kind != LANDED:
             raise SwapFailed(report.words or report.kind)
         self.follow([as_update(op) for op in operations])
 
     def follow(self, moves: Sequence[RefUpdate]) -> bool:
         """Let this clone's refs go where those of the remote are by now. False: a fetch has to find out."""
-        now = self.near.resolve([m.ref for m in moves])
+        now = self.local.resolve([m.ref for m in moves])
         if any(m.ref == LEDGER and oid != (m.old or None) for m, oid in zip(moves, now)):
             return False  # the ledger here is not the one they stand on
         operations = [op for m, oid in zip(moves, now) if (op := move(m.ref, oid, m.new or None)) is not None]
         try:
             if operations:
-                self.near.swap(operations)
+                self.local.swap(operations)
         except SwapFailed:
             return False
         return True
 
     def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:
-        return self.near.remove_stale_locks(operations)
+        return self.local.remove_stale_locks(operations)
 
     def replay_redo_log(self) -> bool:
-        return self.near.replay_redo_log()
+        return self.local.replay_redo_log()
 
     def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
-        return self.near.move_broken_refs_aside(names)
+        return self.local.move_broken_refs_aside(names)
 
     def maintain(self) -> None:
-        self.near.maintain()
+        self.local.maintain()
 
     def close(self) -> None:
-        self.near.close()
+        self.local.close()
 
 
 def as_update(operation: Operation) -> RefUpdate:
@@ -132,27 +132,27 @@ def as_update(operation: Operation) -> RefUpdate:
     return RefUpdate(operation.ref, operation.expected, operation.expected)
 
 
-def at_remote(
-    near: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, long_lived: bool = False
+def open_mirror(
+    local: PlumbingStore, repo: Repo, settings: Settings, notes: LockNotes, *, long_lived: bool = False
 ) -> MirrorStore:
-    """The store that the settings describe. `long_lived`: for a process that lives long, see `client`."""
+    """The store that the settings describe. `stays`: for a process that lives long, see `client`."""
     name = settings.get("gitcoord.authority")
-    ways: dict[str, Any] = {
+    capabilities: dict[str, Any] = {
         "branches": settings.get("gitcoord.namespaces") == "branches",
         "atomic": settings.flag("gitcoord.atomic", default=True),
-        "deadline": waiting_for(name, repo, settings),
+        "deadline": deadline_for(name, repo, settings),
     }
     if long_lived:
         from gitcoord.ledger.remote.client import Client
 
-        far: GitRemote = Client(near, repo.env, name, **ways)
+        remote: GitRemote = Client(local, repo.env, name, **capabilities)
     else:
-        far = GitRemote(repo.env, name, **ways)
-    far.notes = notes
-    return MirrorStore(near, far)
+        remote = GitRemote(repo.env, name, **capabilities)
+    remote.notes = notes
+    return MirrorStore(local, remote)
 
 
-def waiting_for(
+def deadline_for(
     name: str, repo: Repo, settings: Settings, looking: float = LOOKING, changing: float = CHANGING
 ) -> Deadline:
     """How long a remote is waited for: by the local settings, by the project's `[remote] timeout`, or so many seconds."""
@@ -160,14 +160,14 @@ def waiting_for(
 
     def limit(changes: bool) -> float:
         if not known:
-            wish = settings.get("gitcoord.remotetimeout") or _of_the_project(repo)
+            wish = settings.get("gitcoord.remotetimeout") or _policy_timeout(repo)
             known.append(_seconds(wish, 0.0))
         return known[0] or (changing if changes else looking)
 
     return Deadline(name, limit)
 
 
-def _of_the_project(repo: Repo) -> str:
+def _policy_timeout(repo: Repo) -> str:
     """As the policy in the work tree says it: how long to wait is no matter of trust, and nothing older need be at hand."""
     path = f"{repo.worktree}/{CONFIG}"
     if not repo.worktree or not exists(path):

@@ -23,20 +23,20 @@ from gitcoord.base.errors import (
 from gitcoord.base.names import LEDGER, SESSIONS, session_ref
 from gitcoord.git.store import SwapFailed
 from gitcoord.ledger.heartbeat_gc import retire
-from gitcoord.ledger.remote.backoff import let_others_go, note_turn
+from gitcoord.ledger.remote.backoff import note_push, wait_for_turn
 from gitcoord.ledger.remote.batch import (
-    FLYING,
-    OPEN,
+    PUSHING,
+    QUEUED,
     Batch,
-    Outcome,
+    PushResult,
     join,
     load_batch,
     overlay,
 )
-from gitcoord.ledger.remote.carrier import SPLIT, STUCK, UNTOLD, carry, commits_above, push
-from gitcoord.ledger.remote.fetch import is_fresh, look, look_once, store_of, unreachable
+from gitcoord.ledger.remote.fetch import fetch, fetch_once, is_fresh, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
 from gitcoord.ledger.remote.mirror_store import as_update
+from gitcoord.ledger.remote.push import SPLIT, STUCK, UNCERTAIN, commits_above, push, push_batch
 from gitcoord.ledger.transaction import decide_once
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -59,20 +59,20 @@ class _Tried(NamedTuple):
     floor: Oid | None
 
 
-class AtRemote:
+class RemoteAuthority:
     """A remote decides: one push of what was decided here, alone or together with others of this machine."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._store = store_of(ctx)
-        self._asking = self._store.far.deadline.request(changes=True)
+        self._asking = self._store.remote.deadline.request(changes=True)
         self._began = ctx.host.mono()
         self._agent = ""
         self._tried: list[_Tried] = []
         self._floor: Oid | None = None
         self._batch_id = ""  # the batch that has the attempt; '' where it goes alone
         self._together = True
-        self._untold = False  # another process may have pushed an attempt of ours: whether it landed is not known
+        self._uncertain = False  # another process may have pushed an attempt of ours: whether it landed is not known
 
     def __enter__(self) -> None:
         if self._ctx.reads_only:
@@ -88,7 +88,7 @@ class AtRemote:
 
     def decide(self, request: Request) -> Attempt | None:
         self._agent = request.command.actor.agent
-        let_others_go(self._ctx)
+        wait_for_turn(self._ctx)
         attempt, self._batch_id = self._join(request) if self._together else (None, "")
         if attempt is not None:
             return attempt
@@ -121,18 +121,18 @@ class AtRemote:
                 # Those before us are in the way, or did it already; but that counts only once it has landed.
                 committed = self._decide(request)
                 if committed.operations:
-                    last = load_batch(ctx, OPEN) or load_batch(ctx, FLYING)
+                    last = load_batch(ctx, QUEUED) or load_batch(ctx, PUSHING)
                     return None, last.id if last is not None else ""
                 attempt = committed
             return attempt, ""
 
     def _decide(self, request: Request) -> Attempt:
-        self._floor = self._store.near.target(LEDGER)
+        self._floor = self._store.local.target(LEDGER)
         return decide_once(self._ctx, request, fix=not self._store.overlay)
 
     def _wait_for_others(self) -> None:
         self._ctx.host.defer_interrupts(True)
-        outcome = carry(self._ctx, self._batch_id)
+        outcome = push_batch(self._ctx, self._batch_id)
         self._ctx.host.defer_interrupts(False)
         self._note(outcome)
 
@@ -141,18 +141,18 @@ class AtRemote:
         if is_fresh(self._ctx, self._began):
             return True
         try:
-            look_once(self._ctx, self._began)
+            fetch_once(self._ctx, self._began)
         except Unreachable as error:
             # What came of an earlier push is not known: then nothing else may be said.
-            raise outcome_error(self._ctx, Outcome(UNKNOWN, error.message)) if self._untold else error from None
+            raise push_error(self._ctx, PushResult(UNKNOWN, error.message)) if self._uncertain else error from None
         return False
 
     # --- pushing
 
     def commit(self, attempt: Attempt) -> Attempt | None:
-        outcome = carry(self._ctx, self._batch_id) if self._batch_id else self._push_alone(attempt)
+        outcome = push_batch(self._ctx, self._batch_id) if self._batch_id else self._push_alone(attempt)
         self._tried.append(_Tried(attempt, self._floor))
-        self._untold = self._untold or outcome.kind == UNTOLD
+        self._uncertain = self._uncertain or outcome.kind == UNCERTAIN
         done = self._find_tried() if outcome.kind in (LANDED, LOST) else None
         if done is None and outcome.kind == LANDED:
             done = self._fetch_tried()
@@ -161,24 +161,24 @@ class AtRemote:
             return done
         self._ctx.host.defer_interrupts(False)
         if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
-            unknown = self._untold and outcome.kind == UNREACHABLE
-            raise outcome_error(self._ctx, outcome._replace(kind=UNKNOWN) if unknown else outcome)
+            unknown = self._uncertain and outcome.kind == UNREACHABLE
+            raise push_error(self._ctx, outcome._replace(kind=UNKNOWN) if unknown else outcome)
         self._note(outcome)
         return None
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: PushResult) -> None:
         """What did not fly together goes alone from now on, while there is time."""
-        self._together = self._together and outcome.kind not in (SPLIT, STUCK, UNTOLD)
-        if outcome.kind in (STUCK, UNTOLD):
+        self._together = self._together and outcome.kind not in (SPLIT, STUCK, UNCERTAIN)
+        if outcome.kind in (STUCK, UNCERTAIN):
             _require_time(self._ctx, outcome)
 
-    def _push_alone(self, attempt: Attempt) -> Outcome:
+    def _push_alone(self, attempt: Attempt) -> PushResult:
         """Past those that wait: they were refused together, or a stopped process holds a lock."""
         ctx = self._ctx
         batch = Batch("", (self._agent,), 0, tuple(as_update(operation) for operation in attempt.operations))
         began = ctx.host.mono()
         outcome = push(ctx, batch)
-        note_turn(ctx, outcome.kind, ctx.host.mono() - began, attempt.head)
+        note_push(ctx, outcome.kind, ctx.host.mono() - began, attempt.head)
         if outcome.kind == LANDED:
             self._store.follow(batch.moves)  # or whoever reads it back looks
         return outcome
@@ -188,10 +188,10 @@ class AtRemote:
     def _fetch_tried(self) -> Attempt | None:
         """The remote has done it, but this clone does not show it yet: look. It is said in any case that it was done."""
         try:
-            look(self._ctx)
+            fetch(self._ctx)
         except GitcoordError as error:
             raise OutcomeUnknown(
-                f"'{self._store.far.name}' has done it, but this clone cannot keep it: {error.message}",
+                f"'{self._store.remote.name}' has done it, but this clone cannot keep it: {error.message}",
                 hints=(*error.hints, "running it again is harmless"),
             ) from None
         return self._find_tried()
@@ -202,36 +202,36 @@ class AtRemote:
         Those that are not there can only come above what was looked through now: their floor rises, or a request that loses
         often in a long ledger would read it again and again.
         """
-        near = self._store.near
-        head = near.resolve([LEDGER])[0]
+        local = self._store.local
+        head = local.resolve([LEDGER])[0]
         wanted = {tried.attempt.head: tried.attempt for tried in self._tried if tried.attempt.decision.events}
         for oid in commits_above(self._ctx, head, self._tried[0].floor) if wanted else ():
             if oid in wanted:
                 return wanted[oid]
         for index, (attempt, _) in enumerate(self._tried):
             beats = [as_update(op) for op in attempt.operations if op.ref.startswith(SESSIONS)]
-            if not attempt.decision.events and near.resolve([m.ref for m in beats]) == [m.new or None for m in beats]:
+            if not attempt.decision.events and local.resolve([m.ref for m in beats]) == [m.new or None for m in beats]:
                 return attempt
             self._tried[index] = _Tried(attempt, head)
         return None
 
 
-def _require_time(ctx: Context, outcome: Outcome) -> None:
+def _require_time(ctx: Context, outcome: PushResult) -> None:
     """A command that has waited for others of this clone for all of its time does not begin to talk to the remote."""
-    far = store_of(ctx).far
-    if not far.deadline.is_over:
-        far.deadline.answered()
-    elif outcome.kind == UNTOLD:
-        raise outcome_error(ctx, Outcome(UNKNOWN, "another command of this clone pushes it, and is not done yet"))
+    remote = store_of(ctx).remote
+    if not remote.deadline.is_over:
+        remote.deadline.answered()
+    elif outcome.kind == UNCERTAIN:
+        raise push_error(ctx, PushResult(UNKNOWN, "another command of this clone pushes it, and is not done yet"))
     else:
         raise TimedOut(
-            f"waited {far.deadline.seconds:.0f} seconds behind another command of this clone, which talks to '{far.name}'",
+            f"waited {remote.deadline.seconds:.0f} seconds behind another command of this clone, which talks to '{remote.name}'",
             hints=("nothing was changed", "try again"),
         )
 
 
-def outcome_error(ctx: Context, outcome: Outcome) -> GitcoordError:
-    name = store_of(ctx).far.name
+def push_error(ctx: Context, outcome: PushResult) -> GitcoordError:
+    name = store_of(ctx).remote.name
     if outcome.kind == HOST:
         lines = [line for line in outcome.words.split("\n") if line]
         hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
@@ -247,38 +247,38 @@ def outcome_error(ctx: Context, outcome: Outcome) -> GitcoordError:
     )
 
 
-def beat_remotely(ctx: Context, due_beat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
+def push_heartbeat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
     """The session that a beat was made for, 0 where none is open; None where nothing was to do.
 
     Beats of all agents on this machine come due together: the first that is tired of waiting carries them all.
     """
-    with store_of(ctx).far.deadline.request(changes=False):  # it is due again before long
-        return _beat(ctx, due_beat, agent, patient=patient)
+    with store_of(ctx).remote.deadline.request(changes=False):  # it is due again before long
+        return _beat(ctx, due_heartbeat, agent, patient=patient)
 
 
-def _beat(ctx: Context, due_beat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
+def _beat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
     store = store_of(ctx)
     with ctx.queue() as queue:
         held = queue.acquired
         store.overlay = overlay(ctx) if held else {}
         try:
-            due = due_beat()
+            due = due_heartbeat()
         finally:
             store.overlay = {}
-        batch = load_batch(ctx, OPEN)
+        batch = load_batch(ctx, QUEUED)
         if due.operation is not None and held:
             batch = join(ctx, agent, [due.operation])
     if due.operation is not None and not held:
         try:
             store.swap([due.operation])
         except SwapFailed:
-            look(ctx)
+            fetch(ctx)
         return due.session
     waits = batch is not None and session_ref(agent) in batch.refs
     if batch is None or not waits or (patient and ctx.host.mono() - batch.since < PATIENCE_MS):
         return None if due.session else 0
-    outcome = carry(ctx, batch.id)
-    if outcome.kind in (STUCK, UNTOLD):
+    outcome = push_batch(ctx, batch.id)
+    if outcome.kind in (STUCK, UNCERTAIN):
         _require_time(ctx, outcome)
         own = batch._replace(moves=tuple(m for m in batch.moves if m.ref == session_ref(agent)))
         outcome = push(ctx, own)

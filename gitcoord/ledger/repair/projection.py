@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitcoord.base.codec import Malformed
 from gitcoord.base.names import CLAIMS, SESSIONS, session_ref
-from gitcoord.ledger.fsck import agents_of, beat_of
-from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Beat, encode_beat
+from gitcoord.ledger.fsck import agents_of, heartbeat_of
+from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Heartbeat, encode_heartbeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Row = tuple[str, "Oid | None", "Oid | None"]
 
 
-def projected(ctx: Context, outcome: Replay) -> list[Row]:
+def projection_rows(ctx: Context, outcome: Replay) -> list[Row]:
     """Each ref, where it is and where it should be; those that are right are left out."""
     there = ctx.store.list_refs(CLAIMS)
     rows: list[Row] = [(ref, there.get(ref), outcome.grants.get(ref)) for ref in sorted({*there, *outcome.grants})]
@@ -34,13 +34,13 @@ def projected(ctx: Context, outcome: Replay) -> list[Row]:
 def _session_row(ctx: Context, agent: str, record: Agent) -> list[Row]:
     old = ctx.store.resolve([session_ref(agent)])[0]
     try:
-        beat = beat_of(ctx, agent)
+        beat = heartbeat_of(ctx, agent)
     except Malformed:
         beat = None
     if record.state == KILLED and (beat is None or not beat.killed):
-        tomb = Beat("", agent, ctx.host.boot, record.session, ctx.host.mono(), ctx.host.wall(), 1, killed=1)
-        return [(session_ref(agent), old, ctx.write_beat(encode_beat(tomb)))]
+        tomb = Heartbeat("", agent, ctx.host.boot, record.session, ctx.host.mono(), ctx.host.wall(), 1, killed=1)
+        return [(session_ref(agent), old, ctx.write_heartbeat(encode_heartbeat(tomb)))]
     if record.state == OPEN and beat is None:
-        fresh = Beat("", agent, ctx.host.boot, record.session, ctx.host.mono(), ctx.host.wall(), SLOT_MS)
-        return [(session_ref(agent), old, ctx.write_beat(encode_beat(fresh)))]
+        fresh = Heartbeat("", agent, ctx.host.boot, record.session, ctx.host.mono(), ctx.host.wall(), SLOT_MS)
+        return [(session_ref(agent), old, ctx.write_heartbeat(encode_heartbeat(fresh)))]
     return []

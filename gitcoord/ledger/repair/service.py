@@ -17,11 +17,11 @@ from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import blobs_of, examine, replay, tree_differences
-from gitcoord.ledger.remote.bring_back import bring_back, push_rows
-from gitcoord.ledger.remote.fetch import carriers_place
+from gitcoord.ledger.remote.fetch import push_lock
+from gitcoord.ledger.remote.server_repair import push_rows, repair_server
 from gitcoord.ledger.repair.lost_events import commit_at, events_among, highest_seq, newest_claim, newest_event
-from gitcoord.ledger.repair.projection import projected
-from gitcoord.ledger.repair.rewritten import is_rewritten, unwritten
+from gitcoord.ledger.repair.projection import projection_rows
+from gitcoord.ledger.repair.rewritten_ledger import is_rewritten, restore_original
 from gitcoord.ledger.transaction import event_commit, swap_over_locks
 
 _LOCKED_MS = 5000  # how long a lock is waited for that may be a living git's
@@ -38,12 +38,12 @@ def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str
     """Mend what `fsck` names, under the writers' queue; tells what was done and what is left."""
     done: list[str] = []
     with _carrier(ctx), ctx.queue():
-        if isinstance(ctx.near, PlumbingStore):
-            ctx.near.replay_every_redo_log()
+        if isinstance(ctx.local, PlumbingStore):
+            ctx.local.replay_every_redo_log()
         _clear_locks(ctx, done)
         _clear_broken_refs(ctx, done)
         if ctx.remote:
-            bring_back(ctx, actor, reader or ctx.store, done)
+            repair_server(ctx, actor, reader or ctx.store, done)
         else:
             _restore_ledger(ctx, actor, reader or ctx.store, done)
         _, outcome = examine(ctx, reader or ctx.store)
@@ -56,7 +56,7 @@ def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str
 
 def _carrier(ctx: Context) -> Queue:
     """Nobody pushes from this clone meanwhile, nor looks. Taken before the queue, as everywhere."""
-    return carriers_place(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
+    return push_lock(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
 
 
 def _clear_locks(ctx: Context, done: list[str]) -> None:
@@ -96,7 +96,7 @@ def _restore_ledger(ctx: Context, actor: Actor, reader: Reader, done: list[str])
     """A ledger that is gone, rewound or replaced goes back to its recorded tip; without one, to the newest grant left."""
     head, tip = ctx.store.resolve([LEDGER, TIP])
     if head is not None and is_rewritten(ctx, head, tip):
-        new = unwritten(ctx, actor, reader, head, done)
+        new = restore_original(ctx, actor, reader, head, done)
         if new is not None:
             _swap(ctx, actor, (LOST + head, ctx.store.resolve([LOST + head])[0], head))
             done.append(f"kept the replaced ledger at {LOST}{head}")
@@ -146,7 +146,7 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
     assert head is not None
     if not outcome.skipped and not tree_differences(ctx, outcome):
         return
-    mender: Store = _Mender(ctx.store)  # type: ignore[assignment]
+    mender: Store = _ObjectRewriter(ctx.store)  # type: ignore[assignment]
     tree = TreeEditor(mender, Trees(ctx.store)).edit(None, dict(blobs_of(mender, outcome.state)))
     assert tree is not None
     if not outcome.skipped and tree == outcome.last.tree:
@@ -164,7 +164,7 @@ def _append_repair(ctx: Context, actor: Actor, outcome: Replay, done: list[str])
         leap = Event("epoch", seq, actor.agent, ctx.host.wall(), event.nonce, 1, {"reason": "fsck --repair"})
         commit = ctx.store.write("commit", event_commit(ctx, leap, tree, commit))
     ctx.store.flush()
-    rows = projected(ctx, replay(ctx, ctx.store, start=commit))
+    rows = projection_rows(ctx, replay(ctx, ctx.store, start=commit))
     _swap(ctx, actor, (LEDGER, head, commit), *rows, (TIP, ctx.store.resolve([TIP])[0], commit))
     done.append(f"appended repair event {event.seq} over {len(outcome.skipped)} commit(s)")
 
@@ -174,7 +174,7 @@ def _highest(ctx: Context, skipped: list[Oid]) -> int:
     return max((commit.event.seq for commit in events_among(ctx, skipped)), default=0)
 
 
-class _Mender:
+class _ObjectRewriter:
     """Writes an object again where git cannot read it, or reads something else."""
 
     def __init__(self, store: Store) -> None:
@@ -198,7 +198,7 @@ def _project(ctx: Context, actor: Actor, outcome: Replay, done: list[str]) -> No
     if outcome.last is None:
         return
     head, tip = ctx.store.resolve([LEDGER, TIP])
-    changed = [*projected(ctx, outcome), *([(TIP, tip, head)] if tip != head else [])]
+    changed = [*projection_rows(ctx, outcome), *([(TIP, tip, head)] if tip != head else [])]
     if changed:
         _swap(ctx, actor, *changed)
         done.append(f"set {len(changed)} ref(s) again")

@@ -1,10 +1,10 @@
-"""halt: nothing is granted to anybody until `unhalt`. Releases, kills and heartbeats go on; nobody expires."""
+"""halt: nothing is granted until `unhalt`. Releases, kills and heartbeats go on; nothing expires."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.sessions.admission import Halted, halt_record
 from gitcoord.startup.namedtuple import NamedTuple
@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -38,11 +37,6 @@ def decide(state: State, command: Halt, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"halted": True, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event = events[0]
-    return [attempt(decide, Halt(actor, event.body["reason"], nonce=event.nonce, refused=event.refused))]
-
-
 def subject(event: Event) -> str:
     return f"halt by {event.agent}"
 
@@ -53,4 +47,4 @@ def apply(state: State, event: Event) -> Changes:
     return {"halt": Halted(event.agent, event.body["reason"], event.seq, event.at).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Halt))

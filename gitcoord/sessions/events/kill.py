@@ -1,21 +1,20 @@
-"""kill: an agent is stopped for good. Flag, tombstone, claims freed; only `revive` lets the name open a session again."""
+"""kill: an agent is stopped, its claims are freed, its heartbeat becomes a tombstone. Only `revive` undoes it."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
-from gitcoord.claims.model import Item, all_claims, file_of
+from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in
-from gitcoord.ledger.sessions import KILLED, Actor, Beat, agent_file, agent_record, dead
+from gitcoord.ledger.kinds import Kind, Touched, paths_in, recall_from_body
+from gitcoord.ledger.sessions import KILLED, Actor, Heartbeat, agent_file, agent_record, dead
 from gitcoord.sessions.admission import end_children
-from gitcoord.sessions.events.stop import free
+from gitcoord.sessions.events.stop import free, refs
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -31,7 +30,7 @@ class Kill(NamedTuple):
 
 
 def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
-    """Kill by anyone who was not killed, also while halted."""
+    """Any agent that was not killed may kill, also while halted."""
     refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal
@@ -46,18 +45,9 @@ def decide(state: State, command: Kill, world: World) -> Decision | Refusal:
     body = {"target": command.target, "session": record.session, "reason": command.reason, "freed": freed}
     event = chain.add("kill", body)
     end_children(chain, command.target)
-    tomb = Beat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
+    tomb = Heartbeat("", command.target, world.boot, record.session, world.mono, world.wall, 1, killed=event.seq)
     result = {"agent": command.target, "killed": True, "freed": [c.to_json(None) for c in claims]}
     return Decision(chain.events, [tomb], result)
-
-
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event = events[0]
-    return [
-        attempt(
-            decide, Kill(actor, event.body["target"], event.body["reason"], nonce=event.nonce, refused=event.refused)
-        )
-    ]
 
 
 def subject(event: Event) -> str:
@@ -74,12 +64,8 @@ def apply(state: State, event: Event) -> Changes:
     return changes
 
 
-def refs(state: State, event: Event) -> dict[str, bool]:
-    return {"refs/" + file_of(state, Item(*pair), event.body["target"]): False for pair in event.body["freed"]}
-
-
 def tombstone(event: Event) -> tuple[str, int]:
-    """Whose session ref must say that this session is dead."""
+    """(agent, session) whose session ref must be a tombstone."""
     return event.body["target"], event.body["session"]
 
 
@@ -87,4 +73,6 @@ def touches(event: Event) -> Touched:
     return Touched((event.body["target"],), paths_in(event.body["freed"]))
 
 
-KIND = Kind(FIELDS, subject, apply, recall, refs, touches=touches, agents=("target",), leads=True)
+KIND = Kind(
+    FIELDS, subject, apply, recall_from_body(decide, Kill), refs, touches=touches, agents=("target",), leads=True
+)

@@ -1,10 +1,10 @@
-"""revive: the name of a killed agent may open sessions again. The killed session stays dead."""
+"""revive: a killed agent may open sessions again. The killed session stays dead."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt, touches_target
+from gitcoord.ledger.kinds import Kind, recall_from_body, touches_target
 from gitcoord.ledger.sessions import ENDED, KILLED, Actor, agent_file, agent_record, dead
 from gitcoord.policy.roles import not_an_overseer
 from gitcoord.sessions.admission import halted
@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -45,11 +44,6 @@ def decide(state: State, command: Revive, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"agent": command.target, "revived": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event = events[0]
-    return [attempt(decide, Revive(actor, event.body["target"], nonce=event.nonce, refused=event.refused))]
-
-
 def subject(event: Event) -> str:
     return f"revive {event.body['target']} by {event.agent}"
 
@@ -61,4 +55,4 @@ def apply(state: State, event: Event) -> Changes:
     return {agent_file(event.body["target"]): record._replace(state=ENDED).to_record()}
 
 
-KIND = Kind(FIELDS, subject, apply, recall, touches=touches_target, agents=("target",))
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Revive), touches=touches_target, agents=("target",))

@@ -1,4 +1,4 @@
-"""start: a session of an agent opens; whoever starts takes again what it lost by silence and what is still free."""
+"""start: an agent opens a session and takes expired claims again that are still free."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from gitcoord.base.names import shown
 from gitcoord.claims.model import (
     Item,
     all_claims,
+    capacity_of,
+    conflicts_of,
     grant_body,
     grants_in,
-    in_the_way,
     own_claim,
     prefetch_around,
     prefetch_own,
@@ -25,7 +26,7 @@ from gitcoord.ledger.sessions import (
     agent_file,
     agent_record,
     alive,
-    next_beat,
+    next_heartbeat,
 )
 from gitcoord.sessions.admission import as_started, halted, open_session
 from gitcoord.startup.namedtuple import NamedTuple
@@ -43,10 +44,7 @@ FIELDS = {"session": int, "instance": str, "parent": str}
 
 
 class Start(NamedTuple):
-    """The command. `fresh`: the caller must get a session of its own, not join one that lives.
-
-    `again`: grants that were lost by silence, as they were made.
-    """
+    """The command. `fresh`: the caller needs a session of its own. `again`: grants that expired."""
 
     actor: Actor
     fresh: bool = False
@@ -56,7 +54,7 @@ class Start(NamedTuple):
 
 
 def decide(state: State, command: Start, world: World) -> Decision | Refusal:
-    """Open a session, or go on with the open one."""
+    """Open a session, or continue the open one."""
     agent = command.actor.agent
     refusal = halted(state)
     if refusal is not None:
@@ -70,7 +68,7 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
     admitted = admit(state, command.actor, world)
     if isinstance(admitted, Refusal):
         return admitted
-    if command.fresh and not admitted.opens and _is_somebody(state, world, agent):
+    if command.fresh and not admitted.opens and _is_running(state, world, agent):
         return Refusal(
             "instance",
             f"'{agent}' is already at work (session {admitted.session})",
@@ -83,7 +81,7 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
     prefetch_around(chain.state, [row.item for row in command.again])
     taken = [row.item for row in command.again if _take_again(chain, command.actor, world, admitted.session, row)]
     held = all_claims(chain.state, agent)
-    beat = next_beat(
+    beat = next_heartbeat(
         world.heartbeat(agent), agent, admitted.session, world, min([c.ttl for c in held if taken], default=0)
     )
     result = {
@@ -97,7 +95,7 @@ def decide(state: State, command: Start, world: World) -> Decision | Refusal:
 
 
 def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Grant) -> bool:
-    """One claim that was lost, if nobody stands in its way now: each by itself, so that one that is gone blocks no other."""
+    """Grant one expired claim again, if nothing conflicts. Each is decided by itself."""
     from gitcoord.claims.take import access_to
 
     item = row.item
@@ -105,24 +103,23 @@ def _take_again(chain: Chain, actor: Actor, world: World, session: int, row: Gra
         return False
     if own_claim(chain.state, item, actor.agent) is not None or access_to(actor, item, row.mode, row.units, world):
         return False
-    standing = in_the_way(chain.state, world, item, actor.agent, row.mode, row.units)
-    if standing.binding or standing.silent:
+    conflicts = conflicts_of(chain.state, world, item, actor.agent, row.mode, row.units)
+    if conflicts.live or conflicts.expired:
         return False
-    capacity = {item.name: world.resource(item.name).capacity} if item.space == "resource" else {}
-    chain.add("claim", grant_body(row, session, row.ttl, capacity))
+    chain.add("claim", grant_body(row, session, row.ttl, capacity_of([item], world)))
     return True
 
 
 def _is_for_another(state: State, id: str, agent: str) -> bool:
-    """Was it claimed for a task that went back into the queue? It comes with the task, to whoever takes that."""
+    """Was it claimed for a task that the agent no longer owns? Then it goes to the next owner."""
     from gitcoord.tasks.model import task_record
 
     task = task_record(state, id) if id else None
     return task is not None and task.owner != agent
 
 
-def _is_somebody(state: State, world: World, agent: str) -> bool:
-    """A process that is known lives under this name. A session without one, opened by a claim in a shell, gives way."""
+def _is_running(state: State, world: World, agent: str) -> bool:
+    """Does a known process run under this name? A session without one, opened by a claim in a shell, may be replaced."""
     record = agent_record(state, agent)
     return record is not None and bool(record.instance) and alive(state, world, record)
 

@@ -1,10 +1,10 @@
-"""stop: a session ends. What it held is released first; claims with uncommitted work may stay until their ttl."""
+"""stop: a session ends. Its claims are released first; those with uncommitted work may stay until they expire."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.events.release import add_release, dirty_paths, stranded, unpushed
+from gitcoord.claims.events.release import add_release, dirty_paths, refuse_unpushed, unpushed_paths
 from gitcoord.claims.model import WRITE, Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
@@ -25,9 +25,9 @@ FIELDS: dict[str, Shape] = {"target": str, "session": int, "cause": str, "freed"
 
 
 class Stop(NamedTuple):
-    """The command. `keep`: claims with uncommitted or unpushed work stay until their ttl instead of refusing the end.
+    """The command. `keep`: claims with uncommitted or unpushed work stay until they expire; without it they refuse the end.
 
-    `blind`: what became of the work cannot be told, so every write claim on a path stays.
+    `blind`: the state of the work is unknown, so every write claim on a path stays.
     """
 
     actor: Actor
@@ -38,9 +38,9 @@ class Stop(NamedTuple):
 
 
 def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
-    """End the actor's session and those of the agents it launched. Allowed while halted: it only gives back.
+    """End the actor's session and those of the agents it launched. Allowed while halted.
 
-    A session that was ended from outside may still give back what was kept for it, in the name of its own number.
+    A session that others ended may still release its kept claims, if it names its own number.
     """
     agent = command.actor.agent
     refusal = dead(state, world, agent)
@@ -65,20 +65,20 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
     if dirty and not command.keep:
         return Refusal(
             "dirty",
-            f"uncommitted work in {printable(', '.join(sorted(unclean)))} would be stranded",
+            f"uncommitted work in {printable(', '.join(sorted(unclean)))} would be left behind",
             hints=(
                 "commit it and stop again, or hand it over: git handoff new",
-                "or leave the claims to their ttl: git coord stop --keep",
+                "or let the claims expire: git coord stop --keep",
             ),
         )
     clean = [c for c in claims if c.space != "path" or c.path not in unclean]
     if clean and world.remote:
         trial = Chain(state, agent, world.wall, command.nonce)
         add_release(trial, world, clean, "")
-        refusal = None if command.keep else unpushed(world, trial.events[-1])
+        refusal = None if command.keep else refuse_unpushed(world, trial.events[-1])
         if refusal is not None:
             return refusal
-        left = set(stranded(world, trial.events[-1]))
+        left = set(unpushed_paths(world, trial.events[-1]))
         dirty += [c for c in clean if c.space == "path" and c.path in left]
         clean = [c for c in clean if c.space != "path" or c.path not in left]
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
@@ -99,13 +99,13 @@ def decide(state: State, command: Stop, world: World) -> Decision | Refusal:
 
 
 def _unclean(world: World, agent: str, claims: list[Claim], *, blind: bool) -> set[str]:
-    """The claimed paths below which something is not committed, or may not be."""
+    """The claimed paths that have uncommitted changes, or may have."""
     paths = [c.path for c in claims if c.space == "path" and (c.mode == WRITE or not blind)]
     return set(paths if blind or not paths else dirty_paths(world, paths, agent))
 
 
 def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:
-    """(claims that end or are stranded with the session, those that wait with a handoff to be accepted)."""
+    """(claims that end with the session, claims that wait with a handoff to be accepted)."""
     claims = all_claims(state, agent)
     waiting = {key for hooks in session_hooks() for key in hooks.outlives(state, agent)} if claims else set()
     handed = [c for c in claims if (c.space, c.path) in waiting]
@@ -115,7 +115,7 @@ def _by_handoff(state: State, agent: str) -> tuple[list[Claim], list[Claim]]:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
     if events[-1].kind != "stop":
-        # A session that was ended from outside gives back what was kept for it, in the name of its own number.
+        # A session that others ended releases its kept claims, and names its own number.
         record = agent_record(state, actor.agent)
         actor = actor._replace(session=record.session if record is not None else 0)
     return [attempt(decide, Stop(actor, True, first.nonce, first.refused))]

@@ -1,10 +1,10 @@
-"""unhalt: after a halt, grants go on. A killed agent cannot lift a halt."""
+"""unhalt: a halt ends. A killed agent cannot end it."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, attempt
+from gitcoord.ledger.kinds import Kind, recall_from_body
 from gitcoord.ledger.sessions import Actor, dead
 from gitcoord.policy.roles import not_an_overseer
 from gitcoord.sessions.admission import halt_record
@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
 
@@ -41,11 +40,6 @@ def decide(state: State, command: Unhalt, world: World) -> Decision | Refusal:
     return Decision(chain.events, [], {"halted": False, "changed": True})
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
-    event = events[0]
-    return [attempt(decide, Unhalt(actor, nonce=event.nonce, refused=event.refused))]
-
-
 def subject(event: Event) -> str:
     return f"unhalt by {event.agent}"
 
@@ -56,4 +50,4 @@ def apply(state: State, event: Event) -> Changes:
     return {"halt": None}
 
 
-KIND = Kind(FIELDS, subject, apply, recall)
+KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Unhalt))

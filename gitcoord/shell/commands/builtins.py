@@ -39,7 +39,7 @@ def _cd(run: Run, call: Call) -> None:
     if operands and operands[0].known and operands[0].text == "-":
         state.cwds, state.old = state.old, state.cwds
         return
-    goes(run, operands[0] if operands else None)
+    change_directory(run, operands[0] if operands else None)
     if operands and operands[0].text[:1] not in ("/", ".") and _searches(run, call):
         state.cwds, state.variables["PWD"] = (), NOT_KNOWN
 
@@ -53,12 +53,12 @@ def _searches(run: Run, call: Call) -> bool:
     return run.state.variables.get("CDPATH", value_of("")) != value_of("")
 
 
-def goes(run: Run, arg: Arg | None) -> None:
+def change_directory(run: Run, arg: Arg | None) -> None:
     """The shell stands elsewhere from here on. A directory that is not there now may not be there then either."""
     state = run.state
     found = run.resolve(arg) if arg is not None else (run.home,) if run.home else ()
     if not all(map(run.is_dir, found)):
-        state.maybe = tuple(dict.fromkeys((*state.maybe, *state.cwds)))
+        state.unless_cd_failed = tuple(dict.fromkeys((*state.unless_cd_failed, *state.cwds)))
     state.old, state.cwds = state.cwds, found
     state.variables["PWD"] = value_of(*found) if found else NOT_KNOWN
 
@@ -67,14 +67,14 @@ def _pushd(run: Run, call: Call) -> None:
     state = run.state
     state.stack.append(state.cwds)
     operands = parse(call.args).operands
-    sure = len(state.maybe)
+    sure = len(state.unless_cd_failed)
     if any(arg.text[:1] in ("+", "-") for arg in call.args):  # the stack itself is changed
         state.cwds, state.stack = (), [() for _ in state.stack]
     elif operands:
-        goes(run, operands[0])
+        change_directory(run, operands[0])
     else:
         state.cwds = ()
-    if len(state.maybe) > sure:
+    if len(state.unless_cd_failed) > sure:
         state.stack = [() for _ in state.stack]  # it may not have been put there at all
 
 
@@ -134,9 +134,9 @@ def _set(run: Run, call: Call) -> None:
             run.positional(call.args[index + 1 :])
             return
         if arg.text[:1] in ("-", "+") and "e" in arg.text and arg.text[1:2] != "o":
-            run.state.strict = arg.text[0] == "-"
+            run.state.errexit = arg.text[0] == "-"
         elif arg.text == "errexit":
-            run.state.strict = call.args[index - 1].text == "-o"
+            run.state.errexit = call.args[index - 1].text == "-o"
 
 
 def _shift(run: Run, call: Call) -> None:

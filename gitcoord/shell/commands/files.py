@@ -1,4 +1,4 @@
-"""Commands that copy, move and make files: cp, mv, ln, install, dd, rsync, compilers and the like."""
+"""Commands that copy, move and make files: cp, mv, ln, install, dd, rsync, compilers."""
 
 from __future__ import annotations
 
@@ -20,40 +20,34 @@ _CC = "-o -I -L -l -D -U -include -isystem -x -std -MF -MT -MQ -Xlinker -Xprepro
 
 def perform(run: Run, call: Call) -> None:
     {
-        "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "csplit": _split, "mktemp": _mktemp,
-        "rsync": _rsync, "scp": _rsync, "uniq": _uniq, "convert": _last, "magick": _last, "ffmpeg": _last, "mkdir": _mkdir,
+        "cp": _copy, "mv": _copy, "install": _copy, "ln": _link, "dd": _dd, "split": _split, "mktemp": _mktemp,
+        "rsync": _rsync, "scp": _rsync, "uniq": _uniq, "mkdir": _mkdir,
         "sqlite3": _sqlite, "docker": _docker, "podman": _docker,
     }.get(call.name, _compiler)(run, call)  # fmt: skip
 
 
-def _targets(run: Run, given: Given, sources: list[Arg], last: Arg | None) -> list[tuple[Arg, Arg]]:
-    """(source, the file that it becomes): a directory as the target takes the names of the sources."""
+def _targets(run: Run, given: Given) -> list[tuple[Arg, Arg]]:
+    """Pairs of a source and the file that it becomes: a directory as the target takes the names of the sources."""
     into = given.values("-t", "--target-directory")
-    target = into[-1] if into else last
-    if target is None:
+    if not into and not given.operands:
         return []
-    fills = bool(into) or len(sources) > 1 or _is_dir(run, target)
-    if given.has("-T", "--no-target-directory"):
-        fills = False
+    sources, target = (given.operands, into[-1]) if into else (given.operands[:-1], given.operands[-1])
     if given.has("--parents"):
-        return [(source, _beneath(target, source)) for source in sources]
-    return [(source, below(target, source) if fills else target) for source in sources]
+        return [(source, _in_directory(run, target, source, parents=True)) for source in sources]
+    fills = bool(into) or len(sources) > 1 or _is_dir(run, target)
+    if not fills or given.has("-T", "--no-target-directory"):
+        return [(source, target) for source in sources]
+    return [(source, _in_directory(run, target, source)) for source in sources]
 
 
-def _beneath(target: Arg, source: Arg) -> Arg:
-    """`cp --parents`: the whole path of the source, in the directory."""
-    if not target.known or not source.known:
-        return below(target, source)
-    return target._replace(text=f"{target.text.rstrip('/')}/{source.text.lstrip('/')}")
-
-
-def below(target: Arg, source: Arg) -> Arg:
-    """The file in a directory that has the source's name."""
+def _in_directory(run: Run, target: Arg, source: Arg, *, parents: bool = False) -> Arg:
+    """The file that a source becomes in a directory: by its last name, or (`cp --parents`) by its whole path."""
     if not target.known:
         return target
     if not source.known:
-        return target._replace(known=False, below=(target.text,) if target.text.startswith("/") else ())
-    return target._replace(text=f"{target.text.rstrip('/')}/{base_name(source.text)}")
+        return target._replace(known=False, below=run.resolve(target))
+    name = source.text.lstrip("/") if parents else base_name(source.text)
+    return target._replace(text=f"{target.text.rstrip('/')}/{name}")
 
 
 def _is_dir(run: Run, target: Arg) -> bool:
@@ -67,17 +61,11 @@ def _copy(run: Run, call: Call) -> None:
         for arg in given.operands:
             _makes_directory(run, arg, "install makes the directory")
         return
-    into = given.has("-t", "--target-directory")
-    sources = given.operands if into else given.operands[:-1]
-    last = given.operands[-1] if given.operands and not into else None
-    for source, target in _targets(run, given, sources, last):
+    for source, target in _targets(run, given):
         if call.name == "mv":
             run.delete(source, "mv takes it away")
         else:
             run.read(source, f"{call.name} reads it")
-        if not target.known and not target.below:
-            resolved = run.resolve(last) if last is not None else ()
-            target = target._replace(below=resolved)
         run.write(target, f"{call.name} writes it")
         if given.has("-b", "--backup", "-S", "--suffix") and target.known:
             suffix = next((arg.text for arg in given.values("-S", "--suffix")), "~")
@@ -93,10 +81,7 @@ def _link(run: Run, call: Call) -> None:
         source = given.operands[0]
         _linked(run, source, source._replace(text=base_name(source.text)), given)
         return
-    into = given.has("-t", "--target-directory")
-    sources = given.operands if into else given.operands[:-1]
-    last = given.operands[-1] if given.operands and not into else None
-    for source, target in _targets(run, given, sources, last):
+    for source, target in _targets(run, given):
         _linked(run, source, target, given)
 
 
@@ -119,22 +104,19 @@ def _dd(run: Run, call: Call) -> None:
 
 
 def _split(run: Run, call: Call) -> None:
-    """Many files that begin alike: all that can be said is their directory."""
-    valued = "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter -f --prefix"
-    given = parse(call.args, valued)
+    """Many files that begin alike: only their directory is known."""
+    given = parse(
+        call.args,
+        "-a -b -C -l -n -t --suffix-length --bytes --line-bytes --lines --number --additional-suffix --filter",
+    )
     for arg in given.operands[:1]:
         if arg.text != "-":
-            run.read(arg, f"{call.name} reads it")
-    prefix = given.operands[1:2] if call.name == "split" else given.values("-f", "--prefix")
+            run.read(arg, "split reads it")
     if given.has("--filter"):
         run.unknown(call.raw, "split --filter runs a command on each part")
         return
-    for arg in prefix or []:
-        place = arg._replace(text=dir_name(arg.text)) if arg.known else arg
-        for path in run.resolve(place) or place.below or ("",):
-            run.unknown(arg.raw, f"{call.name} writes files that begin so", path)
-    if not prefix:
-        run.here(call.name, f"{call.name} writes its parts here")
+    places = [arg._replace(text=dir_name(arg.text)) if arg.known else arg for arg in given.operands[1:2]]
+    run.unknown_below(places, call.raw, "split writes its parts there")
 
 
 def _mktemp(run: Run, call: Call) -> None:
@@ -154,22 +136,22 @@ def _rsync(run: Run, call: Call) -> None:
     if given.has("-n", "--dry-run", "--list-only") or len(given.operands) < 2:
         return
     for arg in given.operands[:-1]:
-        if not _is_far(arg):
+        if not _is_remote(arg):
             run.read(arg, f"{call.name} reads it")
             if given.has("--remove-source-files"):
                 run.delete(arg, "rsync --remove-source-files deletes it")
     target = given.operands[-1]
-    if _is_far(target):
+    if _is_remote(target):
         return
     sources = given.operands[:-1]
     if call.name == "scp" or not any(source.text.endswith("/") for source in sources):
-        for _, path in _targets(run, given, sources, target):
+        for _, path in _targets(run, given):
             run.write(path, f"{call.name} writes it")
     else:
         run.write(target, f"{call.name} writes it and what is below")
 
 
-def _is_far(arg: Arg) -> bool:
+def _is_remote(arg: Arg) -> bool:
     """On another machine: 'host:path', but './a:b' is a file here."""
     head, colon, _ = arg.text.partition(":")
     return bool(colon) and "/" not in head
@@ -184,15 +166,6 @@ def _uniq(run: Run, call: Call) -> None:
         run.write(arg, "uniq writes it")
     if not given.operands:
         run.output = run.feed
-
-
-def _last(run: Run, call: Call) -> None:
-    """Converters that write their last word."""
-    if len(call.args) > 1 and not call.args[-1].text.startswith("-"):
-        run.write(call.args[-1], f"{call.name} writes it")
-        for before, arg in zip(call.args, call.args[1:-1]):
-            if before.text == "-i":
-                run.read(arg, f"{call.name} reads it")
 
 
 def _mkdir(run: Run, call: Call) -> None:
@@ -228,9 +201,9 @@ def _docker(run: Run, call: Call) -> None:
     if words[:1] == ["cp"] and len(words) >= 3:
         operands = parse(call.args[1:]).operands
         for arg in operands[:1]:
-            if not _is_far(arg) and arg.text != "-":
+            if not _is_remote(arg) and arg.text != "-":
                 run.read(arg, f"{call.name} cp reads it")
-        if operands and not _is_far(operands[-1]) and operands[-1].text != "-":
+        if operands and not _is_remote(operands[-1]) and operands[-1].text != "-":
             run.write(operands[-1], f"{call.name} cp writes it")
         return
     mounts = ("-v", "--volume", "--mount")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-from gitcoord.shell.commands.worktree import whole
 from gitcoord.shell.options import Given, parse
 
 TYPE_CHECKING = False
@@ -49,7 +48,7 @@ def perform(run: Run, call: Call) -> None:
     name = call.name
     if name == "gh":
         if [arg.text for arg in call.args[:2]] == ["pr", "checkout"]:
-            whole(run, call.raw, "gh pr checkout changes the work tree")
+            run.unknown_in_worktree(call.raw, "gh pr checkout changes the work tree")
         return
     args = call.args
     if name in ("git-claim", "git-coord", "git-handoff"):
@@ -65,13 +64,13 @@ def perform(run: Run, call: Call) -> None:
 
 def _globals(run: Run, args: list[Arg]) -> list[Arg]:
     """Options before the command; answers the rest."""
-    from gitcoord.shell.commands.builtins import goes
+    from gitcoord.shell.commands.builtins import change_directory
 
     while args and args[0].text.startswith("-"):
         name, equals, text = args[0].text.partition("=")
         value = args[0]._replace(text=text) if equals else args[1] if len(args) > 1 else None
         if name == "-C" and value is not None:
-            goes(run, value)
+            change_directory(run, value)
         elif name in ("-c", "--config-env") and value is not None:
             bypass.setting(run, value.text, f"{name} {value.raw}" if not equals else args[0].raw)
             if value.text.lower().startswith("alias."):
@@ -97,7 +96,7 @@ def _verb(run: Run, call: Call, verb: Arg, args: list[Arg]) -> None:
     elif name in _WHOLE:
         verbs = _WHOLE[name].split()
         if not (given.operands and given.operands[0].text in verbs) and not given.has("--help", "-h"):
-            whole(run, call.raw, f"git {name} changes files of the work tree")
+            run.unknown_in_worktree(call.raw, f"git {name} changes files of the work tree")
     elif name in _REFS:
         from gitcoord.shell.commands import gitrefs
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass, glob
-from gitcoord.shell.commands.worktree import whole
 from gitcoord.shell.options import Given
 from gitcoord.shell.paths import base_name
 from gitcoord.shell.state import Value, value_of
@@ -33,7 +32,7 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
             continue
         only_left_out = False
         if "top" in magic:
-            path = f"{next((run.look.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
+            path = f"{next((run.fs.top(cwd) for cwd in run.state.cwds), '') or '.'}/{path}"
         spelled = arg._replace(text=path or ".")
         vague = "icase" in magic or any(word.startswith("attr") for word in magic)
         if not arg.known or not vague and (not glob.is_pattern(path) or "literal" in magic):
@@ -42,13 +41,13 @@ def _each(run: Run, args: list[Arg], detail: str, tell: Callable[[Arg, str], Non
         for one in dict.fromkeys((path, path.replace("**/", ""))) if not vague else ():
             for cwd in run.state.cwds:
                 for name in (one, *(glob.find(one, cwd, run.listing) or ())):
-                    if any(map(run.look.exists, run.resolve(spelled._replace(text=name)))):
+                    if any(map(run.fs.exists, run.resolve(spelled._replace(text=name)))):
                         tell(spelled._replace(text=name), detail)
         run.unknown_write(
             spelled._replace(below=run.resolve(spelled._replace(text=glob.fixed_part(path) or "."))), detail
         )
     if only_left_out:
-        whole(run, args[0].raw, f"{detail}: all but what is left out")
+        run.unknown_in_worktree(args[0].raw, f"{detail}: all but what is left out")
 
 
 def _magic(text: str) -> tuple[tuple[str, ...], str]:
@@ -83,11 +82,11 @@ def _checkout(run: Run, call: Call, given: Given) -> None:
     elif len(operands) > 1 and not made:
         _write_all(run, operands[1:], "git checkout writes it")
     elif given.has("-p", "--patch") or operands or given.has("-f", "--force"):
-        whole(run, call.raw, "git checkout changes files of the work tree")
+        run.unknown_in_worktree(call.raw, "git checkout changes files of the work tree")
 
 
 def _is_file(run: Run, arg: Arg) -> bool:
-    return arg.text in (".", "..") or any(map(run.look.exists, run.resolve(arg)))
+    return arg.text in (".", "..") or any(map(run.fs.exists, run.resolve(arg)))
 
 
 def _switch(run: Run, call: Call, given: Given) -> None:
@@ -95,7 +94,7 @@ def _switch(run: Run, call: Call, given: Given) -> None:
     if given.has("-C", "--force-create") and any(bypass.is_own_ref(arg.text) for arg in made):
         run.bypass(call.raw, "moves the ledger by hand")
     if not made or given.operands:
-        whole(run, call.raw, "git switch changes files of the work tree")
+        run.unknown_in_worktree(call.raw, "git switch changes files of the work tree")
 
 
 def _restore(run: Run, call: Call, given: Given) -> None:
@@ -103,12 +102,12 @@ def _restore(run: Run, call: Call, given: Given) -> None:
         return
     _write_all(run, given.operands, "git restore writes it")
     if given.has("--pathspec-from-file", "-p", "--patch") and not given.operands:
-        whole(run, call.raw, "git restore changes files of the work tree")
+        run.unknown_in_worktree(call.raw, "git restore changes files of the work tree")
 
 
 def _reset(run: Run, call: Call, given: Given) -> None:
     if given.has("--hard", "--merge", "--keep"):
-        whole(run, call.raw, "git reset changes files of the work tree")
+        run.unknown_in_worktree(call.raw, "git reset changes files of the work tree")
 
 
 def _stash(run: Run, call: Call, given: Given) -> None:
@@ -120,20 +119,16 @@ def _stash(run: Run, call: Call, given: Given) -> None:
         paths = _behind(call)  # `git stash -- file`
     _write_all(run, paths, "git stash takes its changes away")
     if not paths:
-        whole(run, call.raw, f"git stash {verb} changes files of the work tree")
+        run.unknown_in_worktree(call.raw, f"git stash {verb} changes files of the work tree")
 
 
 def _clean(run: Run, call: Call, given: Given) -> None:
     if given.has("-n", "--dry-run"):
         return
-
-    def record(arg: Arg, detail: str) -> None:
-        for path in run.resolve(arg) or arg.below or ("",):
-            run.unknown(call.raw, detail, path)
-
-    _each(run, given.operands, "git clean deletes files there that are not tracked", record)
+    detail = "git clean deletes files that are not tracked"
+    _each(run, given.operands, detail, lambda arg, _: run.unknown_below([arg], call.raw, detail))
     if not given.operands:
-        run.here(call.raw, "git clean deletes files that are not tracked")
+        run.unknown_here(call.raw, detail)
 
 
 def _remove(run: Run, call: Call, given: Given) -> None:
@@ -141,7 +136,7 @@ def _remove(run: Run, call: Call, given: Given) -> None:
         return
     _each(run, given.operands, "git rm deletes it", run.delete)
     if given.has("--pathspec-from-file"):
-        whole(run, call.raw, "git rm deletes files of the work tree")
+        run.unknown_in_worktree(call.raw, "git rm deletes files of the work tree")
 
 
 def _move(run: Run, call: Call, given: Given) -> None:
@@ -157,7 +152,7 @@ def _apply(run: Run, call: Call, given: Given) -> None:
             run.read(arg, "git apply reads it")
     looks = given.has("--check", "--stat", "--numstat", "--summary", "--cached")
     if not looks or given.has("--apply"):
-        whole(run, call.raw, "git apply changes the files that the patch names")
+        run.unknown_in_worktree(call.raw, "git apply changes the files that the patch names")
 
 
 def _archive(run: Run, call: Call, given: Given) -> None:
@@ -175,7 +170,7 @@ def _format_patch(run: Run, call: Call, given: Given) -> None:
     for arg in places:
         run.write(arg, "git format-patch writes files there")
     if not places and not given.has("--stdout"):
-        run.here(call.raw, "git format-patch writes files here")
+        run.unknown_here(call.raw, "git format-patch writes files here")
 
 
 def _clone(run: Run, call: Call, given: Given) -> None:
@@ -211,7 +206,7 @@ def _show(run: Run, call: Call, given: Given) -> None:
     for arg in given.operands:
         revision, colon, path = arg.text.partition(":")
         if colon and revision and path and arg.known:
-            top = next((run.look.top(cwd) for cwd in run.state.cwds), "")
+            top = next((run.fs.top(cwd) for cwd in run.state.cwds), "")
             whole_path = path if path.startswith("./") or not top else f"{top}/{path}"
             run.read(arg._replace(text=whole_path), "git prints its content")
 
@@ -240,7 +235,7 @@ def _behind(call: Call) -> list[Arg]:
 
 
 def _rev_parse(run: Run, call: Call, given: Given) -> None:
-    tops = tuple(filter(None, map(run.look.top, run.state.cwds)))
+    tops = tuple(filter(None, map(run.fs.top, run.state.cwds)))
     if given.has("--show-toplevel") and tops:
         run.output = value_of(*dict.fromkeys(tops))
     elif given.has("--git-path") and tops and given.operands and given.operands[0].known:
@@ -251,7 +246,7 @@ def _rev_parse(run: Run, call: Call, given: Given) -> None:
 
 def _ls_files(run: Run, call: Call, given: Given) -> None:
     # Names of tracked files, from where it runs or, of diff, from the top.
-    tops = tuple(filter(None, (run.look.top(cwd) or cwd for cwd in run.state.cwds)))
+    tops = tuple(filter(None, (run.fs.top(cwd) or cwd for cwd in run.state.cwds)))
     run.output = Value((), run.state.cwds if call.raw.find("ls-files") >= 0 else tops)
     for arg in given.values("--output"):
         run.write(arg, "git writes it")

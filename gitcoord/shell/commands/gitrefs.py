@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.shell import bypass
-from gitcoord.shell.commands.worktree import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def perform(run: Run, call: Call, name: str, given: Given) -> None:
         if given.operands and not given.has("-l", "--list"):
             run.bypass(call.raw, "makes git show other objects than there are")
     elif name == "read-tree" and given.has("-u", "--reset"):
-        whole(run, call.raw, "git read-tree changes files of the work tree")
+        run.unknown_in_worktree(call.raw, "git read-tree changes files of the work tree")
     elif name == "init":
         if given.has("--template", "--separate-git-dir"):
             run.bypass(call.raw, "sends git to other settings or files than the hooks watch")

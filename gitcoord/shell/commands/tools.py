@@ -56,13 +56,7 @@ def perform(run: Run, call: Call) -> None:
         if any(arg.text == "uninstall" for arg in call.args):
             run.bypass(call.raw, "takes hooks away")
         elif name == "pre-commit" and any(arg.text in ("run", "autoupdate") for arg in call.args):
-            run.here(call.raw, "pre-commit's hooks may rewrite files")
-    elif name == "openssl":
-        for before, arg in zip(call.args[:-1], call.args[1:]):
-            if before.text in ("-out", "-keyout"):
-                run.write(arg, f"openssl {before.text} writes it")
-            elif before.text in ("-in", "-inkey"):
-                run.read(arg, f"openssl {before.text} reads it")
+            run.unknown_here(call.raw, "pre-commit's hooks may rewrite files")
     # make, cmake, pip, gradle and the rest build: see known.py.
 
 
@@ -85,7 +79,7 @@ def _formatter(run: Run, call: Call) -> None:
     for arg in operands:
         run.write(_pattern(run, arg), f"{call.name} rewrites it")
     if not operands and "-" not in words:
-        run.here(call.raw, f"{call.name} rewrites files")
+        run.unknown_here(call.raw, f"{call.name} rewrites files")
 
 
 def _pattern(run: Run, arg: Arg) -> Arg:
@@ -97,7 +91,7 @@ def _pattern(run: Run, arg: Arg) -> Arg:
 
 
 def _packages(run: Run, call: Call) -> None:
-    from gitcoord.shell.commands.builtins import goes
+    from gitcoord.shell.commands.builtins import change_directory
 
     before = run.state
     run.state = before.copy()
@@ -107,14 +101,14 @@ def _packages(run: Run, call: Call) -> None:
         mixed=False,
     )
     for arg in given.values("-C", "--prefix", "--cwd", "--directory", "--project"):
-        goes(run, arg)
+        change_directory(run, arg)
     operands = given.operands
     verb = operands[0].text if operands else "install" if call.name == "yarn" else ""
     if verb in _RUNS.get(call.name, ()):
         _inner(run, call, operands[1:])
     elif call.name in ("go", "cargo") and verb in ("fmt", "fix", "generate", "clippy"):
         if verb != "clippy" or any(arg.text == "--fix" for arg in call.args):
-            run.here(call.raw, f"{call.name} {verb} rewrites files")
+            run.unknown_here(call.raw, f"{call.name} {verb} rewrites files")
     elif call.name == "go":
         _go(run, call, verb, operands)
     elif verb in _FORMATTERS:
@@ -136,36 +130,28 @@ def _inner(run: Run, call: Call, words: list[Arg]) -> None:
     from gitcoord.shell.commands.table import TABLE
 
     name = words[0].text
-    if (
-        name in FAMILY
-        or name in TABLE
-        or words[0].text.endswith(".py")
-        or call.name not in ("yarn", "pdm", "rye", "npm", "pnpm")
-    ):
+    runs_scripts = call.name in ("yarn", "pdm", "rye", "npm", "pnpm")
+    if not runs_scripts or name in FAMILY or name in TABLE or name.endswith(".py"):
         run.call(call._replace(name="python" if name.endswith(".py") else name, args=words[1:]), words[0])
 
 
+_LEAVES_FILES = ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")
+
+
 def _rewrites(run: Run, call: Call, verb: str) -> None:
-    for arg in call.args:
-        if arg.text == verb:
-            for file in _PACKAGES[call.name][1].split():
-                if not any(
-                    word.text in ("-g", "--global", "--frozen", "--frozen-lockfile", "--locked", "--no-save")
-                    for word in call.args
-                ):
-                    run.write(arg._replace(text=file), f"{call.name} {verb} writes it")
-            return
+    if any(arg.text in _LEAVES_FILES for arg in call.args):
+        return
+    for arg in [arg for arg in call.args if arg.text == verb][:1]:
+        for file in _PACKAGES[call.name][1].split():
+            run.write(arg._replace(text=file), f"{call.name} {verb} writes it")
+
+
+_GO_MODULES = ("mod tidy", "mod edit", "mod init", "mod vendor", "work use")
 
 
 def _go(run: Run, call: Call, verb: str, operands: list[Arg]) -> None:
     words = [arg.text for arg in operands]
-    if verb == "get" or words[:2] in (
-        ["mod", "tidy"],
-        ["mod", "edit"],
-        ["mod", "init"],
-        ["mod", "vendor"],
-        ["work", "use"],
-    ):
+    if verb == "get" or " ".join(words[:2]) in _GO_MODULES:
         for file in ("go.mod", "go.sum"):
             run.write(operands[0]._replace(text=file), f"go {verb} writes it")
     elif verb == "build" or verb == "test":

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refusal
 from gitcoord.base.names import printable, shown
-from gitcoord.claims.model import Item, all_claims, overlaps, own_claim
+from gitcoord.claims.events.expire import expired_keys
+from gitcoord.claims.model import Item, all_claims, overlaps, own_claims
 from gitcoord.claims.take import Take
 from gitcoord.claims.take import decide as decide_take
 from gitcoord.handoff.model import open_handoffs
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
-from gitcoord.ledger.sessions import Actor, Admission, admit, next_beat
+from gitcoord.ledger.sessions import Actor, Admission, admit, next_heartbeat
 from gitcoord.sessions.admission import as_started, halted, open_session, require_open
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks import workers
-from gitcoord.tasks.events.lapse import collect, lost
+from gitcoord.tasks.events.lapse import collect, lapsed_ids, lost
 from gitcoord.tasks.model import (
     ACTIVE,
     ASSIGNED,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Beat
+    from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Task
@@ -85,7 +86,7 @@ def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
     return _next(chain, command, world, admitted, beats)
 
 
-def _collect(chain: Chain, command: Assign, world: World) -> list[Beat]:
+def _collect(chain: Chain, command: Assign, world: World) -> list[Heartbeat]:
     """Whoever asks for work finds out whose work was left behind."""
     if command.lapsed == ():
         return []
@@ -95,7 +96,9 @@ def _collect(chain: Chain, command: Assign, world: World) -> list[Beat]:
     return collect(chain, world, lost(chain.state, world, command.actor.agent, only), command.only)
 
 
-def _next(chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Beat]) -> Decision | Refusal:
+def _next(
+    chain: Chain, command: Assign, world: World, admitted: Admission, beats: list[Heartbeat]
+) -> Decision | Refusal:
     agent = command.actor.agent
     mine = [held.id for held in held_by(chain.state, agent) if held.state == ASSIGNED]
     held_up: list[dict[str, object]] = []
@@ -129,12 +132,12 @@ def _own(chain: Chain, world: World, task: Task, command: Assign) -> Decision | 
     held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task.id)
     if held is None or held.state != ACTIVE:
         return None
-    beat = next_beat(world.heartbeat(held.agent), held.agent, held.session, world, held.ttl)
+    beat = next_heartbeat(world.heartbeat(held.agent), held.agent, held.session, world, held.ttl)
     return Decision([], [beat] if beat else [], assignment(chain.state, task))
 
 
 def _give(
-    chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Beat]
+    chain: Chain, command: Assign, world: World, task: Task, admitted: Admission, beats: list[Heartbeat]
 ) -> Decision | Refusal:
     refusal = _not_to_be_had(chain.state, world, task, command.actor) or _offered(chain.state, task, chain.agent)
     if refusal is not None:
@@ -153,7 +156,7 @@ def _give(
         beats = [*(beat for beat in beats if beat.agent not in judged), *taken.beats]
     else:
         open_session(own, command.actor, world, admitted)
-        beat = next_beat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
+        beat = next_heartbeat(world.heartbeat(chain.agent), chain.agent, admitted.session, world, ttl)
         beats = [*beats, beat] if beat is not None else beats
     memo = _memo(command) if command.keep else None
     own.add("assign", {"id": task.id, "session": admitted.session, "ttl": ttl}, memo)
@@ -234,7 +237,7 @@ def _offered(state: State, task: Task, agent: str) -> Refusal | None:
 
 def assignment(state: State, task: Task) -> dict[str, object]:
     """What an asker gets: the record that `task take --json` prints."""
-    claims = [claim for item in items_of(task) if (claim := own_claim(state, item, task.owner)) is not None]
+    claims = own_claims(state, items_of(task), task.owner)
     return {
         "task": task.to_json(),
         "assignment": {
@@ -265,12 +268,10 @@ def _repeat(state: State, command: Assign) -> Decision | Refusal | None:
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     bases = [event.body["bases"][-1] for event in events if event.kind == "claim"]
-    expired = [claim for event in events if event.kind == "expire" for claim in event.body["claims"]]
-    lapsed = [row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"]]
+    asked = str(last.keep.get("id", "")) if last.keep is not None else None
     command = Assign(
         as_started(events, actor), last.body["id"], last.body["ttl"], bases[-1] if bases else "", first.nonce,
-        last.keep is not None, first.refused, tuple((c["space"], c["path"], c["agent"]) for c in expired), tuple(lapsed),
-        str(last.keep.get("id", "")) if last.keep is not None else None,
+        last.keep is not None, first.refused, expired_keys(events), lapsed_ids(events), asked,
     )  # fmt: skip
     return [attempt(decide, command)]
 

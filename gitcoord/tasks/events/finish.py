@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gitcoord.base.errors import Refusal, UsageError
-from gitcoord.claims.events.release import let_go
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.base.errors import Refusal
+from gitcoord.claims.events.release import release_items
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.nonces import remembered
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.contracts import complete_record, failed_record
 from gitcoord.tasks.events.assign import items_of, needed_beside
@@ -73,14 +73,14 @@ def decide(state: State, command: Finish, world: World) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
-    released = let_go(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
+    released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
     if isinstance(released, Refusal):
         return released
     body = {"id": command.id, "outcome": command.outcome, "result": result}
     chain.add("finish", body, memo if command.keep else None)
     after = task_record(chain.state, command.id)
     assert after is not None
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 
 
@@ -123,11 +123,8 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} finishes {body['id']}, which is not {event.agent}'s")
     if _waits_for_a_person(task) is not None:
         raise Illegal(f"event {event.seq} finishes {body['id']}, which waits for a person")
-    try:
-        if _MAKE[body["outcome"]](body["result"]) != body["result"]:
-            raise Illegal(f"event {event.seq} hands in what was not made tidy")
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    if check_legal(event, _MAKE[body["outcome"]], body["result"]) != body["result"]:
+        raise Illegal(f"event {event.seq} has a result that is not normalised")
     over = REVIEW if body["outcome"] == DONE and task.review else body["outcome"]
     result = {**body["result"], "agent": event.agent, "seq": event.seq}
     return changed(state, task, given_back(task, event.at)._replace(state=over, result=result))

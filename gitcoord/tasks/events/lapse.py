@@ -11,7 +11,7 @@ from gitcoord.claims.events.expire import expire_body, joined, judged_beats
 from gitcoord.claims.model import all_claims
 from gitcoord.ledger.event import Chain, Decision, Illegal
 from gitcoord.ledger.kinds import Kind, attempt
-from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, silence, sound_evidence
+from gitcoord.ledger.sessions import Actor, Agent, Lost, agent_file, agent_record, dead, silence, valid_evidence
 from gitcoord.sessions.admission import halted
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import ACTIVE, NEEDS_HUMAN, OPEN, all_held, changed, given_back, owner_is_lost, task_record
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.kinds import Attempt
-    from gitcoord.ledger.sessions import Beat, Silence
+    from gitcoord.ledger.sessions import Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
     from gitcoord.tasks.model import Held, Task
@@ -64,7 +64,7 @@ def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> 
     ]
 
 
-def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Beat]:
+def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Heartbeat]:
     """The tasks of the lost are open again, and what the silent had claimed for them is free."""
     beats = add_lapses(chain, world, rows)
     silent = left_behind(chain, world, rows, only)
@@ -87,7 +87,7 @@ def left_behind(
     return [row for row in judged if row[1].silent]
 
 
-def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> list[Beat]:
+def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> list[Heartbeat]:
     """One event for all, and the heartbeats that were judged: one in between wins."""
     if not rows:
         return []
@@ -123,10 +123,14 @@ def _task(state: State, id: str) -> Task:
     return task
 
 
+def lapsed_ids(events: list[Event]) -> tuple[str, ...]:
+    """The tasks that a chain's lapse events open again."""
+    return tuple(row["id"] for event in events if event.kind == "lapse" for row in event.body["tasks"])
+
+
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first = events[0]
-    only = tuple(row["id"] for row in first.body["tasks"])
-    return [attempt(decide, Collect(actor, first.nonce, first.refused, only, ()))]
+    return [attempt(decide, Collect(actor, first.nonce, first.refused, lapsed_ids(events), ()))]
 
 
 def subject(event: Event) -> str:
@@ -141,7 +145,7 @@ def apply(state: State, event: Event) -> Changes:
         task = _task(state, row["id"])
         if (task.state, task.owner, task.session) != (ACTIVE, row["agent"], row["session"]):
             raise Illegal(f"event {event.seq}: {row['agent']} does not have {row['id']}")
-        if row["to"] != after_loss(task) or not sound_evidence(row):
+        if row["to"] != after_loss(task) or not valid_evidence(row):
             raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
         changes.update(changed(state, task, lost_task(task, event.at, f"{row['agent']} was lost ({row['rule']})")))
         _tell(state, event, task, changes)

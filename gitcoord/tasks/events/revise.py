@@ -6,13 +6,13 @@ from gitcoord.base.codec import has_shape
 from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, printable
 from gitcoord.base.texts import one_line
-from gitcoord.claims.events.release import let_go
+from gitcoord.claims.events.release import release_items
 from gitcoord.claims.model import own_claim
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.policy.roles import not_an_approver
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.events.assign import items_of
 from gitcoord.tasks.events.finish import to_release
@@ -97,17 +97,17 @@ def decide(state: State, command: Revise, world: World) -> Decision | Refusal:
     if refusal is not None:
         return refusal
     if not move and all(getattr(task, key) == value for key, value in content.items()):
-        return Decision([], sign_of_life(state, command.actor, world), {"task": task.to_json(), "released": []})
+        return Decision([], actor_heartbeats(state, command.actor, world), {"task": task.to_json(), "released": []})
     chain = Chain(state, command.actor.agent, world.wall, command.nonce, command.refused)
     released: list[dict[str, object]] | Refusal = []
     if move in (OPEN, ABANDONED) and task.owner == command.actor.agent and task.state != ASSIGNED:
-        released = let_go(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
+        released = release_items(chain, world, to_release(state, world, command.actor, task), dirty=command.dirty)
         if isinstance(released, Refusal):
             return released
     chain.add("revise", _body(command.id, content, move, command.owner, reason))
     after = task_record(chain.state, command.id)
     assert after is not None
-    beats = sign_of_life(state, command.actor, world)
+    beats = actor_heartbeats(state, command.actor, world)
     return Decision(chain.events, beats, {"task": after.to_json(), "released": released})
 
 
@@ -190,22 +190,8 @@ def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) ->
 def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     first, last = events[0], events[-1]
     body = last.body
-    return [
-        attempt(
-            decide,
-            Revise(
-                actor,
-                body["id"],
-                body["set"],
-                body["move"],
-                body["owner"],
-                body["reason"],
-                True,
-                first.nonce,
-                first.refused,
-            ),
-        )
-    ]
+    said = (body["id"], body["set"], body["move"], body["owner"], body["reason"])
+    return [attempt(decide, Revise(actor, *said, dirty=True, nonce=first.nonce, refused=first.refused))]
 
 
 def subject(event: Event) -> str:
@@ -221,11 +207,8 @@ def apply(state: State, event: Event) -> Changes:
         raise Illegal(f"event {event.seq} revises a task that is not there")
     if not all(key in CONTENT and has_shape(value, CONTENT[key]) for key, value in body["set"].items()):
         raise Illegal(f"event {event.seq} sets what a task does not have")
-    try:
-        content = checked(body["set"])
-        one_line(body["reason"], "the reason", 1000, empty=True)
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    content = check_legal(event, checked, body["set"])
+    check_legal(event, one_line, body["reason"], "the reason", 1000, empty=True)
     if content != body["set"] or _illegal(state, task, body["move"], body["owner"], body["set"]) is not None:
         raise Illegal(f"event {event.seq} revises {body['id']} as it may not be")
     after = task._replace(**body["set"], changed=event.at)

@@ -7,10 +7,10 @@ from gitcoord.base.errors import Refusal, UsageError
 from gitcoord.base.names import check_agent, check_path, check_resource, check_word, quote
 from gitcoord.base.texts import one_line, prose
 from gitcoord.claims.model import Item
-from gitcoord.ledger.event import Chain, Decision, Illegal
+from gitcoord.ledger.event import Chain, Decision, Illegal, check_legal
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
-from gitcoord.sessions.standing import barred, sign_of_life
+from gitcoord.sessions.admission import actor_heartbeats, barred
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.model import (
     ASSIGNED,
@@ -89,7 +89,7 @@ def decide(state: State, command: Add, world: World) -> Decision | Refusal:
         ids.append(id)
     found = [task for id in ids if (task := task_record(chain.state, id)) is not None]
     result: dict[str, object] = {"tasks": [task.to_json() for task in found], "known": known}
-    return Decision(chain.events, sign_of_life(state, command.actor, world), result)
+    return Decision(chain.events, actor_heartbeats(state, command.actor, world), result)
 
 
 def _body(state: State, new: New, world: World) -> Record:
@@ -172,13 +172,11 @@ def subject(event: Event) -> str:
 
 def apply(state: State, event: Event) -> Changes:
     body = event.body
-    try:
-        if checked({key: body[key] for key in CONTENT}) != {key: body[key] for key in CONTENT}:
-            raise Illegal(f"event {event.seq} is a task that was not made tidy")
-        if body["owner"]:
-            check_agent(body["owner"])
-    except UsageError as error:
-        raise Illegal(f"event {event.seq}: {error.message}") from None
+    content = {key: body[key] for key in CONTENT}
+    if check_legal(event, checked, content) != content:
+        raise Illegal(f"event {event.seq} is a task that is not normalised")
+    if body["owner"]:
+        check_legal(event, check_agent, body["owner"])
     if any(task_record(state, need) is None for need in body["needs"]):
         raise Illegal(f"event {event.seq} waits for a task that is not there")
     if body["key"] and by_key(state, body["key"]):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger.remote.support import LEDGER, Fleet, Machine
-from tests.ledger.remote.test_together import age_beats
+from tests.ledger.remote.test_batches import age_beats
 from tests.races.support import Answer
 
 

@@ -17,14 +17,14 @@ from gitcoord.claims.take import Take
 from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.client import is_plain, objects_above
-from gitcoord.ledger.remote.fetch import look
+from gitcoord.ledger.remote.fetch import fetch
 from gitcoord.ledger.remote.git_remote import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE
 from gitcoord.ledger.remote.mirror_store import MirrorStore
 from gitcoord.ledger.sessions import Actor
 from gitcoord.world.open import open_repository
 from tests.ledger.remote.longlived import LongLived, pushes_by_git, with_pushes_noted
 from tests.ledger.remote.support import Fleet, Machine
-from tests.ledger.remote.test_together import agents_waiting, waiting
+from tests.ledger.remote.test_batches import agents_waiting, waiting
 from tests.races.support import running, wait_until
 
 
@@ -131,26 +131,26 @@ ZOE, BOB = "refs/gitcoord/sessions/zoe", "refs/gitcoord/sessions/bob"
 
 def test_all_refs_or_none(fleet: Fleet, one: Machine, ctx: Context) -> None:
     first, second = beats(ctx, "1", "2")
-    far = store_of(ctx).far
-    assert far.push([RefUpdate(ZOE, "", first)]).kind == LANDED
+    remote = store_of(ctx).remote
+    assert remote.push([RefUpdate(ZOE, "", first)]).kind == LANDED
     before = fleet.refs()
     for moves in (
         [RefUpdate(BOB, "", first), RefUpdate(ZOE, "", second)],
         [RefUpdate(BOB, "", first), RefUpdate(ZOE, second, "")],
         [RefUpdate(BOB, "", first), RefUpdate(ZOE, second, second)],  # only looked at
     ):
-        assert far.push(moves).kind == LOST and fleet.refs() == before
-    assert far.push([RefUpdate(BOB, "", first), RefUpdate(ZOE, first, "")]).kind == LANDED
+        assert remote.push(moves).kind == LOST and fleet.refs() == before
+    assert remote.push([RefUpdate(BOB, "", first), RefUpdate(ZOE, first, "")]).kind == LANDED
     assert BOB in fleet.refs() and ZOE not in fleet.refs()
     assert not pushes_by_git(one)
 
 
 def test_what_moves_after_it_was_compared_is_the_servers_to_find(fleet: Fleet, one: Machine, ctx: Context) -> None:
     first, second, third = beats(ctx, "1", "2", "3")
-    far = store_of(ctx).far
-    assert far.push([RefUpdate(ZOE, "", first)]).kind == LANDED
+    remote = store_of(ctx).remote
+    assert remote.push([RefUpdate(ZOE, "", first)]).kind == LANDED
     fleet.hook("update", f"[ $1 != {ZOE} ] || env -u GIT_QUARANTINE_PATH git update-ref {BOB} {first}\n")
-    assert far.push([RefUpdate(ZOE, first, second), RefUpdate(BOB, "", third)]).kind == LOST
+    assert remote.push([RefUpdate(ZOE, first, second), RefUpdate(BOB, "", third)]).kind == LOST
     assert fleet.refs()[ZOE] == fleet.refs()[BOB] == first
     assert not pushes_by_git(one)
 
@@ -158,36 +158,36 @@ def test_what_moves_after_it_was_compared_is_the_servers_to_find(fleet: Fleet, o
 def test_without_the_servers_report_nothing_is_said_to_be_done(fleet: Fleet, ctx: Context) -> None:
     (first,) = beats(ctx, "1")
     fleet.hook("post-receive", "kill -9 $PPID\n")
-    assert store_of(ctx).far.push([RefUpdate(ZOE, "", first)]).kind == UNKNOWN
+    assert store_of(ctx).remote.push([RefUpdate(ZOE, "", first)]).kind == UNKNOWN
     assert fleet.refs()[ZOE] == first, "though it was"
 
 
 def test_a_server_that_cannot_keep_it(fleet: Fleet, one: Machine, ctx: Context) -> None:
     (first,) = beats(ctx, "x" * 5000)
     fleet.git("config", "receive.maxInputSize", "10")
-    assert store_of(ctx).far.push([RefUpdate(ZOE, "", first)]).kind == FAILED
+    assert store_of(ctx).remote.push([RefUpdate(ZOE, "", first)]).kind == FAILED
     assert not pushes_by_git(one)
 
 
 def test_what_is_to_be_sent_is_what_git_would_send(fleet: Fleet, one: Machine, ctx: Context) -> None:
-    far, near = store_of(ctx).far, store_of(ctx).near
-    look(ctx)
-    old = near.resolve([LEDGER])[0]
+    remote, local = store_of(ctx).remote, store_of(ctx).local
+    fetch(ctx)
+    old = local.resolve([LEDGER])[0]
     assert old is not None
     for name in ("a", "b/c", "b/d"):
         take(ctx, Take(Actor("alice"), (Item("path", name),)))
-    new = near.resolve([LEDGER])[0] or ""
-    found = objects_above(near, [RefUpdate(LEDGER, old, new)])
+    new = local.resolve([LEDGER])[0] or ""
+    found = objects_above(local, [RefUpdate(LEDGER, old, new)])
     assert found is not None
     wanted = one.git("rev-list", "--objects", "--no-object-names", f"{old}..{new}").split()
     assert {one.oid for one in found} >= set(wanted) and len(found) <= len(wanted) + 3
-    everything = objects_above(near, [RefUpdate(LEDGER, "", new)])
+    everything = objects_above(local, [RefUpdate(LEDGER, "", new)])
     assert everything is not None
     assert {one.oid for one in everything} == set(
         one.git("rev-list", "--objects", "--no-object-names", new or "").split()
     )
-    assert objects_above(near, [RefUpdate(ZOE, "", "0" * 39 + "1")]) is None, "not here"
-    assert far.name == "origin"
+    assert objects_above(local, [RefUpdate(ZOE, "", "0" * 39 + "1")]) is None, "not here"
+    assert remote.name == "origin"
 
 
 # --- how long -------------------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_an_ssh_that_says_nothing_is_ended_in_time(fleet: Fleet, one: Machine, a
     before = signal.getsignal(signal.SIGALRM)
     ctx = opened(one)
     (first,) = beats(ctx, "1")
-    report = store_of(ctx).far.push([RefUpdate(ZOE, "", first)])
+    report = store_of(ctx).remote.push([RefUpdate(ZOE, "", first)])
     ctx.store.close()
     assert report.kind == UNREACHABLE and "no answer within 1 seconds" in report.words
     assert signal.getsignal(signal.SIGALRM) == before and signal.getitimer(signal.ITIMER_REAL) == (0, 0)
@@ -225,7 +225,7 @@ def test_a_server_that_thinks_for_too_long(fleet: Fleet, one: Machine, alarm: No
     fleet.hook("pre-receive", f"read -r _ <{fleet.place}/gate; exit 1\n")
     ctx = opened(one)
     (first,) = beats(ctx, "1")
-    report = store_of(ctx).far.push([RefUpdate(ZOE, "", first)])
+    report = store_of(ctx).remote.push([RefUpdate(ZOE, "", first)])
     ctx.store.close()
     os.write(gate, b"go\n")
     os.close(gate)
@@ -236,7 +236,7 @@ def test_somebody_elses_alarm_is_left_alone(fleet: Fleet, one: Machine, ctx: Con
     (first,) = beats(ctx, "1")
     signal.setitimer(signal.ITIMER_REAL, 600)
     try:
-        assert store_of(ctx).far.push([RefUpdate(ZOE, "", first)]).kind == LANDED
+        assert store_of(ctx).remote.push([RefUpdate(ZOE, "", first)]).kind == LANDED
         assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 600
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -249,7 +249,7 @@ def test_somebody_elses_alarm_is_left_alone(fleet: Fleet, one: Machine, ctx: Con
 def test_where_no_alarm_is_to_be_had_git_pushes(fleet: Fleet, one: Machine, ctx: Context) -> None:
     (first,) = beats(ctx, "1")
     kinds: list[str] = []
-    thread = threading.Thread(target=lambda: kinds.append(store_of(ctx).far.push([RefUpdate(ZOE, "", first)]).kind))
+    thread = threading.Thread(target=lambda: kinds.append(store_of(ctx).remote.push([RefUpdate(ZOE, "", first)]).kind))
     thread.start()
     thread.join(60)
     assert kinds == [LANDED] and pushes_by_git(one) == 1
@@ -266,7 +266,7 @@ def test_settings_that_only_git_heeds(fleet: Fleet, one: Machine, alarm: None, k
     one.git("config", "--add", key, value or str(fleet.bare))
     ctx = opened(one)
     (first,) = beats(ctx, "1")
-    assert store_of(ctx).far.push([RefUpdate(ZOE, "", first)]).kind in (LANDED, LOST)  # no blob is a branch
+    assert store_of(ctx).remote.push([RefUpdate(ZOE, "", first)]).kind in (LANDED, LOST)  # no blob is a branch
     ctx.store.close()
     assert pushes_by_git(one) == 1
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.guard.protocol import Said, Speaker, understood
 from tests.ledger.remote.support import Fleet, Machine
-from tests.ledger.remote.test_together import age_beats
+from tests.ledger.remote.test_batches import age_beats
 from tests.races.support import Answer, long_timeout, running, wait_until
 
 pytestmark = [pytest.mark.race, long_timeout]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger.remote.support import Fleet, Machine
-from tests.ledger.remote.test_together import agents_waiting, waiting
+from tests.ledger.remote.test_batches import agents_waiting, waiting
 from tests.races.support import Answer, long_timeout, running, wait_until
 
 pytestmark = [pytest.mark.race, long_timeout]
@@ -219,7 +219,7 @@ main.leave(main.main("claim", sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize(("module", "name"), [("transaction", "join"), ("carrier", "take_off")])
+@pytest.mark.parametrize(("module", "name"), [("transaction", "join"), ("push", "start_push")])
 def test_stopped_in_the_queue(fleet: Fleet, module: str, name: str) -> None:
     one, _ = fleet.joined()
     script = _STOPS.format(root=ROOT, module=module, name=name)

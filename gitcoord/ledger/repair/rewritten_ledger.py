@@ -14,7 +14,7 @@ from gitcoord.git.commands.refs import reflog
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import replay
-from gitcoord.ledger.remote.restored import compare, lines, subject
+from gitcoord.ledger.remote.server_behind import compare, event_lines, subject
 from gitcoord.ledger.repair.lost_events import events_among, newest_event
 from gitcoord.ledger.setup import note_root
 from gitcoord.ledger.snapshot import Commit, Snapshot
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.git.store import Reader
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.remote.restored import Standing
+    from gitcoord.ledger.remote.server_behind import Comparison
     from gitcoord.ledger.sessions import Actor
 
 _KEPT_BY_GIT = ("refs/original/refs/gitcoord/tip", f"refs/original/{LEDGER}")
@@ -50,25 +50,25 @@ def is_rewritten(ctx: Context, head: Oid, tip: Oid | None) -> bool:
     return any(not is_ancestor(ctx.repo.env, oid, head) and compare(ctx, oid, head).lacking for oid in kept)
 
 
-def unwritten(ctx: Context, actor: Actor, reader: Reader, head: Oid, done: list[str]) -> Oid | None:
+def restore_original(ctx: Context, actor: Actor, reader: Reader, head: Oid, done: list[str]) -> Oid | None:
     """The head that the ledger should have instead of a rewritten one. It writes the commits and moves no ref.
 
     None: the rewritten ledger is whole, and its root is noted as the new one.
     """
     original = _original(ctx, head)
-    standing = compare(ctx, original.oid, head) if original is not None else None
-    if (standing is not None and standing.akin and not standing.lacking) or (
+    comparison = compare(ctx, original.oid, head) if original is not None else None
+    if (comparison is not None and comparison.related and not comparison.lacking) or (
         original is None and _is_ours(ctx, reader)
     ):
         note_root(ctx, _root(ctx, head))
         done.append("took the rewritten ledger: its events are the same")
         return None
-    if original is None or standing is None:
+    if original is None or comparison is None:
         raise CouldNotJudge(
             "this is another ledger than the one that was set up here, and no trace of that one is left",
             hints=("restore it from a backup or a clone",),
         )
-    new = _go_on(ctx, actor, original, standing, done)
+    new = _go_on(ctx, actor, original, comparison, done)
     done.append(
         f"put the ledger back to event {original.event.seq} ({original.oid[:12]}), from before it was rewritten"
     )
@@ -98,14 +98,14 @@ def _root(ctx: Context, head: Oid) -> str:
     return roots(ctx.repo.env, head).lines[-1]
 
 
-def _go_on(ctx: Context, actor: Actor, original: Commit, standing: Standing, done: list[str]) -> Oid:
+def _go_on(ctx: Context, actor: Actor, original: Commit, comparison: Comparison, done: list[str]) -> Oid:
     """A leap above all, on top of the original; and then, with new numbers, what was written after it was rewritten."""
-    seq = max(commit.event.seq for commit in (original, *standing.added)) + LEAP
+    seq = max(commit.event.seq for commit in (original, *comparison.added)) + LEAP
     event = Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": "rewritten"})
     below = _written(ctx, original, event)
     numbers: dict[int, int] = {}
     lost = []
-    for commit in standing.added if standing.akin else ():
+    for commit in comparison.added if comparison.related else ():
         event = commit.event
         try:
             again = event._replace(seq=below.event.seq + 1, body=_renumbered(event.body, numbers))
@@ -115,7 +115,7 @@ def _go_on(ctx: Context, actor: Actor, original: Commit, standing: Standing, don
             continue
         numbers[event.seq] = again.seq
         done.append(f"event {event.seq} is event {again.seq} now: {subject(commit)}")
-    done += lines("lost, since it does not fit", lost)
+    done += event_lines("lost, since it does not fit", lost)
     return below.oid
 
 

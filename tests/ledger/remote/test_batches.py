@@ -19,12 +19,12 @@ from gitcoord.claims import service as claims
 from gitcoord.claims.model import Item
 from gitcoord.claims.take import Take
 from gitcoord.git.store import Object
-from gitcoord.ledger.remote import backoff as turns
+from gitcoord.ledger.remote import backoff
 from gitcoord.ledger.remote import transaction as remote
-from gitcoord.ledger.remote.backoff import let_others_go, note_turn
-from gitcoord.ledger.remote.carrier import carry
-from gitcoord.ledger.remote.fetch import look, store_of
+from gitcoord.ledger.remote.backoff import note_push, wait_for_turn
+from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import LANDED, LOST
+from gitcoord.ledger.remote.push import push_batch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.transaction import Request
 from gitcoord.sessions.service import start
@@ -108,11 +108,11 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
         assert two.claim(f"old{number}", agent="bob").code == 0
     env = {**one.env, "GIT_DIR": str(one.git_dir), "GIT_WORK_TREE": str(one.repo)}
     ctx = open_repository({os.fsencode(key): os.fsencode(value) for key, value in env.items()}, writing=True)
-    look(ctx)
+    fetch(ctx)
     read: list[str] = []
     authorities, attempts = [], []
     for agent in ("ann", "zoe"):
-        authority = remote.AtRemote(ctx)
+        authority = remote.RemoteAuthority(ctx)
         order = Take(Actor(agent), (Item("path", f"of/{agent}"),), nonce=agent)
         attempt = authority.decide(Request(claims._decide_take, order, (), False))
         assert attempt is not None and attempt.operations
@@ -120,15 +120,15 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
         attempts.append(attempt)
     assert attempts[1].snapshot.head == attempts[0].head, "the second stands on the first"
     assert two.claim("new", agent="bob").code == 0
-    assert carry(ctx, authorities[1]._batch_id).kind == LOST
-    near = store_of(ctx).near
-    reading = near.read
+    assert push_batch(ctx, authorities[1]._batch_id).kind == LOST
+    local = store_of(ctx).local
+    reading = local.read
 
     def noting(names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
         read.extend(names)
         return reading(names, ahead)
 
-    monkeypatch.setattr(near, "read", noting)
+    monkeypatch.setattr(local, "read", noting)
     authorities[1]._tried.append(remote._Tried(attempts[1], authorities[1]._floor))
     assert authorities[1]._find_tried() is None
     assert len(read) == 1, "that of bob is new; the others have been there before"
@@ -290,33 +290,33 @@ def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     host = FakeHost()
     ctx = memory_ledger(tmp_path, host)
     looks: list[int] = []
-    monkeypatch.setattr(turns, "look_once", lambda _, since: looks.append(host.mono() - since))
+    monkeypatch.setattr(backoff, "fetch_once", lambda _, since: looks.append(host.mono() - since))
     ours = ctx.store.target(LEDGER) or ""
 
     def waited() -> int:
         began = host.mono()
-        let_others_go(ctx)
+        wait_for_turn(ctx)
         return host.mono() - began
 
-    note_turn(ctx, LANDED, 200, ours)
+    note_push(ctx, LANDED, 200, ours)
     assert waited() == 0 and not looks
     host.drawn = int("c" * 32, 16)  # three quarters of the way, and more
-    note_turn(ctx, LOST, 200)
+    note_push(ctx, LOST, 200)
     assert waited() == 0, "a look has just shown what is there"
     for _ in range(2):
-        note_turn(ctx, LOST, 200)
+        note_push(ctx, LOST, 200)
         assert 150 <= waited() <= 200
     assert looks == [0] * 2, "what was known before the wait is old"
-    note_turn(ctx, LANDED, 200, "f" * 40)  # another has landed since
+    note_push(ctx, LANDED, 200, "f" * 40)  # another has landed since
     assert (waited(), waited()) == (1200, 0)
     for wait in (1200, 800, 400, 0):
-        note_turn(ctx, LANDED, 200, ours)
+        note_push(ctx, LANDED, 200, ours)
         assert (waited(), waited()) == (wait, 0)
     for _ in range(30):
-        note_turn(ctx, LOST, 4000)
-    note_turn(ctx, LANDED, 4000, ours)
+        note_push(ctx, LOST, 4000)
+    note_push(ctx, LANDED, 4000, ours)
     assert waited() == 20_000, "nobody waits for ever"
-    note_turn(ctx, LANDED, 900, ours)
+    note_push(ctx, LANDED, 900, ours)
     host.boot = "another"
     assert waited() == 0
 
@@ -325,14 +325,14 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
     """They may be too slow to land anything, and nobody would ever hear of them."""
     host = FakeHost()
     ctx = memory_ledger(tmp_path, host)
-    monkeypatch.setattr(turns, "look_once", lambda *_: None)
+    monkeypatch.setattr(backoff, "fetch_once", lambda *_: None)
 
     def waits(count: int = 6, head: str = "head") -> list[int]:
         found = []
         for _ in range(count):
-            note_turn(ctx, LANDED, 100, head)
+            note_push(ctx, LANDED, 100, head)
             began = host.mono()
-            let_others_go(ctx)
+            wait_for_turn(ctx)
             found.append(host.mono() - began)
         return found
 
@@ -351,6 +351,6 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
     found = waits(3 + 6 + 12 + 24 + 48 + 48, ours)
     seldom = [n + 1 for n, wait in enumerate(found) if wait]
     assert seldom == [3, 9, 21, 45, 93, 141] and set(found) == {0, 300}, "nobody used it: most only beat"
-    note_turn(ctx, LOST, 100)
+    note_push(ctx, LOST, 100)
     assert waits(6, ours) == [0, 0, 300, 0, 0, 0], "somebody does push"
     assert waits() == [0, 0, 300] * 2, "and used the next wait, after six"

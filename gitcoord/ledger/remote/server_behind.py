@@ -28,12 +28,12 @@ _BATCH = 500
 _SHOWN = 20
 
 
-class Standing(NamedTuple):
+class Comparison(NamedTuple):
     """The events that this clone has seen, compared with the server's ledger. Events are oldest first."""
 
     seen: Commit
     there: Commit | None  # None: no ledger there
-    akin: bool  # both begin with the same event
+    related: bool  # both begin with the same event
     lacking: list[Commit]  # seen here, and not there
     added: list[Commit]  # there, and never seen here
     rewritten: bool = False  # the same events in other commits
@@ -42,14 +42,14 @@ class Standing(NamedTuple):
     def follows(self) -> bool:
         """Nothing is lacking; or only epochs, which grant nobody anything, and numbers go on above them."""
         there = self.there
-        if there is None or not self.akin:
+        if there is None or not self.related:
             return False
         return not self.lacking or (_only_epochs(self.lacking) and there.event.seq > self.seen.event.seq)
 
     @property
     def replaceable(self) -> bool:
         """Nobody has written there since but epochs: what is lacking can be brought back, and nothing is lost by that."""
-        return self.akin and _only_epochs(self.added)
+        return self.related and _only_epochs(self.added)
 
     @property
     def leapt(self) -> bool:
@@ -61,24 +61,24 @@ def _only_epochs(commits: list[Commit]) -> bool:
     return all(commit.event.kind == "epoch" for commit in commits)
 
 
-def compare(ctx: Context, seen: Oid, there: Oid | None) -> Standing:
-    reader = ctx.near
+def compare(ctx: Context, seen: Oid, there: Oid | None) -> Comparison:
+    reader = ctx.local
     if there is None:
-        return Standing(_commit(reader, seen), None, True, _above(ctx, seen, None), [])
+        return Comparison(_commit(reader, seen), None, True, _above(ctx, seen, None), [])
     if merge_base(ctx.repo.env, seen, there).code:
         return _compare_events(ctx, seen, there)
-    return Standing(
+    return Comparison(
         _commit(reader, seen), _commit(reader, there), True, _above(ctx, seen, there), _above(ctx, there, seen)
     )
 
 
-def _compare_events(ctx: Context, seen: Oid, there: Oid) -> Standing:
+def _compare_events(ctx: Context, seen: Oid, there: Oid) -> Comparison:
     """Nothing in common but, perhaps, the events: a tool may have rewritten the commits."""
     mine, theirs = _above(ctx, seen, None), _above(ctx, there, None)
     pairs = zip(mine, theirs)
     same = next((index for index, (a, b) in enumerate(pairs) if a.event != b.event), min(len(mine), len(theirs)))
-    here, other = _commit(ctx.near, seen), _commit(ctx.near, there)
-    return Standing(here, other, same > 0, mine[same:], theirs[same:], rewritten=True)
+    here, other = _commit(ctx.local, seen), _commit(ctx.local, there)
+    return Comparison(here, other, same > 0, mine[same:], theirs[same:], rewritten=True)
 
 
 def _commit(reader: Reader, oid: Oid) -> Commit:
@@ -91,7 +91,7 @@ def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
     oids = answer.require("git cannot walk the ledger").lines
     found = []
     for start in range(0, len(oids), _BATCH):
-        for row in ctx.near.read(oids[start : start + _BATCH]):
+        for row in ctx.local.read(oids[start : start + _BATCH]):
             commit = Commit(row, "the ledger's history")
             try:
                 _ = commit.event
@@ -104,50 +104,50 @@ def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
 # --- looking ------------------------------------------------------------------------------------------------------
 
 
-def settle_behind(ctx: Context) -> None:
+def check_behind(ctx: Context) -> None:
     """The mirror was fetched, and lacks the tip. ServerBehind, unless nothing but an epoch is missing."""
-    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    tip, ledger = ctx.local.resolve([TIP, LEDGER])
     if tip is None or ledger is None:
         return
-    standing = compare(ctx, tip, ledger)
-    if standing.rewritten or not standing.follows:
-        raise behind(ctx, standing)
+    comparison = compare(ctx, tip, ledger)
+    if comparison.rewritten or not comparison.follows:
+        raise behind_error(ctx, comparison)
     try:
-        ctx.near.swap([Verify(LEDGER, ledger), Update(TIP, tip, ledger)])
+        ctx.local.swap([Verify(LEDGER, ledger), Update(TIP, tip, ledger)])
     except SwapFailed:
         pass  # another look was quicker
 
 
-def settle_gone(ctx: Context) -> None:
+def check_gone(ctx: Context) -> None:
     """The server has no ledger. ServerBehind where one was seen here; then the mirror shows none either, so that no gate
     goes on with it, and the tip keeps what was seen."""
-    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    tip, ledger = ctx.local.resolve([TIP, LEDGER])
     if tip is None and ledger is None:
         return
     if tip is not None and ledger == tip:
         try:
-            ctx.near.swap([Delete(LEDGER, tip)])
+            ctx.local.swap([Delete(LEDGER, tip)])
         except SwapFailed:
             pass  # somebody here writes or looks at this moment
     seen = tip or ledger
     assert seen is not None
-    raise behind(ctx, Standing(_commit(ctx.near, seen), None, True, [], []))
+    raise behind_error(ctx, Comparison(_commit(ctx.local, seen), None, True, [], []))
 
 
-def behind(ctx: Context, standing: Standing) -> CouldNotJudge:
-    name, seen, there = printable(ctx.remote), standing.seen.event.seq, standing.there
+def behind_error(ctx: Context, comparison: Comparison) -> CouldNotJudge:
+    name, seen, there = printable(ctx.remote), comparison.seen.event.seq, comparison.there
     if there is None:
         return ServerBehind(f"{WORDS}: the ledger is gone from '{name}'", hints=HINTS)
-    if not standing.akin:
-        return foreign(ctx)
-    if standing.rewritten and not standing.lacking:
+    if not comparison.related:
+        return foreign_error(ctx)
+    if comparison.rewritten and not comparison.lacking:
         return ServerBehind(f"the ledger was rewritten, here or at '{name}': its commits are others", hints=HINTS)
-    if not standing.added:
+    if not comparison.added:
         return ServerBehind(
             f"{WORDS}: '{name}' ends at event {there.event.seq}, and event {seen} was seen here", hints=HINTS
         )
-    first = standing.lacking[0].event.seq if standing.lacking else seen
-    here, other = len(standing.lacking), len(standing.added)
+    first = comparison.lacking[0].event.seq if comparison.lacking else seen
+    here, other = len(comparison.lacking), len(comparison.added)
     return ServerBehind(
         f"{ServerBehind.differs}: the two histories differ from event {first} on; "
         f"this clone has {here} event(s) that '{name}' lacks, and '{name}' has {other} that this clone lacks",
@@ -155,7 +155,7 @@ def behind(ctx: Context, standing: Standing) -> CouldNotJudge:
     )
 
 
-def foreign(ctx: Context) -> CouldNotJudge:
+def foreign_error(ctx: Context) -> CouldNotJudge:
     name = printable(ctx.remote)
     return ServerBehind(
         f"{WORDS}: '{name}' has another ledger now, which has nothing in common with it",
@@ -168,14 +168,14 @@ def foreign(ctx: Context) -> CouldNotJudge:
 
 def differences(ctx: Context) -> list[str]:
     """For `fsck`: the events that were seen here and are not at the server, by the last look."""
-    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    tip, ledger = ctx.local.resolve([TIP, LEDGER])
     if tip is None or (ledger is not None and is_ancestor(ctx.repo.env, tip, ledger) is not False):
         return []
-    standing = compare(ctx, tip, ledger)
-    return [behind(ctx, standing).message, *lines("not there", standing.lacking)]
+    comparison = compare(ctx, tip, ledger)
+    return [behind_error(ctx, comparison).message, *event_lines("not there", comparison.lacking)]
 
 
-def lines(what: str, commits: list[Commit]) -> list[str]:
+def event_lines(what: str, commits: list[Commit]) -> list[str]:
     """Events in words, a line each."""
     found = [f"{what}: event {commit.event.seq}: {subject(commit)}" for commit in commits[-_SHOWN:]]
     if len(commits) > _SHOWN:
@@ -213,11 +213,11 @@ def server_snapshot(ctx: Context, shown: Snapshot) -> Snapshot | None:
 
 def newest_seen(ctx: Context) -> str:
     """From where the history is shown: the ledger, or the tip where the server's lacks it."""
-    tip, ledger = ctx.near.read([TIP, LEDGER])
+    tip, ledger = ctx.local.read([TIP, LEDGER])
     if (
         not ctx.remote
         or tip is None
-        or (ledger is not None and (ledger.oid == tip.oid or not lacks(ctx.near, ledger, tip)))
+        or (ledger is not None and (ledger.oid == tip.oid or not lacks(ctx.local, ledger, tip)))
     ):
         return LEDGER
     return TIP

@@ -11,7 +11,7 @@ from pytest_git import GitRepo
 
 from gitcoord.cli.table.claim import VERBS
 from gitcoord.git.plumbing_store import PlumbingStore
-from gitcoord.mcp.calling import Caller
+from gitcoord.mcp.caller import Caller
 from tests.cli.support import World
 
 

@@ -17,15 +17,15 @@ from gitcoord.git.store import RefUpdate, SwapFailed, move
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import replay
-from gitcoord.ledger.remote.batch import Outcome
-from gitcoord.ledger.remote.carrier import push_options
+from gitcoord.ledger.remote.batch import PushResult
 from gitcoord.ledger.remote.fetch import STUBBORN, store_of, unreachable
 from gitcoord.ledger.remote.git_remote import HOST, LANDED, NONE, Report
 from gitcoord.ledger.remote.git_remote import LOST as LOST_RACE
-from gitcoord.ledger.remote.restored import Standing, compare, foreign, lines
-from gitcoord.ledger.remote.transaction import outcome_error
+from gitcoord.ledger.remote.push import push_options
+from gitcoord.ledger.remote.server_behind import Comparison, compare, event_lines, foreign_error
+from gitcoord.ledger.remote.transaction import push_error
 from gitcoord.ledger.repair.lost_events import events_among, newest_claim, newest_event
-from gitcoord.ledger.repair.projection import projected
+from gitcoord.ledger.repair.projection import projection_rows
 from gitcoord.ledger.setup import note_root, root_of
 from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.transaction import prepare, require_known_format
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from gitcoord.ledger.snapshot import Commit
 
 
-def bring_back(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
+def repair_server(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> None:
     """Make the server's ledger and what this clone has seen one history again. The carrier's lock and the queue are held."""
-    tip, ledger = ctx.near.resolve([TIP, LEDGER])
+    tip, ledger = ctx.local.resolve([TIP, LEDGER])
     # A plain `git fetch` may have moved the mirror on, or back; never the tip.
     newest = ledger if tip is None or (ledger is not None and is_ancestor(ctx.repo.env, tip, ledger)) else tip
     there = _fetch(ctx)
@@ -51,15 +51,15 @@ def bring_back(ctx: Context, actor: Actor, reader: Reader, done: list[str]) -> N
         _move_here(ctx, [(TIP, tip, there)])
         _note_root(ctx, done)
         return
-    standing = compare(ctx, seen, there)
-    if not standing.akin:
-        raise foreign(ctx)
-    if standing.added and standing.follows or standing.rewritten and not standing.lacking:
+    comparison = compare(ctx, seen, there)
+    if not comparison.related:
+        raise foreign_error(ctx)
+    if comparison.added and comparison.follows or comparison.rewritten and not comparison.lacking:
         _move_here(ctx, [(TIP, tip, there)])
         _note_root(ctx, done)
         return
-    head = _restore(ctx, actor, reader, standing, done) if standing.replaceable else None
-    _move_here(ctx, [(TIP, tip, head or _give_up(ctx, actor, standing, done))])
+    head = _restore(ctx, actor, reader, comparison, done) if comparison.replaceable else None
+    _move_here(ctx, [(TIP, tip, head or _give_up(ctx, actor, comparison, done))])
     _note_root(ctx, done)
 
 
@@ -84,57 +84,59 @@ def _fetch(ctx: Context) -> Oid | None:
     """Make the mirror the server's refs as they are now, whatever was seen before. The tip stays."""
     store = store_of(ctx)
     for _ in range(STUBBORN):
-        report = store.far.fetch(back=True)
+        report = store.remote.fetch(back=True)
         if report.kind == NONE:
-            report = store.far.fetch(back=True, ledger=False)
+            report = store.remote.fetch(back=True, ledger=False)
             if report.kind == LANDED:
                 store.refresh()
-                _move_here(ctx, [(LEDGER, store.near.resolve([LEDGER])[0], None)])
+                _move_here(ctx, [(LEDGER, store.local.resolve([LEDGER])[0], None)])
         if report.kind != LOST_RACE:
             break
         ctx.host.pause(0.05)
     store.refresh()
     if report.kind != LANDED:
         raise unreachable(ctx, report.words)
-    return store.near.resolve([LEDGER])[0]
+    return store.local.resolve([LEDGER])[0]
 
 
-def _restore(ctx: Context, actor: Actor, reader: Reader, standing: Standing, done: list[str]) -> Oid | None:
+def _restore(ctx: Context, actor: Actor, reader: Reader, comparison: Comparison, done: list[str]) -> Oid | None:
     """Push what the server lacks, and an epoch on top. None where that takes a forced push, which the host does not allow."""
-    head, seq = _epoch_on(ctx, actor, standing.seen, standing, "the server had lost events")
+    head, seq = _epoch_on(ctx, actor, comparison.seen, comparison, "the server had lost events")
     outcome = replay(ctx, reader, start=head)
-    there = standing.there.oid if standing.there is not None else None
-    report = _push(ctx, actor, [(LEDGER, there, head), *projected(ctx, outcome)])
-    forced = bool(standing.added) and not report.words.startswith(
+    there = comparison.there.oid if comparison.there is not None else None
+    report = _push(ctx, actor, [(LEDGER, there, head), *projection_rows(ctx, outcome)])
+    forced = bool(comparison.added) and not report.words.startswith(
         "gitcoord: "
     )  # a gate of ours takes it, from a person
     if forced and report.kind in (HOST, LOST_RACE) and _fetch(ctx) == there:
         return None
     _require(ctx, report, there)
-    done += lines("brought back", standing.lacking)
+    done += event_lines("brought back", comparison.lacking)
     done.append(f"began a new epoch at event {seq}: no number that anybody may have seen is given again")
     return head
 
 
-def _give_up(ctx: Context, actor: Actor, standing: Standing, done: list[str]) -> Oid:
+def _give_up(ctx: Context, actor: Actor, comparison: Comparison, done: list[str]) -> Oid:
     """Go on from the server's history, above all numbers that were seen here; what is not in it is kept aside and named."""
-    assert standing.there is not None
-    seen, head = standing.seen.oid, standing.there.oid
-    if not standing.leapt:
-        head, seq = _epoch_on(ctx, actor, standing.there, standing, "histories diverged")
-        _require(ctx, _push(ctx, actor, [(LEDGER, standing.there.oid, head)]), standing.there.oid)
+    assert comparison.there is not None
+    seen, head = comparison.seen.oid, comparison.there.oid
+    if not comparison.leapt:
+        head, seq = _epoch_on(ctx, actor, comparison.there, comparison, "histories diverged")
+        _require(ctx, _push(ctx, actor, [(LEDGER, comparison.there.oid, head)]), comparison.there.oid)
         done.append(f"began a new epoch at event {seq}: numbers go on above all that were seen here")
-    _move_here(ctx, [(LOST + seen, ctx.near.resolve([LOST + seen])[0], seen)])
+    _move_here(ctx, [(LOST + seen, ctx.local.resolve([LOST + seen])[0], seen)])
     done.append(f"went on from what '{ctx.remote}' has; what was seen here before is kept at {LOST}{seen}")
-    done += lines("lost, since others have written there (claim or do again what is still needed)", standing.lacking)
+    done += event_lines(
+        "lost, since others have written there (claim or do again what is still needed)", comparison.lacking
+    )
     return head
 
 
-def _epoch_on(ctx: Context, actor: Actor, below: Commit, standing: Standing, reason: str) -> tuple[Oid, int]:
+def _epoch_on(ctx: Context, actor: Actor, below: Commit, comparison: Comparison, reason: str) -> tuple[Oid, int]:
     """An epoch event on top of this commit, written and not pushed; and its number."""
-    lost = events_among(ctx, sorted(set(ctx.near.list_refs(LOST).values())))
-    known = [standing.seen.event.seq, *(commit.event.seq for commit in lost)]
-    known += [standing.there.event.seq] if standing.there is not None else []
+    lost = events_among(ctx, sorted(set(ctx.local.list_refs(LOST).values())))
+    known = [comparison.seen.event.seq, *(commit.event.seq for commit in lost)]
+    known += [comparison.there.event.seq] if comparison.there is not None else []
     seq = max(known) + LEAP
     event = Event("epoch", seq, actor.agent, ctx.host.wall(), ctx.host.random(), 0, {"reason": reason})
     snapshot = Snapshot(ctx.store, None, below)
@@ -146,7 +148,7 @@ def _epoch_on(ctx: Context, actor: Actor, below: Commit, standing: Standing, rea
 
 def push_rows(ctx: Context, actor: Actor, rows: list[Row]) -> None:
     """Move these refs there and here, all of them or none, or say why not."""
-    _require(ctx, _push(ctx, actor, rows), ctx.near.resolve([LEDGER])[0])
+    _require(ctx, _push(ctx, actor, rows), ctx.local.resolve([LEDGER])[0])
 
 
 def _push(ctx: Context, actor: Actor, rows: list[Row]) -> Report:
@@ -156,7 +158,7 @@ def _push(ctx: Context, actor: Actor, rows: list[Row]) -> Report:
     store = store_of(ctx)
     store.flush()
     moves = [RefUpdate(ref, old or "", new or "") for ref, old, new in rows if old != new]
-    report = store.far.push(moves, push_options(ctx, actor.agent))
+    report = store.remote.push(moves, push_options(ctx, actor.agent))
     if report.kind != LANDED:
         return report
     if not store.follow(moves):
@@ -173,7 +175,7 @@ def _require(ctx: Context, report: Report, there: Oid | None) -> None:
             f"somebody else changed the ledger at '{ctx.remote}' meanwhile: nothing was changed",
             hints=("run it again",),
         )
-    raise outcome_error(ctx, Outcome(*report))
+    raise push_error(ctx, PushResult(*report))
 
 
 def _move_here(ctx: Context, rows: list[Row]) -> None:
@@ -181,7 +183,7 @@ def _move_here(ctx: Context, rows: list[Row]) -> None:
     operations = [operation for row in rows if (operation := move(*row)) is not None]
     if operations:
         try:
-            ctx.near.swap(operations)
+            ctx.local.swap(operations)
         except SwapFailed as failure:
             raise StoreError(
                 f"this clone's refs could not be moved: {failure.message}", hints=("run it again",)
