@@ -35,7 +35,7 @@ def main(command: str, argv: list[str]) -> int:
         full_python(command, argv)
         from gitcoord.cli.help import main as full
 
-        return full(command, argv)
+        return full(command, argv, call_verb)
     if table[name].needs:
         full_python(command, argv)
     return call_verb(table[name], values, words)

@@ -87,11 +87,11 @@ class PlumbingStore(PlumbingReader):
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
-            mended = put_back(self._write_parts()[0])
+            found_log = put_back(self._write_parts()[0])
         except StoreError:
             return False  # not ours to write: what is missing stays missing
         self.refresh()
-        return mended
+        return found_log
 
     def write(self, kind: str, data: bytes) -> Oid:
         return self._write_parts()[0].write(kind, data)

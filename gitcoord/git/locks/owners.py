@@ -10,9 +10,9 @@ from __future__ import annotations
 from gitcoord.base.names import RefName
 from gitcoord.git.files import (
     close,
+    file_identity,
     fstat,
     list_files,
-    lstat,
     make_directory,
     open_new,
     open_to_read,
@@ -77,7 +77,7 @@ class Note:
         That of packed-refs only where the process deletes refs: otherwise it is another's.
         """
         names = [*(f"{ref}.lock" for ref in refs), *((f"{PACKED}.lock",) if self._deletes else ())]
-        files = [(name, which_file(f"{common}/{name}")) for name in names]
+        files = [(name, file_identity(f"{common}/{name}")) for name in names]
         lines = [f"{file} {name}\n" for name, file in files if file]
         write_at_once(self._fd, "".join(lines).encode("utf-8", "surrogateescape") + b"\0")
 
@@ -202,15 +202,6 @@ def owner_of(name: str) -> Owner | None:
     if not pid.isdecimal():
         return None
     return Owner(pid, start, boot.replace("_", "/"), f"pid:[{namespace}]" if namespace else "")
-
-
-def which_file(path: str) -> str:
-    """A file's inode and change time, which no other file shares; '' where there is none."""
-    try:
-        found = lstat(path)
-        return f"{found.st_ino}:{found.st_ctime_ns}"
-    except OSError:
-        return ""
 
 
 def _write(path: str, data: bytes) -> int:

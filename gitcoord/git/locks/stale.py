@@ -20,6 +20,7 @@ from gitcoord.base.errors import LockHeld, StoreError
 from gitcoord.base.names import RefName
 from gitcoord.git.files import (
     close,
+    file_identity,
     link,
     list_files,
     lstat,
@@ -31,7 +32,6 @@ from gitcoord.git.files import (
     unlink,
 )
 from gitcoord.git.host import getpid, process_state
-from gitcoord.git.locks.owners import PACKED, which_file
 from gitcoord.git.locks.running import running_gits
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from gitcoord.git.locks.owners import Content, LockNotes
 
-_PACKED, _NEW = f"{PACKED}.lock", f"{PACKED}.new"
+_PACKED, _NEW = "packed-refs.lock", "packed-refs.new"
 _SECONDS = 5.0  # how long a lock is waited for that another git may hold, if it is in the way
 _GLANCE = 1.0  # and if it is not
 _AGE = 0.1  # seconds; a program that writes refs through a library holds its locks for less
@@ -66,7 +66,7 @@ class StaleLocks:
 
     def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
-        names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if which_file(self._path(name))]
+        names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if file_identity(self._path(name))]
         for name in names:
             self._clear(name, _SECONDS)
         orphan = self._drop_orphan()
@@ -78,7 +78,7 @@ class StaleLocks:
         content = self._notes.content(note)
         if content is None:
             return
-        left = [lock for lock in self._covered(content) if which_file(self._path(lock))]
+        left = [lock for lock in self._covered(content) if file_identity(self._path(lock))]
         for lock in list(left):
             try:
                 self._clear(lock, _GLANCE)
@@ -109,7 +109,7 @@ class StaleLocks:
 
     def _clear(self, lock: str, seconds: float) -> None:
         """Remove this lock; LockHeld if it cannot be shown to be nobody's."""
-        while (file := which_file(self._path(lock))) and not self._is_stale(lock, file, seconds):
+        while (file := file_identity(self._path(lock))) and not self._is_stale(lock, file, seconds):
             sleep(0.02)
         if file:
             self._remove(lock, file)
@@ -162,7 +162,7 @@ class StaleLocks:
         aside = f"{self._notes.directory}/stale-{random_hex(6)}"  # below refs/ a leftover would be a ref
         fd = self._exclusive()
         try:
-            if which_file(path) != file:
+            if file_identity(path) != file:
                 return  # another process was quicker
             if lock == _PACKED:
                 # It is made under this lock, so by the same owner. It goes first: once the lock is gone, it may be another's.
@@ -187,7 +187,7 @@ class StaleLocks:
 
         It is only ever made by the owner of that lock: while the lock is ours, it is nobody's.
         """
-        if not which_file(self._path(_NEW)) or which_file(self._path(_PACKED)):
+        if not file_identity(self._path(_NEW)) or file_identity(self._path(_PACKED)):
             return False
         note = self._notes.note(getpid(), ())
         try:
