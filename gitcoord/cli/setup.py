@@ -138,7 +138,7 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     rows = [change.row() for change in changes]
     call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left, "tools": rows})
     tools.tell_problems(call, changes, snippets=False)
-    _told(call, result, left, anything=bool(lines), dry_run=dry_run)
+    _report_removal(call, result, left, anything=bool(lines), dry_run=dry_run)
     return 0
 
 
@@ -154,7 +154,7 @@ def _going(
     ]
 
 
-def _told(call: Call, result: dict[str, Any], left: list[str], *, anything: bool, dry_run: bool) -> None:
+def _report_removal(call: Call, result: dict[str, Any], left: list[str], *, anything: bool, dry_run: bool) -> None:
     if left and anything:
         call.screen.say(f"left in the tree, since they are committed or changed: {', '.join(left)}")
     if dry_run or not anything:

@@ -1,4 +1,4 @@
-"""Children that may take their time: ended with all that they started when it is over, or left to themselves."""
+"""Child processes that may run long: ended at a deadline with their own children, or detached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
 
-_MUCH = 4096  # bytes in a second: more than what only keeps a connection open
+_PROGRESS = 4096  # bytes in a second: more than the keep-alive of a connection
 _GRACE = 1.0  # seconds that git has to clean up
 
 
@@ -69,20 +69,20 @@ def finish_bounded(child: Child, deadline: Deadline, *, sends: bool = False) -> 
 
 
 def _is_ready(watch: poll, deadline: Deadline, pid: int, *, sends: bool) -> bool:
-    """Can it be read? False when the time is over. Whoever still receives much is waited for."""
+    """Can it be read? False when the time is over. A transfer that still moves data is waited for."""
     before = -1
     while (wait := deadline.next_wait(sends=sends)) > 0:
         if watch.poll(min(wait, 1.0) * 1000 + 1):
             return True
         moved = 0 if sends else traffic(pid)
-        if 0 <= before < moved - _MUCH:
+        if 0 <= before < moved - _PROGRESS:
             deadline.progressed()
         before = moved
     return False
 
 
 def traffic(root: int) -> int:
-    """How many bytes a process and all below it have read and written so far; 0 where the system does not tell."""
+    """How many bytes a process and all below it have read and written so far; 0 where that is unknown."""
     total = 0
     for pid in (root, *descendants(root)):
         rows = read_file(f"/proc/{pid}/io").split(b"\n")[:2]  # rchar, wchar
@@ -91,12 +91,12 @@ def traffic(root: int) -> int:
 
 
 def end_process_tree(child: Child) -> None:
-    """End a child and all that it has started: git cleans up after itself at SIGTERM, its ssh may never hear of it."""
+    """End a child and all its descendants. git cleans up at SIGTERM, but does not pass it on to its ssh."""
     from time import monotonic, sleep
 
     there = [(pid, start_time(pid)) for pid in [child.pid, *descendants(child.pid)]]
     _signal(there, SIGTERM)
-    _signal(there, SIGCONT)  # a stopped one hears it only then
+    _signal(there, SIGCONT)  # a stopped process handles SIGTERM only then
     end = monotonic() + _GRACE
     while monotonic() < end and any(runs_still(str(pid), start) for pid, start in there):
         sleep(0.01)
@@ -113,7 +113,7 @@ def _signal(processes: list[tuple[int, str]], number: int) -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """All processes that this one has started, and those that they have; none where the system does not tell."""
+    """All descendants of this process; none where the system does not list them."""
     found: list[int] = []
     todo = [root]
     while todo:
@@ -162,7 +162,7 @@ def run_shell(
 
 
 def _written(fd: int, data: memoryview) -> memoryview:
-    """What is left to be written: nothing where nobody reads any more."""
+    """The bytes that are still to be written; none where the reader is gone."""
     try:
         return data[posix.write(fd, data) :]
     except BlockingIOError:
@@ -172,9 +172,9 @@ def _written(fd: int, data: memoryview) -> memoryview:
 
 
 def detach(command: str, env: dict[bytes, bytes], data: bytes) -> None:
-    """Let a shell run this on its own, with these bytes on its input, and think no more of it.
+    """Run a shell command in the background, with these bytes on its input.
 
-    The shell that starts it ends at once, so nobody has to wait for it, and a process that lives long collects no dead.
+    The shell that starts it exits at once, so a long-lived process gathers no zombies.
     """
     # A shell gives /dev/null to what it leaves in the background, unless told otherwise by a descriptor of another number.
     script = 'exec 3<&0 >/dev/null 2>&1; { eval "$1"; } <&3 3<&- &'

@@ -67,7 +67,7 @@ def without_grafts(env: Env) -> Env:
 
 
 def reset_sigchld() -> None:
-    """A command's first act: with SIGCHLD ignored, as it may be inherited, nobody could tell how git ended."""
+    """A command's first act: a SIGCHLD that is inherited as ignored would hide the exit codes of children."""
     if getsignal(SIGCHLD) == SIG_IGN:
         signal(SIGCHLD, SIG_DFL)
 

@@ -34,7 +34,7 @@ class PlumbingReader:
         self._loose: LooseReader | None = None
 
     def replay_redo_log(self) -> bool:
-        """Whoever only reads has nothing to put back."""
+        """A reader has no redo log."""
         return False
 
     def _reader(self) -> Child:

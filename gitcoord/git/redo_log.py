@@ -2,7 +2,7 @@
 
 A claim writes about eight loose objects, and a disk needs for each about as long as for all of them together. So they are
 appended to the log first, and that file alone is on the disk before a ref leads to them. What a power cut takes of the loose
-files is put back from it: by the first writer after the boot, and by whoever misses an object. A log bears the name of the boot
+files is put back from it: by the first writer after the boot, and by a reader that misses an object. A log bears the name of the boot
 in which it was written, so that one of an earlier boot is known. When it is full another one begins, and it is removed once the
 whole file system has been flushed, in the background.
 
