@@ -140,11 +140,7 @@ def test_packages_import_downwards() -> None:
 
 
 # Still to be cut: each of these groups imports itself in a circle, at least once inside a function.
-CYCLES = (
-    "ledger/remote/backoff ledger/remote/push ledger/remote/fetch ledger/remote/join ledger/remote/membership"
-    " ledger/remote/server_behind ledger/remote/transaction ledger/setup ledger/snapshot ledger/transaction",
-    "policy/cache policy/reader",
-)
+CYCLES = ("policy/cache policy/reader",)
 
 
 def _in_cycles(graph: dict[str, set[str]]) -> set[str]:
@@ -360,7 +356,7 @@ def test_the_rule_can_fail() -> None:
 
 # How many modules of gitcoord each verb loads at most, packages not counted. Adding one to the everyday path costs every edit of every
 # agent a little: raise the number only where that is worth it.
-BUDGET = {"check": 43, "list": 38, "take": 49, "release": 52, "guard": 57}  # release: one more where a heartbeat is due
+BUDGET = {"check": 44, "list": 39, "take": 50, "release": 53, "guard": 59}  # release: one more where a heartbeat is due
 # What they load besides: C modules that come with the interpreter.
 BUILT_IN = {"__future__", "_collections", "_json", "_sha1", "zlib", "fcntl", "errno"}
 WORDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed
 from gitcoord.claims.model import Grant, grants_in
 from gitcoord.git.commands.objects import first_parents
-from gitcoord.ledger.snapshot import Commit
+from gitcoord.ledger.commit import Commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -73,7 +73,7 @@ def _server_claims(
     """Claims that only the server has, because its ledger diverged from the one shown here."""
     if snapshot.server is None:
         return {}
-    from gitcoord.ledger.remote.server_behind import server_snapshot
+    from gitcoord.ledger.snapshot import server_snapshot
 
     there = server_snapshot(ctx, snapshot)
     if there is None:

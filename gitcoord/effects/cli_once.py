@@ -20,7 +20,7 @@ from gitcoord.terminal.screen import ago
 if TYPE_CHECKING:
     from gitcoord.terminal.parser import Values
 
-_LOOK = 15.0  # a runner that dies rings no bell
+_LOOK = 15.0  # the death of a runner sends no notification
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -43,7 +43,7 @@ def _once(call: Call, key: str, command: list[str], wait: int) -> int:
     try:
         row = _begin(call, runner, wait)
         if not row["begun"]:
-            return _tell(call, row)
+            return _say_outcome(call, row)
         try:
             supervisor = Supervisor(call, actor._replace(session=int(row["session"])))
             supervisor.start(command, {**os.environ, "GITCOORD_ONCE_KEY": key}, to_stderr=call.screen.json)
@@ -57,15 +57,15 @@ def _once(call: Call, key: str, command: list[str], wait: int) -> int:
             call.screen.note(f"error: that it ended with {code} is not on record: {printable(error.message)}")
             call.screen.answer({**row, "recorded": False, "code": code}, ok=False)
             return code or error.exit_code
-        return _tell(call, {**result, "begun": True})
+        return _say_outcome(call, {**result, "begun": True})
     finally:
         runner.unlock()
 
 
 def _begin(call: Call, runner: Runner, wait: int) -> dict[str, Any]:
-    """Begin, or give the outcome of who did; wait for it as long as asked."""
+    """Begin, or wait for the outcome of another runner."""
     bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
-    end, told = time.monotonic() + wait, False
+    end, noted = time.monotonic() + wait, False
     try:
         while True:
             try:
@@ -74,16 +74,16 @@ def _begin(call: Call, runner: Runner, wait: int) -> dict[str, Any]:
                 left = end - time.monotonic()
                 if left <= 0:
                     raise
-                if not told:
+                if not noted:
                     call.screen.note(f"waiting: {printable(late.message)}")
-                told = True
+                noted = True
                 if bell.wait(min(left, _LOOK), *_STOPPING)[0] in _STOPPING:
                     raise KeyboardInterrupt from None
     finally:
         bell.close()
 
 
-def _tell(call: Call, row: dict[str, Any]) -> int:
+def _say_outcome(call: Call, row: dict[str, Any]) -> int:
     """The outcome, also of a run that was another's; its exit code is ours."""
     code = int(row["code"])
     call.screen.answer(row, ok=not code)

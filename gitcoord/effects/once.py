@@ -1,7 +1,7 @@
-"""Outside effects that happen at most once over all agents: the record of each, and how it stands.
+"""Records of outside effects that happen at most once over all agents.
 
-A record begins before the effect and ends after it. Whoever comes in between, or finds that the runner is gone without an
-end, runs nothing: whether the effect happened is not known, and only a person may say that it may be tried again.
+A record begins before the effect and ends after it. In between nobody else runs it. If the runner is gone without an end, it is
+unknown whether the effect happened, and only a person may allow another try.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def once_file(key: str) -> str:
 
 
 class Effect(NamedTuple):
-    """An effect on record: who began it when, and how it ended."""
+    """A recorded effect: its runner, when it began, and how it ended."""
 
     key: str
     state: str
@@ -87,7 +87,7 @@ def begun(event: Event) -> Effect:
 
 
 def runs(state: State, world: World, record: Effect) -> bool:
-    """Is whoever runs it still at it, as far as can be seen? This machine knows its own processes; else heartbeats tell."""
+    """Is its runner alive? Known for processes of this machine; elsewhere judged by heartbeats."""
     known = world.runner(record.nonce)
     if known:
         return known == "alive"
@@ -98,7 +98,7 @@ def runs(state: State, world: World, record: Effect) -> bool:
 
 
 def refuse_unfinished(state: State, world: World, record: Effect) -> Refusal | None:
-    """Why it is not run now; None where it was done, and the outcome is known."""
+    """The refusal if the effect has begun and has no recorded end."""
     if record.state == DONE:
         return None
     since = format_duration(max(0, world.wall - record.at))

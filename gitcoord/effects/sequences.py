@@ -33,7 +33,7 @@ class Sequence(NamedTuple):
 
 
 def sequences(pairs: Iterable[tuple[str, str]]) -> dict[str, Sequence]:
-    """The `[sequence "name"]` sections. What makes no sense is never guessed at: CouldNotJudge."""
+    """The `[sequence "name"]` sections. CouldNotJudge for an invalid value."""
     found: dict[str, Sequence] = {}
     for key, value in pairs:
         section, _, rest = key.partition(".")
@@ -65,12 +65,12 @@ def _number(name: str, setting: str, value: str, least: int, most: int) -> int:
 def _invalid(name: str, what: str) -> CouldNotJudge:
     return CouldNotJudge(
         f'{CONFIG}: sequence "{printable(name[:80])}": {what}',
-        hints=("mend it on the sync branch, for example: pattern = migrations/[0-9]*_*.sql",),
+        hints=("fix it on the trunk, for example: pattern = migrations/[0-9]*_*.sql",),
     )
 
 
 def wrong_pattern(pattern: str) -> str:
-    """Why no file could ever match it, or '': a floor that is silently zero would give numbers that are in use."""
+    """Why no file could ever match it, or '': an unnoticed floor of zero would give numbers that are in use."""
     if not pattern:
         return "is empty"
     if len(pattern) > _LONGEST or not pattern.isprintable():

@@ -1,4 +1,4 @@
-"""What gates leave on record (notices and requests for approval), and the answers of people; roles."""
+"""Notices, requests for approval and their answers, and roles: writing and listing them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
 
-_ASKED = 50
+_ASKED = 50  # requests in one event
 
 
 def leave_records(ctx: Context, actor: Actor, gate: str, refused: list[Verdict], noted: list[Verdict]) -> list[str]:
-    """Notices of what was let through, requests for what a person must approve. A gate that may not write only judges."""
+    """Record notices, and requests for approval; gives the ids of the requests. A gate that cannot write only judges."""
     ids: list[str] = []
-    noted = [verdict for verdict in noted if verdict.rule != "private"]  # the ledger is for everybody
+    noted = [verdict for verdict in noted if verdict.rule != "private"]  # the ledger is published
     asked = [verdict for verdict in refused if verdict.asks]
     try:
         if asked:
@@ -51,23 +51,23 @@ def ask(ctx: Context, actor: Actor, verdicts: list[Verdict]) -> list[str]:
 
 
 def listing(ctx: Context, *, all: bool = False) -> list[Approval]:
-    """The requests that wait for an answer, or all."""
+    """The open requests, or all."""
     snapshot = read_snapshot(ctx)
     return [record for record in approvals(snapshot.state) if all or record.state == "open"]
 
 
 def difference(ctx: Context, record: Approval) -> str:
-    """The change that is asked for, against the sync branch: its mode, and a diff that no setting of anybody's can turn."""
+    """The requested change against trunk: modes, and a diff that no setting influences."""
     commit = sync_policy_commit(ctx, read_snapshot(ctx))
     entry = ls_tree_entry(ctx.repo.env, commit, record.path).text.split() if commit else []
     empty = write_blob(ctx.repo.env, b"").text
     before = entry[2] if entry else empty
     code, out, complaint = diff_blobs(ctx.repo.env, before, record.blob or empty)
     modes = f"mode {entry[0] if entry else 'none'} -> {record.mode if record.blob else 'none'}"
-    # What comes before the first hunk only names the two blobs.
-    _, hunk, told = out.decode("utf-8", "replace").partition("\n@@ ")
-    told = f"@@ {told}" if hunk else "no line changes" if not code else ""
-    return f"{modes}\n{told or f'the content cannot be shown: {complaint}'}".rstrip()
+    # The lines before the first hunk only name the two blobs.
+    _, hunk, rest = out.decode("utf-8", "replace").partition("\n@@ ")
+    lines = f"@@ {rest}" if hunk else "no line changes" if not code else f"the content cannot be shown: {complaint}"
+    return f"{modes}\n{lines}".rstrip()
 
 
 def answer(ctx: Context, actor: Actor, id: str, blob: str, *, approved: bool, reason: str = "") -> dict[str, object]:
@@ -76,15 +76,15 @@ def answer(ctx: Context, actor: Actor, id: str, blob: str, *, approved: bool, re
     return transact(ctx, decide, Answer(actor, id, approved, blob, reason))
 
 
-def require_overseer(ctx: Context, actor: Actor | None, deed: str) -> None:
-    """Refused: an agent takes no gate away. A person at a terminal may, and a script of nobody's."""
+def require_overseer(ctx: Context, actor: Actor | None, action: str) -> None:
+    """Raise Refused for an agent without the right. A person at a terminal may, and a script without an agent's name."""
     if actor is None or actor.person:
         return
     try:
         snapshot = read_snapshot(ctx)
     except NotInitialised:
         return
-    refusal = not_an_overseer(snapshot.state, actor, ctx.world(snapshot), deed)
+    refusal = not_an_overseer(snapshot.state, actor, ctx.world(snapshot), action)
     if refusal is not None:
         raise Refused(refusal)
 

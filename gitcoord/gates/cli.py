@@ -38,7 +38,7 @@ def gate(call: Call, values: Values, words: list[str]) -> int:
         return 1 if outcome.refused else 0
     code = tell(call.ctx, call.screen, "gate", actor, outcome)
     if not code:
-        call.screen.say("nothing stands against these commits")
+        call.screen.say("no rule is broken by these commits")
     return code
 
 

@@ -22,7 +22,7 @@ def explain(call: Call, values: Values, words: list[str]) -> int:
     if _nothing(call, paths=[]):
         return 0
     names = [item.name for item in paths.items(call.ctx.repo, words)]
-    rows = app.explain(call.ctx, call.actor_or_none(), names, _whose(call, values))
+    rows = app.explain(call.ctx, names, _whose(call, values))
     call.screen.answer({"initialised": True, "paths": rows, **_overlay(call)})
     for row in rows:
         call.screen.say(call.screen.paint(printable(str(row["path"])), "bold"), *_explained(row))
@@ -61,7 +61,7 @@ def role(call: Call, values: Values, words: list[str]) -> int:
 
 
 def _nothing(call: Call, **empty: object) -> bool:
-    """Looking before gitcoord is set up shows nothing, and is no error."""
+    """Answer with nothing, and without an error, where gitcoord is not set up."""
     if is_set_up(call.ctx):
         return False
     call.screen.answer({"initialised": False, **empty})
@@ -69,7 +69,7 @@ def _nothing(call: Call, **empty: object) -> bool:
 
 
 def _whose(call: Call, values: Values) -> str:
-    """The commit or tree whose policy is meant; '' for trunk's."""
+    """The commit or tree whose policy the options name; '' for trunk's."""
     from gitcoord.policy.reader import staged_policy
 
     commit, index, worktree = str(values.get("commit", "")), bool(values.get("index")), bool(values.get("worktree"))
@@ -83,7 +83,7 @@ def _whose(call: Call, values: Values) -> str:
 
 
 def _overlay(call: Call) -> dict[str, str]:
-    """That private rules of this machine count too, and where they lie."""
+    """Tell that a private overlay is in force, and where it lies."""
     file = app.private_rules(call.ctx)
     if not file:
         return {}

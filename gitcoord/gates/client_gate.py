@@ -1,6 +1,6 @@
-"""The gates of a clone: what a commit, a ref update or a push would change, and by which policy it is judged.
+"""The gate of a clone: commits, ref updates and pushes.
 
-Each method says which moves are judged, what was accepted before, and whose policy counts; `gate.py` does the rest.
+Each method chooses the changes to judge, the commits that were accepted before, and the policy; `gate.py` does the rest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PRIVATE = (LEDGER, CLAIMS, PRIVATE)
 
 
 class Clean(NamedTuple):
-    """An index that nothing stands against: with the ledger at this commit, staged on this HEAD, as git tells the changes."""
+    """An index without verdicts: the ledger's head, HEAD, and the staged changes in git's raw form."""
 
     ledger: str
     head: str
@@ -38,7 +38,7 @@ class Gate(GateBase):
     clean: Clean | None = None
 
     def index(self, index: bytes, heads: Iterable[str]) -> Verdicts:
-        """What is staged, against HEAD and whatever is being merged; judged by HEAD's policy."""
+        """The staged changes against HEAD and the heads that are being merged, by the policy of HEAD."""
         parents = tuple(heads)
         diffs = [diff_index(self._ctx, parent, index) for parent in parents or (empty_tree(self._ctx.repo.env),)]
         step = merge_changes(self._ctx, CommitChange("", parents, "", tuple(common_changes(diffs))), index)
@@ -51,19 +51,19 @@ class Gate(GateBase):
         return outcome
 
     def _rests_on_others(self) -> bool:
-        """Was anybody else's heartbeat looked at? Whoever is silent now may be heard of at any moment, without an event."""
+        """Whether another agent's heartbeat was read: it may be renewed at any moment, without an event."""
         return not self._snapshot.heartbeats.keys() <= {self.actor.agent}
 
     def _validated_index(self, outcome: Verdicts, head: str, step: CommitChange, index: bytes) -> Verdicts:
         from gitcoord.gates.validation_changes import Span, on_changes
 
-        # A change may not bring the command that judges it: those of where work lands count.
+        # A change must not bring the command that judges it: trunk's commands count.
         asked = self._asked(head, outcome.policy, lambda: self._source(self._policy_commit()).policy(()))
         found = on_changes(self._ctx, asked, Span("commit", head, "", step.changes, index))
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
     def moves(self, moves: list[RefUpdate]) -> Verdicts:
-        """Refs of this repository that are about to move: the sync branch, deploy branches, the ledger."""
+        """Updates of refs of this repository: trunk, deploy branches, the ledger."""
         return _together([self._move(move) for move in moves])
 
     def _move(self, move: RefUpdate) -> Verdicts:
@@ -84,9 +84,9 @@ class Gate(GateBase):
         return self._judge(move.old or self._policy_commit(), self._steps(move, known, strict=True, gated=True))
 
     def _has_landed(self, move: RefUpdate) -> bool:
-        """`git fetch origin main:main` moves this branch before the remote-tracking one: only the remote can tell what landed.
+        """Whether the remote itself has this commit as trunk: `git fetch origin main:main` moves trunk before the tracking ref.
 
-        git never fetches into a branch that is checked out, so most refusals need not ask.
+        git never fetches into a branch that is checked out, so the remote is asked after few refusals only.
         """
         here = read_file(f"{self._ctx.repo.git_dir}/HEAD").decode("utf-8", "surrogateescape").strip()
         if move.ref != f"refs/heads/{self.sync}" or (self._ctx.repo.worktree and here == f"ref: {move.ref}"):
@@ -97,7 +97,7 @@ class Gate(GateBase):
         return f"{move.new}\t{move.ref}" in ask_remote(self._ctx, self.remote, look_at_ref, move.ref).lines
 
     def push(self, remote: str, moves: list[RefUpdate]) -> Verdicts:
-        """Refs of a remote that a push is about to move, each by the policy of its old tip if it is the sync branch's."""
+        """The ref updates of a push. Trunk is judged by the policy of its old tip."""
         return _together([self._pushed(remote, move) for move in moves])
 
     def _pushed(self, remote: str, move: RefUpdate) -> Verdicts:
@@ -109,11 +109,11 @@ class Gate(GateBase):
         if not self._is_commit(move.new):
             return self._without_commit(remote, move)
         if move.ref.startswith("refs/notes/"):
-            return self._judge("", [])  # notes have paths of their own kind
+            return self._judge("", [])  # the paths of notes are object ids
         old = move.old if move.old and self._is_commit(move.old) else ""
         if is_sync and move.old and not old:
             raise CouldNotJudge(
-                f"what {remote}'s '{self.sync}' holds now is not here, so what this push would undo cannot be told",
+                f"the tip of '{self.sync}' at {remote} is not here, so this push cannot be compared with it",
                 hints=(f"git fetch {remote}",),
             )
         deploys = self._deploys(remote, move.ref)
@@ -128,17 +128,17 @@ class Gate(GateBase):
         return outcome._replace(verdicts=[*stale, *outcome.verdicts])
 
     def _without_commit(self, remote: str, move: RefUpdate) -> Verdicts:
-        """A file or a directory under a name of its own: it has no history, so nobody can say what it lacks."""
+        """A push of a blob or a tree: without history it cannot be compared."""
         if self._deploys(remote, move.ref):
             raise CouldNotJudge(
-                f"'{move.ref}' is deployed from, and what is pushed there is no commit: how old it is cannot be told",
+                f"'{move.ref}' is deployed from, and this push brings no commit, so it cannot be compared with the last deploy",
                 hints=("push a commit, or a tag of one",),
             )
         return self._judge("", [])
 
     def _accepted(self, remote: str, old: str, *, is_sync: bool) -> list[str]:
-        """The commits whose history was accepted before. git names the sync branch's true tip; elsewhere what landed at the
-        usual remote, what the remote itself has, and the sync branch here."""
+        """The commits whose history was accepted before: for trunk its tip, which git reports; for other branches trunk here and
+        at the usual remote, and all branches of the remote that is pushed to."""
         before = [old] if old else []
         if is_sync:
             return [*before, *(self._tracking() if self.remote != remote or not old else [])] or self._tips()
@@ -149,13 +149,13 @@ class Gate(GateBase):
         return Verdicts([verdict], parse_policy(()))
 
     def _deploys(self, remote: str, ref: str) -> list[tuple[Target, str]]:
-        """The targets that a push of this ref deploys, each with the name of its remote."""
+        """The deploy targets of a push of this ref, each with the name of its remote."""
         known = targets(self._source(self._policy_commit()).pairs).values()
         named = [(target, self._name_of(target.remote, remote)) for target in known]
         return [(target, name) for target, name in named if match(target, name, ref)]
 
     def _name_of(self, wanted: str, remote: str) -> str:
-        """The remote's name; a push to a bare address may go anywhere, so it counts as one to the wanted remote."""
+        """The name of the remote. A push to a URL may go anywhere, so it counts as a push to the wanted remote."""
         if not wanted or wanted == remote:
             return remote
         from gitcoord.git.commands.remotes import list_remotes
@@ -163,16 +163,16 @@ class Gate(GateBase):
         return remote if remote in list_remotes(self._ctx.repo.env).lines else wanted
 
     def range(self, base: str, head: str, *, named: bool = True) -> Verdicts:
-        """The commits of head that base does not have, by base's policy: for CI. `named`: it is known who brings them."""
+        """The commits of head that base does not have, by the policy of base: for CI. `named`: the actor is known."""
         self._named = named
         steps = self._steps(RefUpdate("", base, head), [base], strict=True, gated=False)
         return self._validated(self._judge(base, steps, pushed=True), base, base, head)
 
     def _is_gated(self, ref: str) -> bool:
-        """The sync branch, branches from which something is deployed, and those that the local settings guard.
+        """Whether the ref is trunk, a deploy branch, or matched by gitcoord.gateRef in the local settings.
 
-        The hook has matched gitcoord.gateRef to the letter; other managers hand over every ref, and what comes before the
-        first '*', '?' or '[' of a pattern guards too much rather than too little.
+        Our hook has matched the patterns exactly. Other hook managers pass every ref, so here everything below the part before
+        the first '*', '?' or '[' matches.
         """
         if ref == f"refs/heads/{self.sync}" or not ref.startswith("refs/heads/"):
             return ref.startswith("refs/heads/")
@@ -184,7 +184,10 @@ class Gate(GateBase):
         return any(match(target, target.remote, ref) for target in known)
 
     def _is_fetch(self, move: RefUpdate) -> bool:
-        """Where a remote decides, the refs here are copies, which a plain `git fetch` renews. The ledger only goes forward."""
+        """Whether this may be a plain `git fetch` from the authority, of which the refs here are copies.
+
+        The ledger may only fast-forward.
+        """
         if not self._ctx.remote or move.ref == TIP:
             return False
         if move.ref != LEDGER or not move.old:
@@ -192,7 +195,7 @@ class Gate(GateBase):
         return self._is_ancestor(move.old, move.new)
 
     def _is_copy(self, move: RefUpdate) -> bool:
-        """A push that only brings a copy of the ledger up to date, as a backup."""
+        """Whether this push only updates a copy of the ledger, as a backup does."""
         if move.ref != LEDGER:
             return False
         chain = [move.old, move.new] if move.old else [move.new]
@@ -200,7 +203,7 @@ class Gate(GateBase):
 
 
 def _together(outcomes: list[Verdicts]) -> Verdicts:
-    """The verdicts of all; what is said of rules comes from a policy that was asked."""
+    """The verdicts of all, with the policy of one that has verdicts."""
     asked = [outcome for outcome in outcomes if outcome.verdicts] or [Verdicts([], parse_policy(()))]
     return Verdicts([verdict for outcome in asked for verdict in outcome.verdicts], asked[-1].policy)
 
@@ -213,7 +216,7 @@ def _private(move: RefUpdate, agent: str) -> Verdict:
     words = "deleted" if not move.new else "moved by hand"
     return Verdict(
         "ledger", ENFORCE, "", agent, f"{move.ref} may not be {words}",
-        hints=("look at the ledger: git coord log", "mend it: git coord fsck --repair"),
+        hints=("look at the ledger: git coord log", "repair it: git coord fsck --repair"),
     )  # fmt: skip
 
 

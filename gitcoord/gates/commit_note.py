@@ -1,9 +1,8 @@
 """The note that pre-commit leaves for the later hooks of the same `git commit`, so that they need not start git-claim.
 
-docs/adr/0043 says what it covers. The hooks in sh read it: githooks/gate.sh (`noted`) and githooks/reference-transaction (`judged`).
-Its lines: the git process and when that began; the second of /proc/uptime at which the note ends; the agent that signs, nothing for
-a person; the refs on which the answer rests; their values, 'none' for one that is not there; HEAD; and what `git diff-tree` will
-print of the commit.
+docs/adr/0043 says what it covers. githooks/gate.sh (`noted`) and githooks/reference-transaction (`judged`) read it. Its lines: the
+git process and its start time; the second of /proc/uptime at which the note expires; the agent for the trailer, empty for a person;
+the refs on which the answer depends; their values, 'none' for a missing one; HEAD; and the output of `git diff-tree` for the commit.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from gitcoord.ledger.sessions import Actor
 
 _SECONDS = 10
-_MOST = 100  # changed files: sh reads byte by byte, and of more it takes as long as another start
+_MOST = 100  # changed files: sh reads byte by byte, so a longer note takes as long as starting git-claim
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 
 
 def leave_note(ctx: Context, process: str, actor: Actor, clean: Clean) -> None:
-    """For the git process `process`. Where it cannot be written, the later hooks judge by themselves."""
+    """Write the note for the git process `process`. If that fails, the later hooks judge by themselves."""
     words = clean.staged.split(b"\0")
     if len(words) > 2 * _MOST + 1:
         return

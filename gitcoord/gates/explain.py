@@ -1,17 +1,17 @@
-"""Telling what the policy says: what decides for a path and where that is written, and what in it makes no sense."""
+"""Explaining the policy: the rules for a path and the lines that set them, and likely mistakes."""
 
 from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, RULES
 from gitcoord.claims.model import folds_case
 from gitcoord.effects.sequences import sequences
-from gitcoord.git.commands.objects import check_attr, ls_tree_names
-from gitcoord.git.files import write_file
+from gitcoord.git.commands.objects import ls_tree_names
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.policy.cache import sync_policy_commit
 from gitcoord.policy.model import ATTRIBUTES, BLOCK, CHECKPOINT, SECRET, WARN, parse_policy, unknown_settings
 from gitcoord.policy.overlay import problems as overlay_problems
 from gitcoord.policy.overlay_files import SETTING, overlay_file
+from gitcoord.policy.patterns import words_for
 from gitcoord.policy.reader import Source
 from gitcoord.policy.roles import role_of
 from gitcoord.validators import PRIVATE
@@ -19,7 +19,6 @@ from gitcoord.validators import PRIVATE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.sessions import Actor
     from gitcoord.policy.model import Policy
 
 OVERLAY = "private overlay"
@@ -28,7 +27,7 @@ _NOTHING = ("unset", "false")
 
 
 class ExplainedRule:
-    """One line of an attributes file that says something about gitcoord."""
+    """A line of an attributes file that sets gitcoord's attributes."""
 
     __slots__ = ("attributes", "directory", "file", "number", "pattern")
 
@@ -38,11 +37,12 @@ class ExplainedRule:
         self.directory = file.rpartition("/")[0]
         self.pattern, *self.attributes = words
 
-    def says(self, attribute: str) -> bool:
+    def sets(self, attribute: str) -> bool:
         return any(word.lstrip("-!").partition("=")[0] == attribute for word in self.attributes)
 
 
-def explain(ctx: Context, actor: Actor | None, paths: list[str], commit: str = "") -> list[dict[str, object]]:
+def explain(ctx: Context, paths: list[str], commit: str = "") -> list[dict[str, object]]:
+    """For each path its rules, each with the file and line that sets it, and the attributes that a line unsets."""
     source = _source(ctx, commit)
     policy = source.policy(())
     lines = _lines(ctx, source)
@@ -64,7 +64,7 @@ def explain(ctx: Context, actor: Actor | None, paths: list[str], commit: str = "
             rule = _RULE_OF.get(attribute, "")
             row = {"attribute": attribute, "value": value, "stage": policy.stage(rule) if rule else "enforce"}
             if value != committed[path].get(attribute, "unspecified"):
-                # A private rule made it stricter. A secret one is told as far as every refusal tells it.
+                # A private rule made it stricter. A secret one shows as little as a refusal does.
                 value = PRIVATE if SECRET in answers[path] else value
                 rules.append({**row, "value": value, "file": OVERLAY, "line": 0})
                 continue
@@ -88,7 +88,7 @@ def role_now(ctx: Context, agent: str) -> str:
 
 
 def other_roles(ctx: Context, role: str) -> list[str]:
-    """The roles that the policy declares, where it neither declares this one nor lets it write anywhere: perhaps a slip."""
+    """The declared roles, where this role is neither declared nor named as a writer: it may be misspelt."""
     source = Source(ctx, sync_policy_commit(ctx, read_snapshot(ctx)))
     words = [word for line in _lines(ctx, source) for word in line.attributes]
     writers = {name for word in words for name in word.partition("gitcoord-writers=")[2].split(",")}
@@ -97,7 +97,7 @@ def other_roles(ctx: Context, role: str) -> list[str]:
 
 
 def _lines(ctx: Context, source: Source) -> list[ExplainedRule]:
-    """The telling lines, in the order in which git lets them decide: the last that matches wins."""
+    """The lines that set gitcoord's attributes, in git's order: the last that matches wins."""
     found: list[ExplainedRule] = []
     for file, oid in sorted(source.attribute_files, key=lambda row: row[0].count("/")):
         (blob,) = ctx.store.read([oid])
@@ -111,22 +111,22 @@ def _lines(ctx: Context, source: Source) -> list[ExplainedRule]:
 def _deciding(
     ctx: Context, source: Source, lines: list[ExplainedRule], path: str, attribute: str
 ) -> ExplainedRule | None:
-    """The last line that says something about the attribute and matches the path: git lets the last one decide."""
-    for line in reversed([each for each in lines if each.says(attribute)]):
+    """The last line that sets the attribute and matches the path."""
+    for line in reversed([each for each in lines if each.sets(attribute)]):
         if _matched(ctx, source, line, [path]):
             return line
     return None
 
 
 def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
-    """What is most likely a mistake; CouldNotJudge where a value makes no sense at all."""
+    """Likely mistakes. Raises CouldNotJudge for an invalid value."""
     source = _source(ctx, commit)
     policy = parse_policy(source.pairs)
     sequences(source.pairs)
     _try_settings(policy)
     problems = [{"where": CONFIG, "what": f"{key} is not known"} for key in unknown_settings(source.pairs)]
     if policy.ack and not source.rules:
-        problems.append({"where": CONFIG, "what": f"rules.ack asks for what nobody can read: there is no {RULES}"})
+        problems.append({"where": CONFIG, "what": f"rules.ack needs {RULES}, which is not there"})
     if source.overlay is not None:
         problems += [{"where": OVERLAY, "what": what} for what in overlay_problems(policy, source.overlay)]
     tracked = ls_tree_names(ctx.repo.env, source.commit).entries
@@ -139,8 +139,8 @@ def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
             problems.append({"where": where, "what": f"'{line.pattern}' matches no file{_advice(line.pattern)}"})
             continue
         for attribute in ATTRIBUTES:
-            later = [other for other in lines[index + 1 :] if other.says(attribute)]
-            hidden = set().union(*(covered[id(other)] for other in later)) if line.says(attribute) else set()
+            later = [other for other in lines[index + 1 :] if other.sets(attribute)]
+            hidden = set().union(*(covered[id(other)] for other in later)) if line.sets(attribute) else set()
             if hidden and covered[id(line)] <= hidden:
                 by = ", ".join(f"{o.file}:{o.number}" for o in later if covered[id(o)] & covered[id(line)])
                 problems.append({"where": where, "what": f"{attribute} of '{line.pattern}' never counts: {by} decides"})
@@ -148,7 +148,7 @@ def check_policy(ctx: Context, commit: str = "") -> list[dict[str, str]]:
 
 
 def _try_settings(policy: Policy) -> None:
-    """Numbers and times of validators are read when they are asked: here they all are."""
+    """Read the numbers and durations of validators, which are otherwise read when a validator runs."""
     for validator in policy.validators:
         for key in ("calls", "bytes", "tokens", "repeats", "failures"):
             validator.number(key)
@@ -162,7 +162,7 @@ def private_rules(ctx: Context) -> str:
 
 
 def _is_strange(word: str) -> bool:
-    """An attribute of gitcoord's that there is none of, or a guard's tier (which then counts as the strictest)."""
+    """Whether this is an unknown attribute, or an unknown tier of `gitcoord-guard` (which counts as the strictest)."""
     name, given, value = word.lstrip("-!").partition("=")
     tier = given and name == "gitcoord-guard" and value not in (BLOCK, CHECKPOINT, WARN)
     return name.startswith("gitcoord-") and (name not in ATTRIBUTES or bool(tier))
@@ -173,20 +173,12 @@ def _advice(pattern: str) -> str:
 
 
 def _matched(ctx: Context, source: Source, line: ExplainedRule, tracked: list[str]) -> set[str]:
-    """The files that a pattern matches, by git's own word: it is asked with an attributes file of this one line."""
+    """The files that a pattern matches: git is asked with an attributes file of this one line."""
     base = source.key(line.directory) + "/" if line.directory else ""
     keys = [(source.key(name), name) for name in tracked]
     inside = [(key[len(base) :], name) for key, name in keys if key.startswith(base)]
     if not inside:
         return set()
-    place = ctx.scratch("explain/attributes")
-    text = f"{line.pattern} gitcoord-claim=matched\n".encode("utf-8", "surrogateescape")
-    write_file(place, source.patterns(text))
-    env = {
-        **ctx.repo.env,
-        b"GIT_DIR": Source(ctx, "").make().encode("utf-8", "surrogateescape"),
-        b"GIT_INDEX_FILE": b"/nonexistent/index",
-    }
-    code, out, _ = check_attr(env, ["gitcoord-claim"], [key for key, _ in inside], place)
-    words = out.decode("utf-8", "surrogateescape").split("\0")
-    return {name for (_, name), value in zip(inside, words[2::3]) if value == "matched"} if not code else set()
+    lines = [f"{line.pattern} gitcoord-claim=matched"]
+    found = words_for(ctx, source, lines, ["gitcoord-claim"], [key for key, _ in inside])
+    return {name for key, name in inside if found[key]["gitcoord-claim"] == "matched"}

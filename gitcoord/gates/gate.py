@@ -1,15 +1,15 @@
-"""What every gate does: gather what would change, read the policy that applies, ask the one policy function.
+"""The common part of every gate: collect the changes, read the policy that applies, ask the judge.
 
-Which moves are judged, by which policy and against what was accepted before is each gate's own business (`client_gate.py`,
-`server/receive_code.py`). A gate fails closed: what it cannot read raises, and the hook refuses.
+Each gate (`client_gate.py`, `server/receive_code.py`) decides which ref updates are judged, by which policy, and which commits
+were accepted before. Gates fail closed: where something cannot be read, an error is raised and the hook refuses.
 """
 
 from __future__ import annotations
 
 from gitcoord.claims.model import folds_case, format_record
 from gitcoord.deploy.targets import details, refusal
+from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.history import finish_steps, merge_changes, net_changes
-from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import FEW, CommitChange, Verdict, judge
 from gitcoord.git.commands.objects import has_commit, is_ancestor, start_steps
 from gitcoord.ledger.snapshot import read_snapshot
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from gitcoord.ledger.snapshot import Snapshot
     from gitcoord.policy.model import Policy
 
-# What a judgement of many paths looks at: read at once.
+# The parts of the state that a judgement of many paths needs: they are read at once.
 _ALL = (("below", "claims"), ("below", "lineage"), ("below", "approvals"), ("below", "roles"), ("file", "halt"))
 
 
 class Verdicts(NamedTuple):
-    """What stands against the changes, and by which policy they were judged."""
+    """The verdicts on some changes, and the policy by which they were judged."""
 
     verdicts: list[Verdict]
     policy: Policy
@@ -49,16 +49,16 @@ class Verdicts(NamedTuple):
 
 
 class GateBase:
-    """One look at the ledger, for one actor."""
+    """A gate for one actor, with one snapshot of the ledger."""
 
     def __init__(self, ctx: Context, who: Callable[[], Actor], snapshot: Snapshot | None = None) -> None:
-        """NotInitialised where gitcoord is not set up. Who acts is asked for only where there is something to judge."""
+        """Raises NotInitialised where gitcoord is not set up. `who` is called only if there is something to judge."""
         self._ctx = ctx
         self._who = who
         self._known: Actor | None = None
         self._remote: str | None = None
         self._named = True
-        self._landed: list[str] = []  # at the usual remote, by its own word
+        self._landed: list[str] = []  # trunk of the usual remote, where the remote was asked
         self._snapshot = snapshot or read_snapshot(ctx)
         self.sync = format_record(self._snapshot.state).sync
 
@@ -68,11 +68,11 @@ class GateBase:
             self._known = self._who()
         return self._known
 
-    # --- where work lands
+    # --- trunk
 
     @property
     def remote(self) -> str:
-        """Where the sync branch is shared; '' where it is not."""
+        """The remote on which trunk is shared; '' where it is not."""
         if self._remote is None:
             from gitcoord.claims.work_facts import usual_remote
 
@@ -80,12 +80,12 @@ class GateBase:
         return self._remote
 
     def _tips(self) -> list[str]:
-        """Where the sync branch stands here."""
+        """The tip of trunk in this repository."""
         oid = self._ctx.store.target(f"refs/heads/{self.sync}")
         return [oid] if oid else []
 
     def _tracking(self) -> list[str]:
-        """Where the sync branch of the usual remote stood when it was last fetched, or stands by the remote's own word."""
+        """The tip of the usual remote's trunk when it was last fetched, and as the remote reported it."""
         oid = self._ctx.store.target(f"refs/remotes/{self.remote}/{self.sync}") if self.remote else None
         return [*([oid] if oid else []), *self._landed]
 
@@ -98,20 +98,20 @@ class GateBase:
     def _is_commit(self, oid: str) -> bool:
         found = self._ctx.store.read_if_loose(oid)
         if found is not None and found.kind == "commit":
-            return True  # what was just committed is a loose object: no process for it
+            return True  # a new commit is a loose object: no process is needed
         return has_commit(self._ctx.repo.env, oid)
 
     def _is_ancestor(self, old: str, new: str) -> bool:
         return is_ancestor(self._ctx.repo.env, old, new) is True
 
-    # --- gathering
+    # --- collecting changes
 
     def _steps(self, move: RefUpdate, known: list[str], *, strict: bool, gated: bool) -> list[CommitChange]:
-        """The new commits, and on the sync branch (`strict`) what the result changes besides.
+        """The new commits, and on trunk (`strict`) one more for other differences between the old and the new tip.
 
-        There a path may differ from the old tip only by a new commit or by what landed at its remote. Elsewhere the new
-        commits tell all: what none of them changes is what an accepted commit has. A gated ref is always a step, so that
-        nobody who may not act moves it.
+        On trunk a path may differ from the old tip only by a new commit or by work that landed at its remote. Elsewhere a path
+        that no new commit changes is as in some accepted commit. An update of a gated ref has at least one step, so that
+        killed agents cannot move it.
         """
         steps = [
             merge_changes(self._ctx, step) for step in finish_steps(start_steps(self._ctx.repo.env, move.new, known))
@@ -121,7 +121,7 @@ class GateBase:
             return steps
         touched = {change.path for step in steps for change in step.changes}
         if not self._is_ancestor(move.old, move.new):
-            touched = set()  # a way back: what a new commit left says nothing about what the old tip had
+            touched = set()  # not a fast-forward: the new commits do not build on the old tip
         rest = [change for change in net_changes(self._ctx, move.old, move.new) if change.path not in touched]
         for commit in self._tracking():
             if rest:
@@ -144,13 +144,13 @@ class GateBase:
         return Verdicts(verdicts, policy)
 
     def _readers(self, steps: list[CommitChange]) -> list[str]:
-        """Who must know the rules: whoever pushes, unless it is a person. CI is nobody in particular: there, the authors."""
+        """The agents that must have read the rules: the one that pushes, or in CI, where nobody is named, the authors."""
         if not self._named:
             return sorted({step.agent for step in steps if step.agent})
         return [] if self.actor.person else [self.actor.agent]
 
     def _stale(self, deploys: list[tuple[Target, str]], commit: str) -> list[Verdict]:
-        """A push to where something is deployed from: it must hold all that landed, and what was deployed last."""
+        """Verdicts on a push to a deploy target that lacks landed work or the last deploy."""
         found = []
         for target, name in deploys:
             from gitcoord.deploy.staleness import staleness  # only deploys pay for it
@@ -163,9 +163,9 @@ class GateBase:
                 found.append(Verdict("stale-deploy", stage, "", self.actor.agent, words, commit, hints=no.hints))
         return found
 
-    # --- validators: what they need is loaded only where the policy turns one on
+    # --- validators: loaded only where the policy turns one on
 
-    _runs_commands = True  # the project's own; not on a server
+    _runs_commands = True  # whether the project's own commands may run here; not on a server
 
     def _asked(self, commit: str, policy: Policy, trusted: Callable[[], Policy] | None = None) -> Asked:
         from gitcoord.gates.validation_changes import Asked
@@ -174,7 +174,7 @@ class GateBase:
         return Asked(self._source(commit), policy, self.actor, commands)
 
     def _validated(self, outcome: Verdicts, commit: str, base: str | None, new: str) -> Verdicts:
-        """With what validators say of all that is brought; `base` None: from where the branch left what landed."""
+        """The outcome with the verdicts of validators on all changes since `base` (None: since the branch left trunk)."""
         if not outcome.policy.validators:
             return outcome
         from gitcoord.gates.validation_changes import on_push
@@ -184,7 +184,7 @@ class GateBase:
         return outcome._replace(verdicts=[*outcome.verdicts, *found])
 
     def _unfinished(self, deploys: list[tuple[Target, str]], commit: str) -> list[Verdict]:
-        """A push to where something is deployed from, by the validators of deploys."""
+        """Verdicts of the validators of deploys on a push to a deploy target."""
         policy = self._source(self._policy_commit()).policy(()) if deploys else parse_policy(())
         if not policy.validators:
             return []

@@ -1,6 +1,6 @@
-"""What git tells about commits: the steps of a push, what each of them changes, what lies where.
+"""Commits as git reports them: those of a push, the changes of each, the file at a path.
 
-Replace refs never count: one of them could hide an edit. Renames are two changes, a deletion and a new file.
+Replace refs are ignored, since one could hide an edit. A rename is two changes: a deletion and a new file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOTHING = "000000"
 
 
 def finish_steps(child: Child) -> list[CommitChange]:
-    """The commits that were asked for, each after its parents; read while git still looks for more."""
+    """The commits that a running `git log` prints, parents first; they are parsed while git still searches."""
     try:
         steps = parse_log(child.chunks())
         if child.wait():
@@ -29,13 +29,13 @@ def finish_steps(child: Child) -> list[CommitChange]:
                 f"git cannot tell what is new: {child.complaint()}", hints=("git fetch, if history is missing here",)
             )
     finally:
-        child.rest()  # or git would wait for ever for somebody to read it
+        child.rest()  # git would block on a full pipe
         child.close()
     return steps[::-1]
 
 
 def parse_log(chunks: Iterable[bytes]) -> list[CommitChange]:
-    """The steps in the order in which git tells them."""
+    """The commits in git's order."""
     steps: list[CommitChange] = []
     changes: list[Change] = []
     head, words = "", _words(chunks)
@@ -57,7 +57,7 @@ def parse_log(chunks: Iterable[bytes]) -> list[CommitChange]:
 
 
 def _words(chunks: Iterable[bytes]) -> Iterator[str]:
-    """What stands between NULs."""
+    """The words between NULs."""
     left = b""
     for chunk in chunks:
         whole, end, left = (left + chunk).rpartition(b"\0")
@@ -73,7 +73,7 @@ def _step(head: str, changes: list[Change]) -> CommitChange:
 
 
 def _agent(named: str) -> str:
-    """Whom a trailer names; what is no agent's name names nobody."""
+    """The agent of a trailer; '' where that is no agent's name."""
     try:
         return check_agent(named) if named else ""
     except UsageError:
@@ -89,9 +89,9 @@ def _change(meta: str, path: str) -> Change:
 
 
 def merge_changes(ctx: Context, step: CommitChange, index: bytes = b"") -> CommitChange:
-    """A merge's own changes: whatever differs from what git alone would have made of its parents, one after the other.
+    """The step with the merge's own changes: what differs from the tree that git alone makes of its parents, one by one.
 
-    A step without an id is what the index would make.
+    A step without an id is the index.
     """
     if len(step.parents) < 2:
         return step
@@ -110,25 +110,25 @@ def merge_changes(ctx: Context, step: CommitChange, index: bytes = b"") -> Commi
     for change in net_changes(ctx, tree, step.oid) if step.oid else index_changes(ctx, [tree], index):
         found.setdefault(change.path, change)
     for name in conflicts:
-        if name not in found:  # it was left as git left it
-            found[name] = Change(name, *lying_at(ctx, tree, name))
+        if name not in found:  # the conflict was committed as git left it
+            found[name] = Change(name, *file_at(ctx, tree, name))
     return step._replace(changes=tuple(found.values()))
 
 
 def net_changes(ctx: Context, old: str, new: str) -> list[Change]:
-    """What differs between two commits."""
+    """The paths that differ between two commits."""
     answer = diff_raw(ctx.repo.env, old, new)
     words = answer.require(f"git cannot compare {old[:12]} with {new[:12]}", hints=("git fetch",)).entries
     return [_change(meta, path) for meta, path in zip(words[::2], words[1::2])]
 
 
 def index_changes(ctx: Context, parents: Iterable[str], index: bytes) -> list[Change]:
-    """What the index changes against every one of these commits."""
+    """The changes of the index against every one of these commits."""
     return common_changes([diff_index(ctx, parent, index) for parent in parents])
 
 
 def diff_index(ctx: Context, parent: str, index: bytes) -> bytes:
-    """What the index changes against this commit, as git tells it."""
+    """The changes of the index against a commit, in git's raw form."""
     env = dict(ctx.repo.env)
     if index:
         env[b"GIT_INDEX_FILE"] = index
@@ -136,7 +136,7 @@ def diff_index(ctx: Context, parent: str, index: bytes) -> bytes:
 
 
 def common_changes(diffs: list[bytes]) -> list[Change]:
-    """The changes that are in all of these."""
+    """The changes that all of these raw diffs have."""
     found: dict[str, Change] | None = None
     for diff in diffs:
         words = diff.decode("utf-8", "surrogateescape").split("\0")
@@ -145,8 +145,8 @@ def common_changes(diffs: list[bytes]) -> list[Change]:
     return list((found or {}).values())
 
 
-def lying_at(ctx: Context, tree: str, path: str) -> list[str]:
-    """[mode, blob] of what lies at a path of a commit or tree."""
+def file_at(ctx: Context, tree: str, path: str) -> list[str]:
+    """[mode, blob] of the file at a path of a commit or tree."""
     answer = ls_tree_entry(ctx.repo.env, tree, path).require(f"git cannot read {tree[:12]}")
     meta, _, name = answer.text.rstrip("\0").partition("\t")
     if not meta or name != path or meta.split(" ")[1] == "tree":

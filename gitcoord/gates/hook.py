@@ -1,10 +1,10 @@
-"""`git-claim --gate <hook> ...`: what git's hooks run. Fails closed: whatever cannot be judged is refused, with the way out.
+"""`git-claim --gate <hook> ...`: the command that git's hooks run. It refuses what it cannot judge.
 
-pre-commit, pre-merge-commit   what is staged                       policy of HEAD
-reference-transaction          a gated ref of this repository       policy of its old value
-pre-push                       refs of the remote                   policy of the target's old tip
-prepare-commit-msg             adds `Agent:` to an agent's commit   never fails
-post-commit                    a heartbeat                          never fails
+pre-commit, pre-merge-commit   judges what is staged                  policy of HEAD
+reference-transaction          judges gated refs of this repository   policy of the old value
+pre-push                       judges refs of the remote              policy of the target's old tip
+prepare-commit-msg             adds `Agent:` to an agent's commit     never fails
+post-commit                    sends a heartbeat                      never fails
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _SHOWN = 20
 
 
 def main(words: list[str]) -> int:
+    """The exit code of the hook that the first word names."""
     hook, *rest = words or [""]
     env = environ()
     if hook in ("prepare-commit-msg", "post-commit"):
@@ -61,16 +62,16 @@ def main(words: list[str]) -> int:
     except NotInitialised:
         return 0
     except GitcoordError as error:
-        return _closed(screen, hook, error.message, error.hints)
+        return _could_not_judge(screen, hook, error.message, error.hints)
     except (OSError, ValueError, AssertionError, LookupError, TypeError, RecursionError) as error:
-        return _closed(screen, hook, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
+        return _could_not_judge(screen, hook, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
 
 
 def _too_long(number: int, frame: object) -> None:
     raise TimedOut("it took too long", hints=("give it more time: git config gitcoord.gateSeconds 300",))
 
 
-def _closed(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
+def _could_not_judge(screen: Screen, hook: str, message: str, hints: tuple[str, ...]) -> int:
     screen.note(f"error: {_WHAT[hook]} could not be judged: {printable(message)}")
     screen.hint(*hints, _HELP)
     return 1
@@ -87,7 +88,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
     if hook == "pre-push" and ctx.remote:
         from gitcoord.ledger.remote.fetch import fetch
 
-        fetch(ctx)  # what was claimed elsewhere since this clone last looked counts too
+        fetch(ctx)  # claims made elsewhere since the last fetch count too
     gate = Gate(ctx, lambda: _with_heartbeat(ctx, resolve(ctx, env, terminal=isatty(2))))
     if moves is None:
         outcome = gate.index(env.get(b"GIT_INDEX_FILE", b""), _heads(ctx, env if hook == "pre-merge-commit" else {}))
@@ -102,7 +103,7 @@ def _judge(ctx: Context, screen: Screen, hook: str, words: list[str], env: Envir
 
 
 def _with_heartbeat(ctx: Context, actor: Actor) -> Actor:
-    """A gate is a sign of life, before it judges."""
+    """The actor, after its heartbeat: running a gate counts as activity."""
     from gitcoord.sessions.service import beat_quietly
 
     beat_quietly(ctx, actor)
@@ -110,7 +111,7 @@ def _with_heartbeat(ctx: Context, actor: Actor) -> Actor:
 
 
 def _heads(ctx: Context, env: Environ) -> list[str]:
-    """HEAD, and what is being merged: noted in a file, or by `git merge` itself, which is not that far yet, in the environment."""
+    """HEAD and the heads that are being merged. `git merge` names them in the environment before it writes MERGE_HEAD."""
     from gitcoord.git.files import read_file
 
     merging = read_file(f"{ctx.repo.git_dir}/MERGE_HEAD").decode("ascii", "replace").split()
@@ -120,7 +121,7 @@ def _heads(ctx: Context, env: Environ) -> list[str]:
 
 
 def _moves(ctx: Context, hook: str) -> list[RefUpdate] | None:
-    """What git says on stdin; None for hooks that are about the index."""
+    """The ref updates that git lists on stdin; None for hooks that judge the index."""
     if hook in ("pre-commit", "pre-merge-commit"):
         return None
     from gitcoord.git.store import RefUpdate
@@ -135,7 +136,7 @@ def _moves(ctx: Context, hook: str) -> list[RefUpdate] | None:
             moves.append(RefUpdate(fields[2], _oid(fields[3]), _oid(fields[1])))
         elif hook == "reference-transaction" and len(fields) == 3:
             move = RefUpdate(fields[2], _oid(fields[0]), _oid(fields[1]))
-            # `git reset --hard` without moving: git holds the lock and has compared the old value, so nothing changes.
+            # `git reset --hard` to the same commit: git has locked the ref and compared it, so nothing changes.
             if not (move.new and move.old == move.new) and not _is_packing(ctx, move):
                 moves.append(move if move.old else move._replace(old=ctx.store.target(move.ref) or ""))
         elif line:
@@ -150,7 +151,7 @@ def _oid(text: str) -> str:
 
 
 def _is_packing(ctx: Context, move: RefUpdate) -> bool:
-    """Does only the place change at which git keeps this ref? Writers may move it while git packs."""
+    """Whether git only moves this ref between a loose file and packed-refs. Writers may update it meanwhile."""
     if move.new and not move.old and ctx.store.resolve([move.ref])[0] == move.new:
         return True
     from gitcoord.git.packing import is_packing
@@ -158,11 +159,11 @@ def _is_packing(ctx: Context, move: RefUpdate) -> bool:
     return is_packing(ctx.repo.common_dir, move.ref, move.old, move.new, ctx.host.pause)
 
 
-# --- telling --------------------------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------------------------
 
 
 def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdicts) -> int:
-    """Say what stands against it, leave what is to be on record, give the exit code."""
+    """Print the verdicts, record notices and requests, return the exit code."""
     refused, noted = outcome.refused, outcome.noted
     for verdict in noted:
         if verdict.stage == "warn":
@@ -188,7 +189,7 @@ def tell(ctx: Context, screen: Screen, hook: str, actor: Actor, outcome: Verdict
 
 
 def _hints(refused: list[Verdict]) -> list[str]:
-    """The next useful commands; claims of several paths in one."""
+    """The next useful commands; one `git claim` for all unclaimed paths."""
     from gitcoord.gates.judge import path_word
 
     paths = [path_word(v.path) for v in refused if v.rule == "unclaimed"]
@@ -222,7 +223,7 @@ def _advisory_hook(hook: str, words: list[str], env: Environ) -> int:
 
 
 def _sign(ctx: Context, agent: str, message: str) -> None:
-    """Add the trailer that says whose commit it is, unless one is there."""
+    """Add the `Agent:` trailer unless there is one."""
     from gitcoord.git.commands.worktrees import add_trailer_to_file
 
     _end_line(message)
@@ -230,7 +231,7 @@ def _sign(ctx: Context, agent: str, message: str) -> None:
 
 
 def _end_line(message: str) -> None:
-    """git merge leaves its message without a line's end, and git 2.39 then puts a trailer into the subject's paragraph."""
+    """End the last line: `git merge` leaves it open, and git 2.39 then puts the trailer into the subject's paragraph."""
     fd = open_to_change(message, makes=False)
     try:
         size = fstat(fd).st_size

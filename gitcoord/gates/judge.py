@@ -1,8 +1,8 @@
-"""One pure function for every gate: may these changes get through?
+"""The judge of every gate: a pure function from changes to verdicts.
 
-`judge` is given what a commit, a push or a range changes, step by step, and answers with what stands against it. It reads the
-ledger through `state`, who is alive through `world`, git through `history`, and the project's policy. No verdict means that nothing speaks
-against it; what cannot be judged raises CouldNotJudge, which every gate treats as a no.
+`judge` gets the commits of a commit, a push or a range, and returns the rules that they break. It reads the ledger through
+`state`, heartbeats through `world`, git through `history`, and the project's policy. No verdict means that no rule is broken.
+CouldNotJudge is raised where that cannot be decided; every gate then refuses.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from gitcoord.policy.model import Policy
 
 _PRIVATE = "a private rule of this machine says no"
-FEW = 16  # up to so many paths, the claims on each are looked up; above, all claims are read once
+FEW = 16  # above this many paths, all claims are read at once instead of path by path
 
 
 class Change(NamedTuple):
-    """What a step leaves at a path; no blob: nothing."""
+    """The file that a commit leaves at a path; the blob is '' where it leaves none."""
 
     path: str
     mode: str
@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
 
 class CommitChange(NamedTuple):
-    """One commit to be judged, or the index ('' as its id). `agent` is whom its trailer names."""
+    """A commit to judge, or the index (its id is ''). `agent` comes from the `Agent:` trailer."""
 
     oid: str
     parents: tuple[str, ...]
@@ -50,7 +50,7 @@ class CommitChange(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Something that speaks against a change, and how much it counts."""
+    """A rule that a change breaks, and the stage of that rule."""
 
     rule: str
     stage: str
@@ -75,7 +75,10 @@ def judge(
     steps: list[CommitChange],
     readers: Iterable[str] = (),
 ) -> list[Verdict]:
-    """What stands against these steps, oldest first, each path once a rule. `readers` push them: they know the rules."""
+    """The verdicts on these commits, which come parents first; at most one for each rule and path.
+
+    `readers` are the agents that must have read the written rules.
+    """
     return _Judge(state, world, history, policy, actor, steps).verdicts(readers)
 
 
@@ -100,91 +103,96 @@ class _Judge:
     def verdicts(self, readers: Iterable[str]) -> list[Verdict]:
         if not self._steps:
             return []
-        self._living(self._actor.agent, self._steps[-1])
+        self._judge_alive(self._actor.agent, self._steps[-1])
         if self._policy.ack and self._policy.rules:
-            self._read(self._policy.rules, readers)
+            self._judge_rules_read(self._policy.rules, readers)
         halt = halt_record(self._state)
         if halt is not None:
             reason = f": {printable(halt.reason)}" if halt.reason else ""
-            self._add("halted", "", self._actor.agent, f"everything was halted by {halt.by}{reason}", hints=())
+            self._add("halted", self._actor.agent, f"everything was halted by {halt.by}{reason}")
         for step in self._steps:
             agent = step.agent or self._actor.agent
             if step.changes:
-                self._living(agent, step)
-                self._attributed(step)
+                self._judge_alive(agent, step)
+                self._judge_attribution(step)
             for change in step.changes:
-                self._change(agent, step, change)
+                self._judge_change(agent, step, change)
         return list(self._found.values())
 
     def _add(
-        self, rule: str, path: str, agent: str, message: str, *, step: CommitChange | None = None,
-        change: Change | None = None, stage: str = "", hints: tuple[str, ...] = (), held: tuple[Record, ...] = (),
+        self,
+        rule: str,
+        agent: str,
+        message: str,
+        step: CommitChange | None = None,
+        change: Change | None = None,
+        *,
+        stage: str = "",
+        hints: tuple[str, ...] = (),
+        held: tuple[Record, ...] = (),
         asks: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
+        path, mode, blob = change or ("", "", "")
+        commit, bases = (step.oid, step.parents) if step else ("", ())
         if (rule, path) not in self._found:
+            stage = stage or self._policy.stage(rule)
             self._found[rule, path] = Verdict(
-                rule, stage or self._policy.stage(rule), path, agent, message, step.oid if step else "",
-                change.mode if change else "", change.blob if change else "", hints, held, asks,
-                step.parents if step else (),
-            )  # fmt: skip
+                rule, stage, path, agent, message, commit, mode, blob, hints, held, asks, bases
+            )
 
-    # --- who
+    # --- who acts
 
-    def _living(self, agent: str, step: CommitChange) -> None:
+    def _judge_alive(self, agent: str, step: CommitChange) -> None:
         refusal = dead(self._state, self._world, agent)
         if refusal is not None:
-            self._add("killed", "", agent, refusal.message, step=step, hints=refusal.hints)
+            self._add("killed", agent, refusal.message, step, hints=refusal.hints)
 
-    def _read(self, rules: str, readers: Iterable[str]) -> None:
+    def _judge_rules_read(self, rules: str, readers: Iterable[str]) -> None:
         from gitcoord.gates.model import has_read  # only where the policy asks for it
 
+        version = rules[:12]
+        hints = (f"read them: git coord rules show {version}", f"then: git coord rules ack {version}")
         for agent in readers:
             if not has_read(self._state, agent, rules):
-                self._add(
-                    "rules", "", agent, f"'{agent}' has not read the rules ({rules[:12]})",
-                    hints=(f"read them: git coord rules show {rules[:12]}", f"then: git coord rules ack {rules[:12]}"),
-                )  # fmt: skip
+                self._add("rules", agent, f"'{agent}' has not read the rules ({version})", hints=hints)
 
-    def _attributed(self, step: CommitChange) -> None:
+    def _judge_attribution(self, step: CommitChange) -> None:
         if not self._policy.attribution:
             return
         from gitcoord.validators.attribution import lacks_agent  # only where the policy asks for it
 
         lack = lacks_agent(step, self._actor)
         if lack is not None:
-            self._add("attribution", "", self._actor.agent, lack[0], step=step, hints=lack[1:])
+            self._add("attribution", self._actor.agent, lack[0], step, hints=lack[1:])
 
-    # --- what
+    # --- what changes
 
-    def _change(self, agent: str, step: CommitChange, change: Change) -> None:
-        holds, others = self._standing(agent, change.path)
+    def _judge_change(self, agent: str, step: CommitChange, change: Change) -> None:
+        holds, others = self._claims_on(agent, change.path)
         source = self._lineages.source(step, change)
         if not holds and source is None:
-            self._unheld(agent, step, change, others)
+            self._judge_claim(agent, step, change, others)
         if holds or source is None:
-            self._role(agent, step, change)
-        self._guard(agent, step, change)
+            self._judge_role(agent, step, change)
+        self._judge_guard(agent, step, change)
         lack = self._lineages.lacking(step, change, source)
         if lack is not None:
-            self._add(
-                "lineage", change.path, agent,
-                f"it does not contain what {lack.agent} released there ({lack.commit[:12]}, event {lack.seq})",
-                step=step, change=change,
-                hints=(
-                    f"bring it in: git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
-                    f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
-                ),
-            )  # fmt: skip
+            message = f"it does not contain what {lack.agent} released there ({lack.commit[:12]}, event {lack.seq})"
+            hints = (
+                f"bring it in: git merge {'' if step.oid else '--autostash '}{lack.commit[:12]}",
+                f"or, if that work was abandoned: git claim disown {path_word(change.path)} --reason '...'",
+            )
+            self._add("lineage", agent, message, step, change, hints=hints)
 
-    def _standing(self, agent: str, path: str) -> tuple[bool, list[dict[str, object]]]:
-        """Does the agent, or whoever pushes, hold it, and which live claims of others that conflict with a change cover it?
+    def _claims_on(self, agent: str, path: str) -> tuple[bool, list[dict[str, object]]]:
+        """Whether the agent or the one who pushes has a write claim on the path, and the live conflicting claims of others.
 
-        Whoever accepted a handoff pushes commits that name the one who handed over.
+        The one who pushes counts because the receiver of a handoff pushes commits that name the sender.
         """
         holds, others = False, []
         for claim in self._claims.over(path):
             if is_family(claim.agent, agent) or is_family(claim.agent, self._actor.agent):
-                # Its own claim, as long as no event says otherwise: the gate is a sign of life.
+                # One's own claim counts until an event ends it: running the gate is itself a heartbeat.
                 holds = holds or claim.mode == WRITE
             elif not compatible(claim.mode, WRITE):
                 verdict = silence(self._state, self._world, claim.agent, claim.session, claim.ttl)
@@ -192,90 +200,77 @@ class _Judge:
                     others.append(claim.to_json(verdict.expires_in))
         return holds, others
 
-    def _unheld(self, agent: str, step: CommitChange, change: Change, others: list[dict[str, object]]) -> None:
+    def _judge_claim(self, agent: str, step: CommitChange, change: Change, others: list[dict[str, object]]) -> None:
         path = change.path
         if others:
-            holder = others[0]
-            self._add(
-                "held", path, agent, _holding(holder), step=step, change=change, held=tuple(others),
-                hints=(f"wait for it: git claim --wait 10m {path_word(path)}",),
-            )  # fmt: skip
+            hint = f"wait for it: git claim --wait 10m {path_word(path)}"
+            self._add("held", agent, _holding(others[0]), step, change, held=tuple(others), hints=(hint,))
         elif self._policy.of(path).claim:
-            self._add(
-                "unclaimed", path, agent, f"it is shared, and '{agent}' holds no write claim on it", step=step,
-                change=change, hints=(f"git claim {path_word(path)}",),
-            )  # fmt: skip
+            message = f"it is shared, and '{agent}' holds no write claim on it"
+            self._add("unclaimed", agent, message, step, change, hints=(f"git claim {path_word(path)}",))
 
-    def _role(self, agent: str, step: CommitChange, change: Change) -> None:
+    def _judge_role(self, agent: str, step: CommitChange, change: Change) -> None:
         if agent not in self._free:
             self._free[agent] = is_free(self._state, self._policy, self._actor, agent)
         if self._free[agent] and not self._policy.of(change.path).writers:
             return
         message = out_of_role(self._state, self._policy, self._actor, agent, change.path)
         if message:
-            self._add(
-                "role", change.path, agent, message, step=step, change=change,
-                hints=(f"leave it to an agent whose role may; a person may give roles: git coord role {agent} <role>",),
-            )  # fmt: skip
+            hint = f"leave it to an agent whose role may; a person may give roles: git coord role {agent} <role>"
+            self._add("role", agent, message, step, change, hints=(hint,))
 
-    def _is_approver(self) -> bool:
-        return may_approve(self._actor, self._policy.approvers)
-
-    def _guard(self, agent: str, step: CommitChange, change: Change) -> None:
+    def _judge_guard(self, agent: str, step: CommitChange, change: Change) -> None:
         tier = self._policy.of(change.path).guard
         if tier and self._policy.of(change.path).private:
-            # Neither asked for nor told any further: a request would publish it.
+            # No request for approval: that would publish the rule.
             stage = WARN if tier == WARN else self._policy.stage("guard")
-            self._add("private", change.path, agent, _PRIVATE, step=step, change=change, stage=stage)
+            self._add("private", agent, _PRIVATE, step, change, stage=stage)
         elif tier == BLOCK:
-            self._add("guard", change.path, agent, "it is blocked: nobody changes it", step=step, change=change)
+            self._add("guard", agent, "it is blocked: nobody changes it", step, change)
         elif tier == WARN:
-            self._add("guard", change.path, agent, "it is guarded: take care", step=step, change=change, stage=WARN)
+            self._add("guard", agent, "it is guarded: take care", step, change, stage=WARN)
         elif tier == CHECKPOINT:
-            self._checkpoint("guard", agent, step, change, "a person must approve this change")
+            self._require_approval("guard", agent, step, change, "a person must approve this change")
         if self._policy.present and is_own_file(self._keys[change.path]) and self._changes_policy(step, change):
-            self._checkpoint(
-                "own-files", agent, step, change, "it guards the project: a person must approve this change"
-            )
+            message = "it guards the project: a person must approve this change"
+            self._require_approval("own-files", agent, step, change, message)
 
     def _changes_policy(self, step: CommitChange, change: Change) -> bool:
         if not is_attributes_file(change.path):
             return True
         return self._history.changes_attributes(step.parents[0] if step.parents else "", change.path, change.blob)
 
-    def _checkpoint(self, rule: str, agent: str, step: CommitChange, change: Change, message: str) -> None:
-        """Approved for exactly this content and not used up, or made by a person who may approve."""
-        if self._is_approver() and agent == self._actor.agent:
+    def _require_approval(self, rule: str, agent: str, step: CommitChange, change: Change, message: str) -> None:
+        """Passes with an unused approval of exactly this content, and for a change by a person who may approve."""
+        if may_approve(self._actor, self._policy.approvers) and agent == self._actor.agent:
             return
         from gitcoord.gates.model import approvals  # few changes need one
 
         asks = True
         for record in approvals(self._state):
-            if record.content == tuple(change):
-                if record.state == "approved" and not self._is_used_up(step, change, record):
-                    return
-                if record.state == "denied":
-                    asks = False
-                    message = f"{record.by} denied this change" + (
-                        f": {printable(record.reason)}" if record.reason else ""
-                    )
-        self._add(
-            rule, change.path, agent, message, step=step, change=change, hints=("git coord approvals",), asks=asks
-        )
+            if record.content != tuple(change):
+                continue
+            if record.state == "approved" and not self._is_used_up(step, change, record):
+                return
+            if record.state == "denied":
+                asks = False
+                reason = f": {printable(record.reason)}" if record.reason else ""
+                message = f"{record.by} denied this change{reason}"
+        self._add(rule, agent, message, step, change, hints=("git coord approvals",), asks=asks)
 
     def _is_used_up(self, step: CommitChange, change: Change, record: Approval) -> bool:
-        """Since it was asked for, the history that the change builds on has had the content, and left it again."""
+        """Whether, since the request, the history below the change has had this content and then replaced it."""
         return any(self._history.left_again(at, *change, record.bases) for at in step.parents)
 
 
 class _Claims:
-    """The claims that cover a path. For many paths all claims are read at once."""
+    """The claims on a path and on the directories above it."""
 
     def __init__(self, state: State, keys: dict[str, str]) -> None:
         self._state = state
         self._keys = keys
         self._at: dict[str, list[Claim]] | None = None
-        self._above: dict[str, list[Claim]] = {}  # by directory, of which there are far fewer than paths
+        self._above: dict[str, list[Claim]] = {}  # by directory: there are far fewer of them than paths
         if len(keys) > FEW:
             self._at = {}
             for file, record in state.below("claims/path").items():
@@ -300,12 +295,12 @@ def _holding(claim: dict[str, object]) -> str:
 
 
 def path_word(path: str) -> str:
-    """A path for a hint: as a shell and `git claim` would take it back, never as a resource, an option or a pattern."""
+    """A path for a hint, quoted so that neither a shell nor `git claim` takes it for an option, a resource or a pattern."""
     if not {"*", "?", "["}.isdisjoint(path):
         return shell_word(f":(literal){path}")
     return shell_word(f"./{path}" if path[0] in ":@-" else path)
 
 
 def is_family(holder: str, agent: str) -> bool:
-    """A hook cannot see which subagent acts: the whole family counts as one."""
+    """Whether one is the other, or its subagent. A hook cannot see which subagent acts."""
     return holder == agent or agent.startswith(holder + ".") or holder.startswith(agent + ".")

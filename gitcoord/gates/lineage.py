@@ -1,10 +1,10 @@
 """Lineage: a change must contain the last released work on its path, across branches.
 
-Each release left, for every file it changed, a record of commit, mode and blob. A change passes with respect to a record if
-the record's work is contained where the change starts: the released commit is an ancestor there, or some commit since the
-merge base had exactly its mode and blob, or a clean merge with it changes nothing at that path, or one of these holds for a
-later release that was built upon it. What is itself released work (the released commits, a squash, a rebase or a merge of
-them) brings its record along. And a merge among the steps that are judged, above the change, may bring it in afterwards.
+A release records commit, mode and blob of every file that it changed. A parent of a change contains a release if the
+released commit is an ancestor of it, or some commit since the merge base had exactly the released mode and blob, or a clean
+merge with the release changes nothing at the path, or one of these holds for a later release that was built on it. Released
+work itself (the released commits, or a squash, rebase or merge of them) needs to contain only earlier releases. A merge above
+the change, among the commits that are judged, may also bring the release in.
 """
 
 from __future__ import annotations
@@ -22,28 +22,31 @@ if TYPE_CHECKING:
     from gitcoord.ledger.state import State
 
     class History(Protocol):
-        """What the judge asks about commits. A file is [mode, blob]; no blob: nothing. CouldNotJudge where git cannot tell."""
+        """The questions of the judge about commits. A file is [mode, blob]; the blob is '' where there is none.
+
+        Every method raises CouldNotJudge where git cannot answer.
+        """
 
         def is_ancestor(self, old: str, new: str) -> bool:
-            """Does `new` contain `old`?"""
+            """Whether `new` contains `old`."""
 
         def contained(self, at: str, commits: list[str]) -> dict[str, bool]:
-            """Does `at` contain each of these? A commit that is left out must be asked for by itself, and may not be known."""
+            """For each commit whether `at` contains it. Commits that are missing in the answer need `is_ancestor`."""
 
         def containing(self, old: str, commits: list[str]) -> dict[str, bool]:
-            """Does each of these, of which `old` is none, contain `old`? What is left out as above."""
+            """For each commit, none of them `old`, whether it contains `old`. Missing commits as above."""
 
         def at(self, tree: str, path: str) -> list[str]:
             """The file at a path of a commit or tree."""
 
         def work(self, base: str, commit: str, path: str) -> list[list[str]]:
-            """[commit, mode, blob] of what each commit since `base` left at the path."""
+            """[commit, mode, blob] of each commit since `base` that changed the path."""
 
         def had(self, released: str, at: str, path: str, mode: str, blob: str) -> bool:
-            """Did some commit of `at`, since the merge base with the release, have exactly its file?"""
+            """Whether some commit of `at`, since the merge base with the release, had exactly the released file."""
 
         def left_again(self, at: str, path: str, mode: str, blob: str, bases: list[str]) -> bool:
-            """Did some commit of `at` since the bases have this file, and is something else there now?"""
+            """Whether some commit of `at` since the bases had this file, and `at` has another one now."""
 
         def merged(self, ours: str, theirs: str, path: str) -> list[str] | None:
             """The file that a clean merge leaves; None where it is not clean."""
@@ -52,15 +55,17 @@ if TYPE_CHECKING:
             """The file that a clean cherry-pick leaves; None where it is not clean."""
 
         def changes_attributes(self, parent: str, path: str, blob: str) -> bool:
-            """Does this version of an attributes file change anything that gitcoord reads?"""
+            """Whether this version of an attributes file changes any `gitcoord-*` attribute."""
 
 
-_FEW = 16
-_TRIED = 64
-_FEW_COMMITS = 4
+_FEW = 16  # above this many paths, all releases are read at once
+_TRIED = 64  # commits of a release for which a merge and a cherry-pick are tried
+_FEW_COMMITS = 4  # above this many releases, ancestry is asked for all of them in one call of git
 
 
 class Lineages:
+    """The releases of the changed paths, compared with the commits that are judged."""
+
     def __init__(self, state: State, history: History, steps: list[CommitChange], keys: dict[str, str]) -> None:
         self._state = state
         self._history = history
@@ -81,11 +86,11 @@ class Lineages:
         for records in self._records.values():
             records.sort(key=lambda record: -record.seq)
         self._commits = {record.commit for records in self._records.values() for record in records}
-        self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): is old part of new?
+        self._ancestry: dict[tuple[str, str], bool] = {}  # (new, old): whether new contains old
         self._first = {path: self._first_touching(steps, path) for path in self._records}
 
     def source(self, step: CommitChange, change: Change) -> Released | None:
-        """The release that this change lands, if it lands one: the newest whose content it leaves."""
+        """The newest release that this change lands, if it lands one."""
         key = step.oid, change.path
         if key not in self._sources:
             records = self._records.get(change.path, ())
@@ -99,24 +104,24 @@ class Lineages:
             return left in [[mode, blob] for _, mode, blob in work]
         having = [parent for parent in step.parents if self._landed(parent, record)]
         if having:
-            # There already: this would be a way back to it, which needs a claim. Unless a merge brings it: then what it
-            # leaves is what that side has.
+            # A parent has the release already, so this change would go back to it, which needs a claim. A merge may
+            # bring it from one side to the other: it then leaves what that side has.
             brings = len(having) < len(step.parents)
             return brings and any(self._history.at(parent, change.path) == left for parent in having)
         if self._outside(step, record, [commit for commit, mode, blob in work if [mode, blob] == left]):
             return True
         return any(
-            way(parent, commit, change.path) == left
-            for way in (self._history.merged, self._history.picked)
+            result_of(parent, commit, change.path) == left
+            for result_of in (self._history.merged, self._history.picked)
             for commit in self._outside(step, record, [commit for commit, _, _ in work[:_TRIED]])
             for parent in step.parents
         )
 
     def _outside(self, step: CommitChange, record: Released, commits: list[str]) -> list[str]:
-        """Those of a record's commits that no parent of the step contains; the record's own is known to be among these.
+        """The commits of a release that no parent of the step contains. The released commit itself is known to be one.
 
-        What is there already is not landed by the step: it would be a way back. After a rebase or a merge the work of others
-        that landed since the base is among what was released.
+        A commit that a parent contains is not landed by the step: it would go back to it. After a rebase or a merge, a release
+        includes work of others that landed since its base.
         """
         inner = sorted({commit for commit in commits if commit != record.commit})
         inside: set[str] = set()
@@ -126,17 +131,17 @@ class Lineages:
         return [commit for commit in commits if commit not in inside]
 
     def _work(self, record: Released, path: str) -> list[list[str]]:
-        """What was released: [commit, mode, blob] of each commit between base and release that touches the path."""
+        """[commit, mode, blob] of each released commit that changed the path, the last one first."""
         found = self._history.work(record.base, record.commit, path)
         return [[record.commit, record.mode, record.blob], *found]
 
     def lacking(self, step: CommitChange, change: Change, source: Released | None) -> Released | None:
-        """The released work on this path that is not contained where the change starts.
+        """The newest release of this path that the change does not build on.
 
-        Released work needs to contain only what was released before it: the later work is asked when it lands.
+        Released work needs to contain only earlier releases: a later one is compared when it lands itself.
         """
         if step.oid not in self._first.get(change.path, ()):
-            return None  # it builds on a step that was judged
+            return None  # it builds on a commit that is judged too
         records = self._records[change.path]
         source = next((record for record in records if self._is_part(step, record)), source)
         for record in records:
@@ -150,10 +155,10 @@ class Lineages:
         return None
 
     def _joined(self, step: CommitChange, path: str, record: Released) -> bool:
-        """Does a later step merge this one with something that contains the record's work?
+        """Whether a later step merges this one with something that contains the release.
 
-        It counts if git made the merge alone at that path, or if what it leaves there is work of its own, for which a claim
-        is needed: not if it takes one released side and so drops the other.
+        The merge counts if git alone made it at that path, or if it leaves work of its own there, which needs a claim. It does
+        not count if it takes one released side and so drops the other.
         """
         above = {step.oid}
         for later in self._steps[self._steps.index(step) + 1 :]:
@@ -169,11 +174,11 @@ class Lineages:
         return False
 
     def _is_part(self, step: CommitChange, record: Released) -> bool:
-        """One of the commits that were released."""
+        """Whether the step is one of the released commits."""
         return bool(step.oid) and self._contains(record.commit, step.oid)
 
     def _contains(self, new: str, old: str) -> bool:
-        """Is `old` an ancestor of `new`? One of them is a release; where there are many, all are asked for at once."""
+        """Whether `old` is an ancestor of `new`. One of the two is a release; git is asked for many releases at once."""
         if (new, old) not in self._ancestry:
             if len(self._commits) > _FEW_COMMITS:
                 self._ask_for_all(new, old)
@@ -201,15 +206,18 @@ class Lineages:
         there = self._history.at(at, record.path)
         if self._history.merged(at, record.commit, record.path) == there:
             return True
-        # Later work was built upon it, and landed: squashed, so that nothing of this one can be seen any more.
+        # A later release was built on it and landed as a squash, which hides this one.
         records = self._records.get(record.path, ())
-        upon = [r for r in records if r.seq > record.seq and self._contains(r.commit, record.commit)]
-        return any(self._landed(at, later) for later in upon)
+        return any(
+            self._landed(at, later)
+            for later in records
+            if later.seq > record.seq and self._contains(later.commit, record.commit)
+        )
 
     def _first_touching(self, steps: list[CommitChange], path: str) -> set[str]:
-        """The steps that build on no other one that was asked for all of what was released there. Steps come parents first.
+        """Commits whose ancestors in this push were not already required to contain every release of this path.
 
-        Released work was asked only for what was released before it, so whatever builds on it is asked anew.
+        Released work is required to contain earlier releases only, so commits that build on it are compared again.
         """
         first: set[str] = set()
         after: set[str] = set()
@@ -224,5 +232,5 @@ class Lineages:
 
 
 def _at(step: CommitChange, path: str) -> Change | None:
-    """What a step changes at a path."""
+    """The change of a step at a path."""
     return next((change for change in step.changes if change.path == path), None)

@@ -1,4 +1,4 @@
-"""What gates keep in the ledger: requests for a person's approval, and who has read which version of the rules."""
+"""The gates' records in the ledger: requests for approval, and the versions of the rules that agents have read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Approval(NamedTuple):
     rule: str
     commit: str
     bases: list[str]
-    agent: str  # who asked
+    agent: str  # the one that asked
     at: int
     state: str = OPEN
     by: str = ""
@@ -65,7 +65,7 @@ def approvals(state: State) -> list[Approval]:
 
 
 class Reading(NamedTuple):
-    """A version of the rules that was read, by which event and when."""
+    """A version of the rules that an agent has read: the event and the time."""
 
     version: str
     seq: int
@@ -102,7 +102,7 @@ def readers(state: State) -> list[Reader]:
 
 
 def has_read(state: State, agent: str, version: str) -> bool:
-    """Has the agent, or whoever it is a subagent of, read this version?"""
+    """Whether the agent, or one of which it is a subagent, has read this version."""
     while agent:
         if any(row.version == version for row in reader(state, agent).read):
             return True

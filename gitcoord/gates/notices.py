@@ -1,7 +1,7 @@
-"""What the guard of agents' tools lets through although a rule speaks against it: on record, as the gates' notices are.
+"""Notices of the guard: actions of agent tools that break a rule whose stage lets them through.
 
-A tool asks before everything it does, so each rule is recorded once for a path in a conversation: what was recorded is noted in
-scratch, and losing that costs a second record.
+A tool asks before every action, so each rule is recorded once for a path and conversation. The recorded ones are noted in the
+scratch directory; losing that note costs a second record.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
 
-_KEPT = 4000  # of one conversation; the oldest are forgotten
+_KEPT = 4000  # notes of one conversation; the oldest are dropped
 _LENGTH = 16
 
 
 def record_once(ctx: Context, actor: Actor, conversation: str, noted: list[Verdict]) -> None:
-    """Noted before it is written: where the ledger cannot be written, not every call waits for it again."""
+    """Note and record the new ones. The note comes first, so that an unwritable ledger delays one call, not every call."""
     new: list[Verdict] = []
 
     def change(data: bytes) -> bytes:
@@ -33,7 +33,7 @@ def record_once(ctx: Context, actor: Actor, conversation: str, noted: list[Verdi
     try:
         update(f"{ctx.repo.scratch}/guard/noted", f"{actor.agent}\0{conversation or actor.instance}", change)
     except OSError:
-        return  # without its notes it would write at every call
+        return  # without notes, every call would write to the ledger
     if new:
         from gitcoord.gates.approvals import leave_records
 

@@ -1,8 +1,8 @@
-"""Running the validators that a policy turns on around an agent's tools, its texts and its end.
+"""Running the validators of tool calls, of texts and of the end of a session.
 
-Each function gives what there is to say, in the chain's order: first the shipped ones, then the project's own. Only results
-whose `stops` is true stop anything. A validator that could not judge says so; nothing is raised for it. Changes and deploys
-are the business of `validators_changes.py`.
+Each function returns results in order: first those of the shipped validators, then those of the project's own. Only results
+whose `stops` is true stop anything. A validator that could not judge is a result too, not an error. `validation_changes.py` runs
+the validators of changes and deploys.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from gitcoord.validators.tally import Tally
     from gitcoord.validators.tool_event import ToolEvent
 
-    Asked = Callable[[Validator], "Iterable[Result]"]
+    Question = Callable[[Validator], "Iterable[Result]"]
 
 COUNTED = ("spiral", "budget")
 
 
 def chain(source: Source) -> list[Validator]:
-    """Those that are turned on, the shipped ones first."""
+    """The validators that the policy turns on, the shipped ones first."""
     found = source.policy(()).validators
     return sorted(found, key=lambda validator: validator.name not in SHIPPED)
 
 
-def _run(validators: Iterable[Validator], ask: Asked) -> list[Result]:
-    """What each has to say. One that fails has not judged; the others go on."""
+def run_validators(validators: Iterable[Validator], ask: Question) -> list[Result]:
+    """The results of all. A validator that fails could not judge; the others still run."""
     results: list[Result] = []
     for validator in validators:
         try:
             results += ask(validator)
         except TimedOut:
-            raise  # the guard's own time is up
+            raise  # the time of the guard or gate itself is up
         except (GitcoordError, OSError) as error:
             message = error.message if isinstance(error, GitcoordError) else str(error.strerror)
             results.append(validator.said(UNKNOWN, printable(message)))
@@ -55,16 +55,16 @@ def _some(result: Result | None) -> list[Result]:
     return [] if result is None else [result]
 
 
-# --- around a tool --------------------------------------------------------------------------------------------------
+# --- tool calls ---------------------------------------------------------------------------------------------------
 
 
 def before_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> list[Result]:
-    """Before an agent's tool acts. `event.writes` and `event.reads` name every file, also those that a shell command names."""
+    """Judge a tool call before it runs. `event.writes` and `event.reads` include the files of a shell command."""
     validators = chain(source)
     if not validators:
         return []
     results = {
-        validator: _run([validator], lambda validator: _on_tool(ctx, source, validator, actor, event))
+        validator: run_validators([validator], lambda validator: _on_tool(ctx, source, validator, actor, event))
         for validator in validators
         if validator.name not in COUNTED
     }
@@ -82,7 +82,7 @@ def _on_tool(ctx: Context, source: Source, validator: Validator, actor: Actor, e
 
 
 def after_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> list[Result]:
-    """After it: whether it failed and what it spent is counted. Nothing can be stopped any more."""
+    """Count failures and tokens after a tool call. It gives no results: nothing can be stopped any more."""
     if any(validator.name in COUNTED for validator in chain(source)):
         from gitcoord.validators.tally import ended
 
@@ -91,7 +91,7 @@ def after_tool(ctx: Context, source: Source, actor: Actor, event: ToolEvent) -> 
 
 
 def _read(ctx: Context, source: Source, validator: Validator, event: ToolEvent) -> list[Result]:
-    """The files that are about to be read; of a large one its beginning."""
+    """Judge the files that a tool call would read; of a large file its beginning."""
     from gitcoord.validators.injection import LONGEST, judge
 
     results = []
@@ -105,7 +105,7 @@ def _read(ctx: Context, source: Source, validator: Validator, event: ToolEvent) 
 
 
 def _is_excepted(ctx: Context, source: Source, validator: Validator, place: str) -> bool:
-    """Does the section name this file, of this work tree, as harmless?"""
+    """Whether the validator's section names this file of the work tree as an exception."""
     from gitcoord.policy.patterns import matching
 
     top, patterns = f"{ctx.repo.worktree}/", validator.every("except")
@@ -128,13 +128,13 @@ def _own_on_tool(ctx: Context, validator: Validator, actor: Actor, event: ToolEv
     ]
 
 
-# --- what an agent did so far: local notes, harmless to lose --------------------------------------------------------
+# --- counts of tool calls: local notes, harmless to lose ------------------------------------------------------------
 
 
 def _counted(
     ctx: Context, validators: list[Validator], actor: Actor, event: ToolEvent, *, stopped: bool
 ) -> dict[Validator, list[Result]]:
-    """Judged and counted in one go, so that of two calls at once neither slips through. What is stopped does not count."""
+    """Judge and count in one step, so that two concurrent calls both count. A call that is stopped does not count."""
     from gitcoord.validators.budget import judge as judge_budget
     from gitcoord.validators.spiral import judge as judge_spiral
     from gitcoord.validators.tally import began, is_counted
@@ -142,7 +142,7 @@ def _counted(
     results: dict[Validator, list[Result]] = {}
 
     def change(tally: Tally) -> Tally:
-        if is_counted(tally, event):  # it was allowed when it was asked about first
+        if is_counted(tally, event):  # the same call was asked about before, and allowed
             results.update({validator: [] for validator in validators})
             return tally
 
@@ -151,7 +151,7 @@ def _counted(
                 return _some(judge_spiral(validator, tally, event))
             return judge_budget(validator, tally, event, ctx.host.wall())
 
-        results.update({validator: _run([validator], ask) for validator in validators})
+        results.update({validator: run_validators([validator], ask) for validator in validators})
         stops = stopped or any(result.stops for found in results.values() for result in found)
         return tally if stops else began(tally, event)
 
@@ -160,7 +160,7 @@ def _counted(
 
 
 def _tallied(ctx: Context, actor: Actor, event: ToolEvent, change: Callable[[Tally], Tally]) -> None:
-    """Change what is remembered of this agent and conversation. One process at a time: a tool may do several things at once."""
+    """Update the tally of this agent and conversation, under a lock: a tool may make several calls at once."""
     from gitcoord.validators.tally import parse, record_of
 
     session = event.conversation or actor.instance or str(actor.session)
@@ -177,14 +177,14 @@ def _tallied(ctx: Context, actor: Actor, event: ToolEvent, change: Callable[[Tal
     try:
         update(f"{ctx.repo.scratch}/validators", f"{actor.agent}\0{session}", changed)
     except OSError:
-        changed(b"")  # where nothing may be noted, each call is the first
+        changed(b"")  # without notes, each call counts as the first
 
 
-# --- texts and the end ----------------------------------------------------------------------------------------------
+# --- texts and stop -------------------------------------------------------------------------------------------------
 
 
 def check_texts(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[str]:
-    """Before something is written down for others to read, each text under what it is called. As `require` does."""
+    """Judge texts, by label, before they are published to others. Returns and raises as `require` does."""
     from gitcoord.validators.injection import judge
 
     source = project_source(ctx)
@@ -192,7 +192,7 @@ def check_texts(ctx: Context, actor: Actor, moment: str, texts: Record) -> list[
     for validator in chain(source):
         if validator.name == "injection":
             for label, text in texts.items():
-                found = _run([validator], lambda one, text=text: _some(judge(one, text)))  # type: ignore[misc]
+                found = run_validators([validator], lambda one, text=text: _some(judge(one, text)))  # type: ignore[misc]
                 results += [_about(label, result) for result in found]
     return require(ctx, actor, moment, results)
 
@@ -202,7 +202,7 @@ def _about(label: str, result: Result) -> Result:
 
 
 def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:
-    """Before an agent ends its work."""
+    """Judge the end of an agent's work."""
     validators = chain(source)
 
     def ask(validator: Validator) -> Iterable[Result]:
@@ -216,17 +216,17 @@ def at_stop(ctx: Context, source: Source, actor: Actor) -> list[Result]:
 
         return [ask_command(ctx, validator, STOP, actor, {})]
 
-    return _run(validators, ask)
+    return run_validators(validators, ask)
 
 
 def before_stop(ctx: Context, actor: Actor) -> list[str]:
-    """What the policy's validators warn of before a session ends at its agent's own word; Refused where one says no."""
+    """The warnings of validators before an agent ends its session; Refused where one refuses."""
     source = project_source(ctx)
     return require(ctx, actor, "stop", at_stop(ctx, source, actor)) if source.policy(()).validators else []
 
 
 def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
-    """What the agent has that is in no handoff: paths, those with uncommitted work, tasks."""
+    """What the agent holds that is in no handoff: paths, paths with uncommitted work, tasks."""
     from gitcoord.claims.events.release import dirty_paths
     from gitcoord.claims.model import all_claims
     from gitcoord.handoff.model import handed_over
@@ -246,11 +246,11 @@ def _left(ctx: Context, actor: Actor) -> tuple[list[str], list[str], list[str]]:
     return held, dirty, tasks
 
 
-# --- for whoever does not judge further -----------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------------------------
 
 
 def project_source(ctx: Context) -> Source:
-    """The policy that counts: the sync branch's."""
+    """The policy of trunk."""
     from gitcoord.claims.model import folds_case
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.policy.cache import sync_policy_commit
@@ -261,10 +261,7 @@ def project_source(ctx: Context) -> Source:
 
 
 def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> list[str]:
-    """Refused where a validator says no, CouldNotJudge where one could not judge; else what it warns of.
-
-    What is only noted, or warned of, is left on record.
-    """
+    """The warnings of these results, which are recorded. Raises Refused or CouldNotJudge where one stops."""
     stops = [result for result in results if result.stops]
     if not stops:
         _record(ctx, actor, moment, results)
@@ -278,7 +275,7 @@ def require(ctx: Context, actor: Actor, moment: str, results: list[Result]) -> l
 
 
 def as_line(result: Result) -> str:
-    """A result in a line."""
+    """A result as one line of text."""
     where = f"{printable(result.path)}: " if result.path else ""
     unknown = "could not be judged: " if result.outcome == UNKNOWN else ""
     return f"{where}{unknown}{result.message} [{result.validator}]"

@@ -1,22 +1,24 @@
-"""Validators of changes and deploys: what a commit, a push or a deploy would bring, handed to those that are turned on."""
+"""Running the validators of commits, pushes and deploys."""
 
 from __future__ import annotations
 
-from gitcoord.base.errors import CouldNotJudge, GitcoordError, TimedOut
+from gitcoord.base.errors import CouldNotJudge
 from gitcoord.base.names import printable
 from gitcoord.deploy.staleness import last_good
 from gitcoord.gates.history import net_changes
+from gitcoord.gates.validation import run_validators
 from gitcoord.gates.validation_commands import as_verdicts, ask_command
 from gitcoord.git.commands.objects import empty_tree, merge_base
 from gitcoord.git.process import without_grafts
 from gitcoord.policy.patterns import matching
 from gitcoord.startup.namedtuple import NamedTuple
-from gitcoord.validators import DEPLOY, PUSH, SHIPPED, UNKNOWN
+from gitcoord.validators import DEPLOY, PUSH, SHIPPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from gitcoord.base.codec import Record
     from gitcoord.gates.judge import Change, Verdict
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.sessions import Actor
@@ -25,22 +27,22 @@ if TYPE_CHECKING:
     from gitcoord.policy.reader import Source
     from gitcoord.validators import Result, Validator
 
-_SHOWN = 1000  # paths that a command is told of
+_SHOWN = 1000  # paths that a command gets
 _AT_ONCE = 200  # files that are read at once
 
 
 class Span(NamedTuple):
-    """What is judged as a whole: all that lies between two commits, or between one and the index ('')."""
+    """The changes between two commits, or between a commit and the index (''), judged as a whole."""
 
     moment: str
     base: str
     head: str
     changes: tuple[Change, ...]
-    staged: bytes = b""  # the index that git names, where it is not the usual one
+    staged: bytes = b""  # the file of the index, where it is not the usual one
 
 
 class Asked(NamedTuple):
-    """Who asks, by which policy, and whose commands are trusted: `trusted` is the policy of where work lands."""
+    """The actor, the policy that applies, and trunk's policy (`trusted`), of which alone commands are run."""
 
     source: Source
     policy: Policy
@@ -54,18 +56,21 @@ def span_between(ctx: Context, moment: str, base: str, head: str) -> Span:
 
 
 def on_push(ctx: Context, asked: Asked, landed: list[str], new: str, *, direct: bool) -> list[Verdict]:
-    """All that a push, or a range of commits, brings. A branch is judged from where it left what landed, so that each of its
-    pushes has the whole of it; `direct`: it goes to where work lands, from the one commit that is there ('': none yet)."""
+    """Verdicts on all changes of a push or a range of commits.
+
+    A branch is judged from where it left trunk, so that each of its pushes is judged as a whole. `direct`: it is a push to trunk,
+    whose tip is the only commit in `landed` ('': none yet).
+    """
     if direct:
         return on_changes(ctx, asked, span_between(ctx, PUSH, landed[0], new))
     bases = merge_base(without_grafts(ctx.repo.env), new, *landed).lines if landed else []
     if not bases:
-        return []  # nothing has landed yet that it could be compared with
+        return []  # there is no common history with trunk
     return on_changes(ctx, asked, span_between(ctx, PUSH, bases[0], new))
 
 
 def on_changes(ctx: Context, asked: Asked, span: Span) -> list[Verdict]:
-    """What the validators of changes say, as verdicts."""
+    """Verdicts of the validators of changes."""
     wanted = [v for v in asked.policy.validators if v.name in ("changelog", "decision") and span.moment in v.moments]
     own = _own(asked, span.moment)
     if not span.changes or not (wanted or own):
@@ -75,25 +80,16 @@ def on_changes(ctx: Context, asked: Asked, span: Span) -> list[Verdict]:
     results: list[Result] = []
     for validator, these in zip((*wanted, *own), concerned):
         if these:
-            results += _guarded(validator, lambda v, these=these: _judge(ctx, asked, span, v, these))  # type: ignore[misc]
+            results += run_validators([validator], lambda v, these=these: _judge(ctx, asked, span, v, these))  # type: ignore[misc]
     return as_verdicts(results, asked.actor.agent, span.head)
 
 
 def _own(asked: Asked, moment: str) -> list[Validator]:
-    """The project's own commands, as the policy of where work lands has them, and this machine's."""
+    """The project's own commands, as trunk's policy has them, and those of the private overlay."""
     own = [v for v in asked.policy.validators if v.name not in SHIPPED]
     if not own or asked.trusted is None:
         return []
     return [v for v in asked.trusted().validators if v.name not in SHIPPED and moment in v.moments]
-
-
-def _guarded(validator: Validator, ask: Callable[[Validator], list[Result]]) -> list[Result]:
-    try:
-        return ask(validator)
-    except TimedOut:
-        raise  # the gate's own time is up
-    except (GitcoordError, OSError) as error:
-        return [validator.said(UNKNOWN, printable(str(error)))]
 
 
 def _judge(ctx: Context, asked: Asked, span: Span, validator: Validator, these: list[str]) -> list[Result]:
@@ -111,8 +107,12 @@ def _judge(ctx: Context, asked: Asked, span: Span, validator: Validator, these: 
         before = _content(ctx, f"{span.base}:{file}") if span.base and new else b""
         found = judge_changelog(validator, these, before, _content(ctx, new) if new else b"")
         return [] if found is None else [found]
-    told = {"base": span.base, "commit": span.head, "paths": these[:_SHOWN], "more": max(0, len(these) - _SHOWN)}
-    return [ask_command(ctx, validator, span.moment, asked.actor, told, span.staged)]
+    question = {"base": span.base, "commit": span.head, **_paths(these)}
+    return [ask_command(ctx, validator, span.moment, asked.actor, question, span.staged)]
+
+
+def _paths(paths: list[str]) -> Record:
+    return {"paths": paths[:_SHOWN], "more": max(0, len(paths) - _SHOWN)}
 
 
 def _content(ctx: Context, name: str) -> bytes:
@@ -126,7 +126,7 @@ def _content(ctx: Context, name: str) -> bytes:
 
 
 def on_deploy(ctx: Context, asked: Asked, target: str, commit: str, last: str) -> list[Result]:
-    """Before a commit goes out: the files that changed since the last deploy that went well ('': all there are)."""
+    """Judge the files that changed since the last successful deploy ('': all files)."""
     wanted = [v for v in asked.policy.validators if v.name == "placeholders"]
     own = _own(asked, DEPLOY)
     if not wanted and not own:
@@ -136,15 +136,16 @@ def on_deploy(ctx: Context, asked: Asked, target: str, commit: str, last: str) -
     concerned = matching(ctx, asked.source, [v.every("path") for v in (*wanted, *own)], blobs)
     results: list[Result] = []
     for validator, these in zip((*wanted, *own), concerned):
-        results += _guarded(
-            validator,
-            lambda v, these=these: _deployed(ctx, asked, v, [(path, blobs[path]) for path in these], (target, commit, last)),  # type: ignore[misc]
-        )  # fmt: skip
+        files = [(path, blobs[path]) for path in these]
+        results += run_validators(
+            [validator],
+            lambda v, files=files: _judge_deploy(ctx, asked, v, files, (target, commit, last)),  # type: ignore[misc]
+        )
     return results
 
 
 def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list[str], commit: str) -> list[Verdict]:
-    """The same for a push that deploys."""
+    """Verdicts of the validators of deploys on a push that deploys."""
     found: list[Verdict] = []
     for target in targets:
         last = last_good(ctx, snapshot, target)
@@ -153,7 +154,7 @@ def on_deploy_push(ctx: Context, asked: Asked, snapshot: Snapshot, targets: list
     return found
 
 
-def _deployed(
+def _judge_deploy(
     ctx: Context, asked: Asked, validator: Validator, files: list[tuple[str, str]], deploy: tuple[str, str, str]
 ) -> list[Result]:
     if validator.name == "placeholders":
@@ -161,9 +162,8 @@ def _deployed(
 
         return judge(validator, _read(ctx, files))
     target, commit, last = deploy
-    paths = [path for path, _ in files]
-    told = {"target": target, "base": last, "commit": commit, "paths": paths[:_SHOWN]}
-    return [ask_command(ctx, validator, DEPLOY, asked.actor, {**told, "more": max(0, len(paths) - _SHOWN)})]
+    question = {"target": target, "base": last, "commit": commit, **_paths([path for path, _ in files])}
+    return [ask_command(ctx, validator, DEPLOY, asked.actor, question)]
 
 
 def _read(ctx: Context, files: list[tuple[str, str]]) -> Iterable[tuple[str, bytes]]:

@@ -1,4 +1,4 @@
-"""Asking the project's own validators, which are commands; and validators' results in the form of a gate's verdicts."""
+"""Running the project's own validators, which are commands, and turning results into verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def ask_command(ctx: Context, validator: Validator, on: str, actor: Actor, more: Record, index: bytes = b"") -> Result:
-    """Run it in the work tree's top. The command is the policy's that counts, never that of the change being judged."""
+    """Run the validator's command in the top directory. It comes from trunk's policy, never from the change that is judged."""
     env = {**ctx.repo.env, b"GITCOORD_AGENT": actor.agent.encode()}
     if index:
         env[b"GIT_INDEX_FILE"] = index
@@ -31,14 +31,14 @@ def ask_command(ctx: Context, validator: Validator, on: str, actor: Actor, more:
 
 
 def as_verdicts(results: Iterable[Result], agent: str, commit: str = "") -> list[Verdict]:
-    """What has something to say, with the weight that it has."""
+    """The verdicts of the results that have a message."""
     found = []
     for result in results:
         if result.outcome == PASS and not result.message:
             continue
         stage = {PASS: result.stage, WARN: WARN_STAGE}.get(result.outcome, ENFORCE)
         if result.outcome == PASS and stage == ENFORCE:
-            continue  # it passes, and says so
+            continue  # it passes with a message, at a stage that records nothing
         unknown = "could not be judged: " if result.outcome == UNKNOWN else ""
         found.append(
             Verdict(result.validator, stage, result.path, agent, unknown + result.message, commit, hints=result.hints)

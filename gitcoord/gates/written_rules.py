@@ -1,4 +1,4 @@
-"""The project's written rules: which version counts, what it says, who has read which."""
+"""The project's written rules: the current version, its text, and the agents that have read it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HINT = ("a starter: git coord init --policy", f"then put {RULES} on the branch 
 
 
 def rules(ctx: Context, version: str = "") -> dict[str, object]:
-    """The rules as the sync branch has them, or in the version that was asked for."""
+    """The rules on trunk, or the named version of them."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
@@ -42,7 +42,7 @@ def rules(ctx: Context, version: str = "") -> dict[str, object]:
 
 
 def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, object]:
-    """This agent has read the rules, in the version that counts now or in the one that it names."""
+    """Record that this agent has read the current version of the rules, or the named one."""
     found = _version(ctx, version) if version else _source(ctx, read_snapshot(ctx)).rules
     if not found:
         raise UsageError("this project has no written rules", hints=_HINT)
@@ -52,7 +52,7 @@ def acknowledge(ctx: Context, actor: Actor, version: str = "") -> dict[str, obje
 
 
 def readers(ctx: Context) -> dict[str, object]:
-    """Who has read which version last, and whether that is the one that counts now."""
+    """The last version that each agent has read, and whether it has read the current one."""
     try:
         snapshot = read_snapshot(ctx, trusting=True)
     except NotInitialised:
@@ -70,7 +70,7 @@ def _source(ctx: Context, snapshot: Snapshot) -> Source:
 
 
 def _version(ctx: Context, word: str) -> str:
-    """A version's id: the rules' blob by its id or the beginning of it, or a commit that has them."""
+    """The id of a version: from the beginning of its blob id, or from a commit that has the rules."""
     named = word if word and not word.strip("0123456789abcdef") else ""
     for name in [f"{named}^{{blob}}"] * bool(named) + [f"{word}:{RULES}"]:
         if found := rev_parse(ctx.repo.env, name).text:

@@ -10,7 +10,7 @@ from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
 from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
 from gitcoord.claims.query import files_below, send_due_heartbeat
-from gitcoord.gates.history_facts import GitHistory
+from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNKNOWN_CONTENT, Finding, approved, decision_for

@@ -1,1 +1,1 @@
-"""Handoffs: claims, a task and what the next agent must know pass in one step."""
+"""Handoffs: claims, a task and a document pass to another agent in one step."""

@@ -1,4 +1,4 @@
-"""The verbs of `git handoff`: values in, one app function called, words out, an exit code back."""
+"""The verbs of `git handoff`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read_document(text: str) -> dict[str, str]:
 
 
 def _edited(call: Call, command: New, said: dict[str, str]) -> dict[str, str]:
-    """The sections as a person writes them, with what gitcoord found out beside them."""
+    """The sections as a person writes them in an editor, with the facts of the work as notes."""
     from gitcoord.terminal.editor import edit
 
     claims, facts = app.would_offer(call.ctx, command)
@@ -191,5 +191,5 @@ def _closed(call: Call, result: Row) -> int:
     call.screen.answer(result)
     call.screen.say(f"{result['state']} {result['id']}" + ("" if result["changed"] else " (before)"))
     if result["returned"]:
-        call.screen.note("note: its task is in the queue again: whoever had it lost its place under a cap")
+        call.screen.note("note: its task is in the queue again: its owner lost its place under a cap")
     return 0

@@ -70,7 +70,7 @@ MOST = 200  # commits, files or paths that a document lists
 
 
 def check_sections(said: Mapping[str, str]) -> dict[str, str]:
-    """All six, sound; UsageError names the first that is missing, empty or a mere placeholder."""
+    """All six sections, checked; UsageError names the first that is missing, empty or a placeholder."""
     found = {}
     for section in SECTIONS:
         text = said.get(section.key, "")
@@ -103,7 +103,7 @@ def document(sections: Mapping[str, str]) -> str:
 
 
 def parse_document(text: str) -> dict[str, str]:
-    """The sections of such a Markdown text; what stands before the first heading, and comments, do not count."""
+    """The sections of such a Markdown text; text before the first heading and comments are ignored."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in uncommented(text.replace("\r\n", "\n")).split("\n"):
@@ -118,7 +118,7 @@ def parse_document(text: str) -> dict[str, str]:
 
 
 def uncommented(text: str) -> str:
-    """Without `<!-- ... -->` that begin a line: so a template tells what it wants."""
+    """The text without comments (`<!-- ... -->` at the beginning of a line)."""
     kept, inside = [], False
     for line in text.split("\n"):
         inside = inside or line.lstrip().startswith("<!--")
@@ -130,9 +130,14 @@ def uncommented(text: str) -> str:
 
 
 def template(said: Mapping[str, str], notes: list[str]) -> str:
-    """What an editor is opened on: each section with what it asks for, and notes about what gitcoord found."""
-    told = [note.replace("-->", "-- >") for note in notes]
-    head = ["<!-- What stands between such marks does not count. Empty sections hand nothing over.", *told, "-->", ""]
+    """The text for an editor: each section with its question, and notes about the work."""
+    lines = [note.replace("-->", "-- >") for note in notes]
+    head = [
+        "<!-- Text between such marks is ignored. If all sections are empty, nothing is handed over.",
+        *lines,
+        "-->",
+        "",
+    ]
     parts = [f"## {s.title}\n\n<!-- {s.asks} -->\n{said.get(s.key) or ''}\n" for s in SECTIONS]
     return "\n".join([*head, *parts])
 
@@ -141,7 +146,7 @@ def template(said: Mapping[str, str], notes: list[str]) -> str:
 
 
 class Handoff(NamedTuple):
-    """A handoff: who passes what to whom, the facts of the work, the document, and what became of it."""
+    """A handoff: giver and addressee, claims and task, facts of the work, document and state."""
 
     id: str
     giver: str  # in the record: `from`
@@ -255,11 +260,11 @@ def closed_record(record: Handoff, state: str, by: str, reason: str, at: int) ->
     return {handoff_file(record.id): new.to_record(), waiting_file(record.id): None}
 
 
-# --- who may -------------------------------------------------------------------------------------------------------
+# --- addressees ----------------------------------------------------------------------------------------------------
 
 
 def check_addressee(word: str) -> tuple[str, str]:
-    """(agent, role) of what was said: a name, '@role', or nothing."""
+    """(agent, role) of a word: a name, '@role', or nothing."""
     if not word:
         return "", ""
     return ("", check_word(word[1:], "role")) if word[0] == "@" else (check_agent(word), "")
@@ -271,7 +276,7 @@ def addressee(to: str, role: str) -> str:
 
 
 def is_for(state: State, world: World, row: Handoff | Waiting, agent: str, *, person: bool = False) -> bool:
-    """May this agent accept it? Never the one who handed over."""
+    """May this agent accept it? Its giver may not."""
     if row.giver == agent:
         return False
     if row.to:
@@ -292,8 +297,7 @@ def not_addressed(state: State, world: World, row: Handoff | Waiting, actor: Act
 
 
 def may_pass(task: Task, holder: str) -> bool:
-    """Can this task of the holder's go on with another? What waits for a person or a review, or is over, cannot; nor what
-    is only kept for the holder, who never took it with what it needs."""
+    """May the holder pass this task on? It must have taken the task, and the task must be active or blocked."""
     return task.owner == holder and bool(task.session) and task.state in (ACTIVE, BLOCKED)
 
 

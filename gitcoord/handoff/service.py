@@ -1,4 +1,4 @@
-"""The use cases of `git handoff`: offer, accept, decline, withdraw, and looking at what is offered."""
+"""The use cases of `git handoff`: offer, accept, decline, withdraw, list and show."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def would_offer(ctx: Context, command: New) -> tuple[list[Record], Record]:
-    """What such a handoff would pass on, and the facts of the work: for whoever still has to write the document.
+    """The claims that such a handoff would pass on, and the facts of the work, before its document is written.
 
-    Refused where it could not be made, whatever the document says.
+    Refused if it cannot be made, whatever the document says.
     """
     from gitcoord.handoff.events.handoff import decide
     from gitcoord.handoff.survey import survey
@@ -137,8 +137,5 @@ def show(ctx: Context, actor: Actor | None, id: str) -> Row:
         row = {"mode": claim.mode, "token": claim.token, "base": claim.base}
         claims.append({"path": shown(claim.path, claim.space), **row, "held_by": sorted(names)})
     mine = actor is not None and is_for(state, ctx.world(snapshot), record, actor.agent, person=actor.person)
-    told = record.to_json()
     sections = parse_document(record.text)
-    return {
-        **told, "claims": claims, "sections": sections, "for_you": record.state == OPEN and mine,
-    }  # fmt: skip
+    return {**record.to_json(), "claims": claims, "sections": sections, "for_you": record.state == OPEN and mine}

@@ -1,4 +1,4 @@
-"""What becomes of offered work when the session of the one who offers it ends: it waits on."""
+"""Claims that are part of an open handoff stay when their holder's session ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git knows about the work that is handed over: branch, commits, diffstat, what is not committed or not pushed."""
+"""The facts of the work that is handed over: branch, commits, diffstat, uncommitted files, unpushed commits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _status(ctx: Context, paths: list[str]) -> tuple[str, str, list[str]]:
 
 
 def _base(ctx: Context, snapshot: Snapshot, bases: list[str], head: str) -> str:
-    """The commit since which the work was done: what all claims began from, else where it left the sync branch."""
+    """The base of the work: the merge base of all claims' bases, or of the trunk, with HEAD."""
     if not bases:
         tip = ctx.store.target(f"refs/heads/{format_record(snapshot.state).sync}")
         bases = [tip] if tip else []

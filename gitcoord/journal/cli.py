@@ -51,7 +51,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
     path = _key(call, text(values, "path"))
     limit = number(values, "number", 50)
     prose = bool(values.get("prose"))
-    wanted = app.Wanted(check_agent(agent) if agent else "", path, text(values, "grep"), prose, since, limit)
+    wanted = app.Filter(check_agent(agent) if agent else "", path, text(values, "grep"), prose, since, limit)
     age = call.recent()
     result = {**app.story(call.ctx, wanted), **age}
     call.screen.answer(result)
@@ -74,7 +74,7 @@ def _key(call: Call, word: str) -> str:
 
 
 def lines(call: Call, row: Row, width: int) -> list[str]:
-    """An event in one line; what was written below a line that says by whom."""
+    """One line for an event; for an entry its author and its text below."""
     head = f"{call.screen.paint(str(row['seq']).rjust(width), 'dim')}  {call.screen.paint(ago(row['at']), 'yellow')}  "
     if not row["prose"]:
         words = str(row["subject"])

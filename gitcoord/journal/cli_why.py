@@ -17,7 +17,7 @@ _USUAL = 50
 
 
 def why(call: Call, values: Values, words: list[str]) -> int:
-    """Oldest first, as a story is told: what happened last, and who holds it now, stand at the end."""
+    """Oldest first, so that the last events and the holders are at the end."""
     item = paths.one(call.ctx.repo, words[0])
     age = call.recent()
     result = {**app_why(call.ctx, call.actor_or_none(), item, number(values, "number", _USUAL)), **age}

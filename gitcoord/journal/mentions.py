@@ -44,7 +44,7 @@ def commits_that_mention(ctx: Context, head: Oid, marks: Sequence[str]) -> list[
 
 
 def _index(ctx: Context, head: Oid) -> bytes:
-    """The index for this commit: what is kept, and the lines of the events since."""
+    """The index for this commit: the cached lines, and those of the events since."""
     kept = read_all(f"{ctx.repo.scratch}/{_FILE}") or b""
     known = _known(kept)
     if known == head:
@@ -84,7 +84,7 @@ def _lines(ctx: Context, head: Oid, known: Oid) -> bytes | None:
 
 
 def named(message: bytes) -> bytes:
-    """The texts in an event that can be a path: values of "path", and what stands in lists. One with an escape is kept whole."""
+    """The texts in an event that can be a path: values of "path", and texts in lists. One with an escape is kept whole."""
     parts = message.split(b"\n\n")
     if len(parts) != 3:
         return b""  # no event

@@ -1,4 +1,4 @@
-"""The journal: what people and agents wrote down, beside what the machine recorded, as one story in order."""
+"""The use cases of the journal: write an entry, read entries and events in order."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _date(word: str) -> int:
     raise UsageError(f"{quote(word[:40])} is no date", hints=_HINT)
 
 
-class Wanted(NamedTuple):
-    """What of the story is wanted. `grep`: plain text, case ignored."""
+class Filter(NamedTuple):
+    """A filter of entries and events. `grep`: plain text, case ignored."""
 
     agent: str = ""
     path: str = ""
@@ -81,7 +81,7 @@ class Wanted(NamedTuple):
     limit: int = 50
 
 
-def story(ctx: Context, wanted: Wanted) -> Row:
+def story(ctx: Context, wanted: Filter) -> Row:
     """Entries and events, oldest first: of those that fit, the last `limit` (0: all)."""
     rows: list[Row] = []
     kind = "journal" if wanted.prose else ""
@@ -90,8 +90,8 @@ def story(ctx: Context, wanted: Wanted) -> Row:
             at = int(str(row["at"]))
             if "error" not in row and at < wanted.since.at - _SKEW:
                 break
-            if at >= wanted.since.at and _speaks_of(row, wanted.grep):
-                rows.append(_told(row))
+            if at >= wanted.since.at and _contains(row, wanted.grep):
+                rows.append(_row(row))
                 if wanted.limit and len(rows) >= wanted.limit:
                     break
     except NotInitialised:
@@ -99,7 +99,7 @@ def story(ctx: Context, wanted: Wanted) -> Row:
     return {"initialised": True, "entries": rows[::-1]}
 
 
-def _speaks_of(row: Row, words: str) -> bool:
+def _contains(row: Row, words: str) -> bool:
     if not words:
         return True
     event = row.get("event")
@@ -107,14 +107,14 @@ def _speaks_of(row: Row, words: str) -> bool:
     return words.casefold() in f"{row['subject']}\n{prose}".casefold()
 
 
-def _told(row: Row) -> Row:
+def _row(row: Row) -> Row:
     """One row of the story: prose has its text, an event of the machine its subject."""
     event = row.get("event")
     body = event if isinstance(event, dict) else {}
     prose = row["kind"] == "journal"
-    told = {key: row[key] for key in ("seq", "kind", "agent", "at", "subject")}
+    row_of = {key: row[key] for key in ("seq", "kind", "agent", "at", "subject")}
     text = str(body["text"]) if prose else str(row.get("error") or body.get("reason") or "")
     return {
-        **told, "prose": prose, "text": text,
+        **row_of, "prose": prose, "text": text,
         "paths": body["paths"] if prose else [], "task": body["task"] if prose else "",
     }  # fmt: skip

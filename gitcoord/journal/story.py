@@ -1,4 +1,4 @@
-"""What an event says about one path, in words. Kinds that have none of their own here are told by their subject."""
+"""An event's story of one path, in words. Kinds without a function here are shown by their subject."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class About:
         self._space = item.space
         self._case = case
         self._key = fold(item.name, case=case)
-        self.handoffs: set[str] = set()  # of it, as far as they were told
+        self.handoffs: set[str] = set()  # handoffs that offered it
 
     def marks(self) -> list[str]:
         """How the paths that concern it begin in an event's JSON, in whatever case. Every event that tells of it has one of these
@@ -58,7 +58,7 @@ class About:
 
 
 def refusals(event: Event, about: About) -> list[str]:
-    """What the event's agent was refused there before."""
+    """Earlier refusals of the event's agent there."""
     lines = []
     for row in event.refused:
         name = about.shown_name(row["path"])
@@ -71,8 +71,8 @@ def refusals(event: Event, about: About) -> list[str]:
 
 
 def words(event: Event, about: About) -> list[str]:
-    """What the event itself did there; nothing where it is about something else."""
-    tell = _TELLING.get(event.kind)
+    """The lines about the path that the event itself gives."""
+    tell = _LINES.get(event.kind)
     if tell is not None:
         return [f"{line}{_because(event.body)}" for line in tell(event, event.body, about)]
     return [_subject(event)] if _mentions(event.body, about) else []
@@ -161,7 +161,7 @@ def _end(event: Event, body: Record, about: About) -> list[str]:
         else f"{whose} ended ({printable(body['cause'])})"
     )
     lines = [f"{how}: {_list(freed)} was freed"] if freed else []
-    return lines + ([f"{how}: {_list(kept)} stays claimed until its ttl"] if kept else [])
+    return lines + ([f"{how}: {_list(kept)} stays claimed until it expires"] if kept else [])
 
 
 def _deploy(event: Event, body: Record, about: About) -> list[str]:
@@ -219,7 +219,7 @@ def _journal(event: Event, body: Record, about: About) -> list[str]:
     return [f"{event.agent} wrote: {printable(first[:_LONGEST])}{'...' if more or len(first) > _LONGEST else ''}"]
 
 
-_TELLING: dict[str, Callable[[Event, Record, About], list[str]]] = {
+_LINES: dict[str, Callable[[Event, Record, About], list[str]]] = {
     "claim": _claim, "release": _release, "expire": _expire, "takeover": _takeover, "disown": _disown, "kill": _end,
     "stop": _end, "deploy": _deploy, "request": _request, "answer": _answer, "notice": _notice,
     "handoff": _handoff, "accept": _accept, "close": _close, "journal": _journal,

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from gitcoord.base.names import Oid
     from gitcoord.claims.model import Item
+    from gitcoord.ledger.commit import Commit
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Actor
-    from gitcoord.ledger.snapshot import Commit
 
 _ASKED = 100
 
 
 def why(ctx: Context, actor: Actor | None, item: Item, limit: int) -> dict[str, object]:
-    """What happened to it, the last so many things of it, oldest first; and who holds it now."""
+    """The story of an item, oldest first, cut to the last `limit` lines; and its claims now."""
     path = shown(item.name, item.space)
     try:
         snapshot = read_snapshot(ctx, trusting=True)
@@ -61,7 +61,7 @@ def _about(ctx: Context, head: Oid, about: About) -> Iterator[Commit]:
 
 
 class Deploys:
-    """Which released work on the path went out with which deploy: each release is told once for each target."""
+    """Which released work on the path went out with which deploy: each release once for each target."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx

@@ -15,9 +15,10 @@ from gitcoord.claims.cli_wait import Bell
 from gitcoord.claims.model import folds_case
 from gitcoord.git.locks import flock
 from gitcoord.ledger.cli import check_kind
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.log import paths_of
-from gitcoord.ledger.snapshot import Commit, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.watch import Follower, Place, load_cursor, place_before, place_now, save_cursor
 from gitcoord.sessions.cli_supervisor import exit_code, is_echo
 from gitcoord.terminal.call import Call, duration, number, words_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import StoreError
-from gitcoord.git.files import inode, make_directory
+from gitcoord.base.names import CONFIG
+from gitcoord.git.files import exists, inode, make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gitcoord.git.repo import Repo
     from gitcoord.git.store import Store
     from gitcoord.ledger.snapshot import Snapshot
+    from gitcoord.ledger.transaction import Authority
     from gitcoord.ledger.world import World
 
     class Host(Protocol):
@@ -61,12 +63,15 @@ class Context:
         store: Store,
         host: Host,
         make_world: Callable[[Context, Snapshot], World],
+        make_authority: Callable[[Context], Authority] | None = None,
     ) -> None:
+        """`make_authority`: of a remote that decides; not needed where this repository does."""
         self.repo = repo
         self.settings = settings
         self.store = store
         self.host = host
         self.make_world = make_world
+        self.make_authority = make_authority
         authority = settings.get("gitcoord.authority")
         self.remote = (
             "" if authority == "local" else authority
@@ -134,6 +139,15 @@ class Context:
             self._deadline[remote] = deadline_for(remote, self.repo, self.settings)
             self._deadline[remote].tell = self.tell
         return self._deadline[remote]
+
+    def policy_setting(self, name: str) -> str:
+        """`[gitcoord] <name>` of the policy in the work tree; '' where it does not say."""
+        path = f"{self.repo.worktree}/{CONFIG}"
+        if not self.repo.worktree or not exists(path):
+            return ""
+        from gitcoord.git.commands.settings import get_setting
+
+        return get_setting(self.repo.env, f"gitcoord.{name}", file=path).text.strip()
 
     def is_authority(self, record: dict[str, object]) -> bool:
         """Is this what the ledger says of who decides? A remote has many addresses: `init` has compared them."""

@@ -12,11 +12,12 @@ from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, TIP, Oid, session_ref
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Illegal, effects
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.log import commits
 from gitcoord.ledger.sessions import KILLED, OPEN, Heartbeat, agent_records
-from gitcoord.ledger.snapshot import Commit, parse_heartbeat
+from gitcoord.ledger.snapshot import parse_heartbeat
 from gitcoord.ledger.state import State
 from gitcoord.startup.namedtuple import NamedTuple
 

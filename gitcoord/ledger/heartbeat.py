@@ -1,4 +1,4 @@
-"""The next heartbeat of an agent: whether it is due, and the operation that makes it."""
+"""The next heartbeat of an agent: whether it is due, and the operation that writes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Due(NamedTuple):
-    """The open session (0: none), and the operation that makes its next beat (None: not due)."""
+    """The open session (0: none), and the operation that writes its next heartbeat (None: not due)."""
 
     session: int
     operation: Operation | None = None
@@ -26,7 +26,7 @@ class Due(NamedTuple):
 
 
 def due_heartbeat(ctx: Context, actor: Actor) -> Due:
-    """What is to be done for the actor to be heard of. Its object is written; Refused if the actor was killed."""
+    """The heartbeat that the actor has to send now, with its object written. Refused if the actor was killed."""
     snapshot = read_snapshot(ctx)
     state, world = snapshot.state, ctx.world(snapshot)
     refusal = dead(state, world, actor.agent)

@@ -1,7 +1,7 @@
-"""Heartbeats that were replaced: their objects are removed, but only after a while.
+"""Removing the objects of heartbeats that were replaced, some time later.
 
-Left to pile up, they make git's own maintenance give up; removed at once, a `git gc` or a fetch that is under way would
-miss an object it has just been promised.
+If none were removed, they would make git's own maintenance give up. An object that is removed at once may be missing for a
+`git gc` or a fetch that has just found it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEEP_MS = 10 * 60 * 1000
 
 
 def retire(ctx: Context, agent: str, oid: Oid | None) -> None:
-    """Note that this heartbeat's object is no longer needed, and discard those noted long enough ago."""
+    """Note that this heartbeat was replaced, and discard the objects that were noted more than KEEP_MS ago."""
     if oid is None:
         return
     path = ctx.scratch(f"beats/{agent}")
@@ -34,4 +34,4 @@ def retire(ctx: Context, agent: str, oid: Oid | None) -> None:
     try:
         write_file(path, "\n".join(kept).encode())
     except OSError:
-        pass  # a note that is lost costs one object until git prunes it
+        pass  # the object stays until git prunes it

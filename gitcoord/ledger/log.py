@@ -6,8 +6,8 @@ from gitcoord.base.codec import Malformed
 from gitcoord.base.errors import CouldNotJudge, NotInitialised
 from gitcoord.base.names import LEDGER, TIP, covers, shown
 from gitcoord.git.commands.objects import first_parents
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.kinds import agents_in, kind_of
-from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

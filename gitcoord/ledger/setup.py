@@ -12,8 +12,9 @@ from gitcoord.git.commands.settings import change_settings
 from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, SwapFailed
 from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.commit import REPAIR, Commit
 from gitcoord.ledger.event import effects
-from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
+from gitcoord.ledger.snapshot import free_branch, read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.ledger.transaction import event_commit, swap_over_locks, transact
 
@@ -134,16 +135,6 @@ def not_a_ledger(ctx: Context, remote: str, oid: str) -> Refused:
             ),
         )
     )
-
-
-def free_branch(ctx: Context, below: str) -> str:
-    """A name that no branch has yet, here or below this prefix."""
-    taken = {*ctx.store.list_refs("refs/heads/"), *ctx.store.list_refs(below)}
-    number, name = 1, "gitcoord-branch"
-    while any(f"{prefix}{name}" in taken for prefix in ("refs/heads/", below)):
-        number += 1
-        name = f"gitcoord-branch-{number}"
-    return name
 
 
 def _valid_branch(ctx: Context, name: str) -> str:

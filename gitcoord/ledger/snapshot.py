@@ -7,7 +7,7 @@ from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, S
 from gitcoord.base.names import LEDGER, TIP, Oid, fold, is_oid, session_ref
 from gitcoord.claims.model import format_record, parts_around
 from gitcoord.git.tree import Trees
-from gitcoord.ledger.event import decode_event
+from gitcoord.ledger.commit import REPAIR, Commit
 from gitcoord.ledger.sessions import decode_heartbeat
 from gitcoord.ledger.state import State
 
@@ -20,40 +20,11 @@ if TYPE_CHECKING:
     from gitcoord.git.store import Object, Reader
     from gitcoord.git.tree import Entry
     from gitcoord.ledger.context import Context
-    from gitcoord.ledger.event import Event
     from gitcoord.ledger.sessions import Heartbeat
     from gitcoord.ledger.state import Part
 
 _WALK = 10_000
 _AHEAD = 64
-REPAIR = ("look at it: git coord fsck; mend it: git coord fsck --repair",)
-
-
-class Commit:
-    """A ledger commit, taken apart. `event` raises Malformed where the commit is none."""
-
-    __slots__ = ("_event", "oid", "tree", "parents", "message")
-
-    def __init__(self, found: Object | None, name: str) -> None:
-        if found is None or found.kind != "commit":
-            raise CouldNotJudge(f"{name} is not a commit that can be read", hints=REPAIR)
-        head, _, self.message = found.data.partition(b"\n\n")
-        self.oid: Oid = found.oid
-        self.tree: Oid = ""
-        self.parents: list[Oid] = []
-        self._event: Event | None = None
-        for line in head.decode("utf-8", "surrogateescape").split("\n"):
-            key, _, value = line.partition(" ")
-            if key == "tree":
-                self.tree = value
-            elif key == "parent":
-                self.parents.append(value)
-
-    @property
-    def event(self) -> Event:
-        if self._event is None:
-            self._event = decode_event(self.message)
-        return self._event
 
 
 class Snapshot:
@@ -247,12 +218,20 @@ def _read_snapshot(ctx: Context, agent: str, prefetch: tuple[Part, ...], *, trus
     return snapshot
 
 
+def server_snapshot(ctx: Context, shown: Snapshot) -> Snapshot | None:
+    """The server's ledger, if it has events that the shown one lacks."""
+    from gitcoord.git.commands.objects import is_ancestor
+
+    assert shown.server is not None
+    if is_ancestor(ctx.repo.env, shown.server.oid, shown.head):
+        return None
+    return Snapshot(ctx.store, shown.tip, Commit(shown.server, LEDGER))
+
+
 def refuse_own_branch(ctx: Context, noted: bool) -> None:
     """Where no trace of a ledger is left besides, the branch is the user's own, and was there before gitcoord."""
     if noted or ctx.settings.get("gitcoord.root"):
         return
-    from gitcoord.ledger.setup import free_branch
-
     free = free_branch(ctx, "refs/remotes/origin/")
     raise NotInitialised(
         "gitcoord is not set up in this repository, and its branch 'gitcoord' is somebody's own: the ledger needs that name",
@@ -260,14 +239,22 @@ def refuse_own_branch(ctx: Context, noted: bool) -> None:
     )
 
 
+def free_branch(ctx: Context, below: str) -> str:
+    """A name that no branch has yet, here or below this prefix."""
+    taken = {*ctx.store.list_refs("refs/heads/"), *ctx.store.list_refs(below)}
+    number, name = 1, "gitcoord-branch"
+    while any(f"{prefix}{name}" in taken for prefix in ("refs/heads/", below)):
+        number += 1
+        name = f"gitcoord-branch-{number}"
+    return name
+
+
 def _require_no_policy(ctx: Context) -> None:
     """A clone of a project whose policy names a ledger has to join it: it is not one that has none."""
     if not ctx.repo.worktree:
         return
-    from gitcoord.ledger.remote.membership import policy_setting
-
-    if policy_setting(ctx, "root"):
-        where = policy_setting(ctx, "authority")
+    if ctx.policy_setting("root"):
+        where = ctx.policy_setting("authority")
         raise CouldNotJudge(
             "this project has a ledger, which this clone has not joined",
             hints=(f"join it: git coord init{'' if where else ' --remote <remote>'}",),

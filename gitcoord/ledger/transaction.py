@@ -21,11 +21,12 @@ from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
 from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.git.tree import TreeEditor
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Decision, commit_bytes, effects
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.refusal_counts import count_refusal, forget_refusals, pending_refusals
 from gitcoord.ledger.sessions import Heartbeat, agent_record, encode_heartbeat, is_torn_kill
-from gitcoord.ledger.snapshot import Commit, history, read_heartbeat, read_snapshot
+from gitcoord.ledger.snapshot import history, read_heartbeat, read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -108,9 +109,8 @@ def transact(
 def _authority(ctx: Context) -> Authority:
     if not ctx.remote:
         return _LocalAuthority(ctx)
-    from gitcoord.ledger.remote.transaction import RemoteAuthority
-
-    return RemoteAuthority(ctx)
+    assert ctx.make_authority is not None
+    return ctx.make_authority(ctx)
 
 
 def _transact(ctx: Context, authority: Authority, request: Request) -> dict[str, object]:

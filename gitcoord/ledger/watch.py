@@ -7,7 +7,8 @@ from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import LEDGER, Oid, is_oid
 from gitcoord.git.commands.objects import first_parents
 from gitcoord.git.files import read_file, write_file
-from gitcoord.ledger.snapshot import REPAIR, Commit, read_snapshot
+from gitcoord.ledger.commit import REPAIR, Commit
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False

@@ -35,7 +35,7 @@ class Resource(NamedTuple):
     declared: bool = False
 
 
-def remembered(method: Method) -> Method:
+def memoized(method: Method) -> Method:
     """Of a world's method: the second time the same is asked, the first answer is given. Arguments are words, numbers or lists of them."""
 
     def ask(world: World, *what: Any) -> Any:
@@ -55,7 +55,7 @@ class World:
         self.mono = mono  # milliseconds on a clock that does not count sleep
         self.boot = boot  # names the machine, boot and time namespace that `mono` belongs to
         self.remote = remote  # the remote that decides; '' where this repository does
-        self.answers: dict[tuple[object, ...], object] = {}  # for `remembered`
+        self.answers: dict[tuple[object, ...], object] = {}  # for `memoized`
 
     # --- agents
 

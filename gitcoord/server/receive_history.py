@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import CouldNotJudge, Refusal, Refused
 from gitcoord.claims.model import FORMAT_MINOR, format_record
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.fsck import Replay
 from gitcoord.ledger.log import commits
-from gitcoord.ledger.snapshot import Commit
 from gitcoord.server.signatures import require_signature, signing_on
 
 TYPE_CHECKING = False

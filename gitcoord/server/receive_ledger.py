@@ -13,10 +13,11 @@ from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.commands.objects import rev_list
 from gitcoord.git.loose_writer import ObjectHasher
 from gitcoord.git.tree import TreeEditor, Trees
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Illegal, commit_bytes, effects
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.sessions import decode_heartbeat, encode_heartbeat
-from gitcoord.ledger.snapshot import Commit, read_snapshot
+from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.state import State
 from gitcoord.server.limits import read_limits
 from gitcoord.server.retrace import chains, retrace

@@ -8,8 +8,8 @@ from gitcoord.base.names import SESSIONS, Oid, check_agent, printable, session_r
 from gitcoord.claims.model import Claim
 from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.loose_writer import ObjectHasher
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.sessions import KILLED, OPEN, SLOT_MS, Agent, agent_file, decode_heartbeat, encode_heartbeat
-from gitcoord.ledger.snapshot import Commit
 from gitcoord.server.limits import BEAT_BYTES
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ about the client's own work tree."""
 from __future__ import annotations
 
 from gitcoord.claims.model import format_record
-from gitcoord.gates.history import lying_at
+from gitcoord.gates.history import file_at
 from gitcoord.server.retrace import Retraced
 from gitcoord.world.client import ClientWorld
 
@@ -27,6 +27,6 @@ class ServerWorld(Retraced, _Repository):
             return super().changed(base, commit, paths)
         # The base was never pushed (it was rebased, say): what is told of files is checked against the commit alone.
         return {
-            path: [row for row in self.facts.files(path) if lying_at(self.ctx, commit, row[0]) == row[1:]]
+            path: [row for row in self.facts.files(path) if file_at(self.ctx, commit, row[0]) == row[1:]]
             for path in paths
         }

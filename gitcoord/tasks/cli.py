@@ -1,4 +1,4 @@
-"""The verbs of `git coord task` that take, move, hand in and look: values in, one app function called, words out."""
+"""The verbs of `git coord task` that take, move, finish and show tasks."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _assign(call: Call, values: Values, id: str) -> int:
     result = _wait_for_task(call, command, seconds) if seconds else tasks.assign(call.ctx, command)
     call.screen.answer(result, ok=result["task"] is not None)
     if result["task"] is None:
-        _nothing(call, result)
+        _say_nothing_ready(call, result)
         return 1
-    _assigned(call, result)
+    _say_assigned(call, result)
     return 0
 
 
@@ -72,7 +72,7 @@ def _wait_for_task(call: Call, command: Assign, seconds: int) -> Row:
         line.leave()
 
 
-def _nothing(call: Call, result: Row) -> None:
+def _say_nothing_ready(call: Call, result: Row) -> None:
     held_up: list[Row] = result["held_up"]  # type: ignore[assignment]
     call.screen.say("nothing can be done now")
     call.screen.note(*(f"  {printable(str(row['message']))}" for row in held_up[:5]))
@@ -81,7 +81,7 @@ def _nothing(call: Call, result: Row) -> None:
     call.screen.hint("wait for one: git coord task next --wait 10m", "see them all: git coord task list")
 
 
-def _assigned(call: Call, result: Row) -> None:
+def _say_assigned(call: Call, result: Row) -> None:
     task: Row = result["task"]  # type: ignore[assignment]
     call.screen.say(f"{call.screen.paint(str(task['id']), 'bold')} is yours: {printable(str(task['title']))}")
     call.screen.say(*_details(task)[1:])
@@ -124,10 +124,10 @@ def revise(
     command = Revise(
         call.actor(), id, content or {}, move, owner, text(values, "reason"), bool(values.get("dirty"))
     )  # fmt: skip
-    return _told(call, tasks.revise(call.ctx, command), verb)
+    return _say_moved(call, tasks.revise(call.ctx, command), verb)
 
 
-def _told(call: Call, result: Row, verb: str) -> int:
+def _say_moved(call: Call, result: Row, verb: str) -> int:
     call.screen.answer(result)
     call.warn(result)
     task: Row = result["task"]  # type: ignore[assignment]
@@ -169,7 +169,7 @@ def _finish(call: Call, values: Values, id: str, outcome: str, record: object) -
     command = Finish(
         call.actor(), id, outcome, record, bool(values.get("dirty")), nonce, bool(nonce)  # type: ignore[arg-type]
     )  # fmt: skip
-    return _told(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
+    return _say_moved(call, tasks.finish(call.ctx, command), "handed in" if outcome == DONE else "failed")
 
 
 # --- looking ----------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def task_lines(call: Call, rows: list[Row]) -> list[str]:
 
 
 def _aside(row: Row) -> str:
-    """Why it is not moving, in a few words."""
+    """Why the task is not moving."""
     if row["reason"]:
         return f"({row['reason']})"
     if row["state"] == "open" and row["waits"]:

@@ -1,4 +1,4 @@
-"""`git coord dispatch`: one at a time, it keeps as many workers at work as there is work for, up to the cap."""
+"""`git coord dispatch`: the one process that starts workers, as many as there are tasks for, up to the cap."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def dispatch(call: Call, values: Values, command: list[str]) -> int:
     check_agent(f"{name}-1")
     settings = parse_workers(project_settings(call.ctx, read_snapshot(call.ctx)))
     cap = _cap(settings, number(values, "max"))
-    longest = min(_LONGEST, settings.heartbeat)  # silence rings no bell
-    post = Post(call, actor)
+    longest = min(_LONGEST, settings.heartbeat)  # a missing heartbeat sends no notification
+    lock = DispatcherLock(call, actor)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    crew = Crew(call, command, name, post)
+    crew = Crew(call, command, name, lock)
     bell = Bell(f"{call.ctx.repo.common_dir}/{LEDGER.rpartition('/')[0]}")
     try:
         while True:
             crew.reap()
             crew.end_lost(_collect(call, actor))
-            post.keep()
+            lock.keep()
             todo, going = _work(call)
             if values.get("until-empty") and not todo and not going and not crew.workers:
                 return 0
@@ -63,14 +63,14 @@ def dispatch(call: Call, values: Values, command: list[str]) -> int:
     finally:
         bell.close()
         crew.dismiss()
-        post.leave()
+        lock.leave()
 
 
-class Post:
+class DispatcherLock:
     """The dispatcher's place: a file that one process of this machine holds, and a claim that one agent holds.
 
-    A name alone is not enough, since whoever has a claim may take it again. Who finds its claim gone, or made anew by a
-    process elsewhere, is the dispatcher no longer.
+    The claim alone is not enough, since its holder may take it again from another process. A dispatcher whose claim is gone, or
+    was granted to another process, ends.
     """
 
     def __init__(self, call: Call, actor: Actor) -> None:
@@ -96,7 +96,7 @@ class Post:
         """Refused where the place is another's now."""
         own = own_claim(read_snapshot(self._call.ctx).state, DISPATCHER, self._actor.agent)
         if own is None:
-            self._token = self._take()  # it was lost by silence, and is free or not
+            self._token = self._take()  # it had expired
         elif own.token != self._token:
             raise Refused(Refusal("dispatching", f"another process dispatches as '{self._actor.agent}' now"))
 
@@ -120,7 +120,7 @@ def _cap(settings: Workers, most: int) -> int:
 
 
 def _collect(call: Call, actor: Actor) -> list[str]:
-    """A sign of life, and the tasks of the lost back into the queue; gives the workers that lost theirs."""
+    """Send a heartbeat and open tasks again whose owners are lost; gives these owners."""
     try:
         sessions.beat(call.ctx, actor)
         rows: list[dict[str, str]] = tasks.collect(call.ctx, actor)["lapsed"]  # type: ignore[assignment]
@@ -135,7 +135,7 @@ def _collect(call: Call, actor: Actor) -> list[str]:
 
 
 def _work(call: Call) -> tuple[int, list[str]]:
-    """How many tasks could be taken, and who is at work on one."""
+    """The number of ready tasks, and the agents that have one."""
     state = read_snapshot(call.ctx, prefetch=(("names", "work/ready"), ("below", "work/of"))).state
     return len(ready(state)), [row.agent for row in all_held(state) if row.state in (ACTIVE, ASSIGNED)]
 
@@ -143,25 +143,25 @@ def _work(call: Call) -> tuple[int, list[str]]:
 class Crew:
     """The workers that this dispatcher launched."""
 
-    def __init__(self, call: Call, command: list[str], name: str, post: Post) -> None:
+    def __init__(self, call: Call, command: list[str], name: str, lock: DispatcherLock) -> None:
         self._call = call
         self._command = command
         self._name = name
-        self._post = post
+        self._lock = lock
         self._count = 0
         self._wait_until = 0.0
         self._delay = 0.0
         self.workers: dict[int, tuple[str, float]] = {}  # pid -> name, when it began
         self._ending: dict[int, float] = {}
         self._others: set[str] = set()
-        become_subreaper()  # what a worker leaves behind whose launcher was killed comes to us
+        become_subreaper()  # orphans of a killed launcher become our children
 
     def at_work(self, going: list[str]) -> int:
-        """How many of ours have a task, so that those who wait for one are not counted as needed."""
+        """How many of these workers have a task. Idle ones are not counted as needed."""
         return len(self._names() & set(going))
 
     def strays(self, going: list[str]) -> int:
-        """How many are at work that a dispatcher before this one has left: they count, and keep their names."""
+        """How many workers of an earlier dispatcher have a task. They count, and keep their names."""
         begin = f"{self._name}-"
         self._others = {agent for agent in going if agent.startswith(begin) and agent[len(begin) :].isdecimal()}
         self._others -= self._names()
@@ -188,7 +188,7 @@ class Crew:
         name = f"{self._name}-{self._count}"
         pid = os.fork()
         if not pid:
-            _become(self._command, name, self._post.held)
+            _become(self._command, name, self._lock.held)
         self.workers[pid] = (name, time.monotonic())
         self._call.screen.note(f"started {name}")
 
@@ -208,7 +208,7 @@ class Crew:
             self._wait_until = time.monotonic() + self._delay
 
     def _end_by_force(self, pid: int) -> None:
-        """What the launcher started first, so that it can still give back what the worker held; then the launcher."""
+        """Kill the launcher's descendants first, so that it can still release the worker's claims; then the launcher."""
         below = descendants(pid)
         for each in below:
             _kill(each)
@@ -216,7 +216,7 @@ class Crew:
             _kill(pid)
 
     def _end_orphans(self, name: str) -> None:
-        """The launcher was killed, and nobody beats for the worker any more: it ends too."""
+        """End a worker whose launcher was killed, since nobody sends its heartbeats any more."""
         mark = f"GITCOORD_AGENT={name}".encode()
         for pid in descendants(os.getpid()):
             if pid not in self.workers and mark in read_file(f"/proc/{pid}/environ").split(b"\0"):

@@ -1,4 +1,4 @@
-"""`git coord task add` and `update`: what is said of a task, by options or in a file."""
+"""`git coord task add` and `update`: the content of a task, from options or a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _new(call: Call, values: Values, title: str) -> New:
 
 
 def _content(call: Call, values: Values) -> Record:
-    """What the options say of a task, under the names of its fields."""
+    """The fields of a task that the options give."""
     found: Record = {}
     for option in ("title", "priority", "line", "role", "next", "branch"):
         if option in values:

@@ -21,7 +21,7 @@ _FAILED_MORE: dict[str, type] = {"done": list, "notes": str}
 
 
 def complete_record(given: object) -> Record:
-    """The record of finished work. It says what was not done; an empty list says that nothing is left."""
+    """The record of finished work. `not_done` is required; an empty list means that nothing is left."""
     record = _shaped(given, "complete", _COMPLETE, _COMPLETE_MORE)
     return {
         "type": "complete",

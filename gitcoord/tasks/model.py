@@ -1,4 +1,4 @@
-"""Tasks: the shared work queue. What a task is, where it lies, and which of them is to be done next.
+"""Tasks: the shared work queue. Records of tasks, their index files, and the order of the queue.
 
 A task is one file, `tasks/<id>.md`, so it cannot have two owners. Beside it are small files that say the same in another
 order, so that nobody has to read all tasks: `work/ready/` (open, nothing left to wait for; the names sort by priority and
@@ -51,7 +51,7 @@ class Task(NamedTuple):
     owner: str
     session: int
     token: int  # the Seq of the event that gave it to its owner
-    ttl: int  # seconds of silence after which the owner counts as lost
+    ttl: int  # seconds without a heartbeat after which the owner is lost
     attempts: int
     limit: int
     priority: str
@@ -155,7 +155,7 @@ def tasks_of(state: State, agent: str) -> list[Task]:
     return [record for held in held_by(state, agent) if (record := task_record(state, held.id)) is not None]
 
 
-# --- what a change does to the tree -----------------------------------------------------------------------------------
+# --- changes of the tree ----------------------------------------------------------------------------------------------
 
 
 def changed(state: State, before: Task | None, after: Task) -> Changes:
@@ -199,7 +199,7 @@ def _waiters(state: State, id: str) -> Changes:
 
 
 def unmet(state: State, task: Task) -> list[str]:
-    """What a task still waits for."""
+    """The needs of a task that are not done yet."""
     found = [(need, task_record(state, need)) for need in task.needs]
     return [need for need, record in found if record is None or record.state != DONE]
 
@@ -209,7 +209,7 @@ def _ready_file(task: Task) -> str:
 
 
 def ready(state: State) -> list[str]:
-    """The ids of what may be taken, most urgent and oldest first."""
+    """The ids of the tasks that may be taken, most urgent and oldest first."""
     return ["t" + name.partition("-")[2].lstrip("0") for name in sorted(state.names("work/ready"))]
 
 
@@ -257,7 +257,7 @@ def pass_on(state: State, task: Task, event: Event, session: int, ttl: int) -> C
 
 
 def set_handoff(state: State, task: Task, handoff: str) -> Changes:
-    """A handoff is open for the task ('' : none any more): as long as it is, silence gives it to nobody else."""
+    """A handoff is open for the task ('': none). While one is open, the task does not lapse."""
     return changed(state, task, task._replace(handoff=handoff))
 
 
@@ -267,7 +267,7 @@ def given_back(task: Task, at: int, *, reason: str = "") -> Task:
 
 
 def owner_is_lost(state: State, world: World, held: Held) -> Silence | None:
-    """The verdict on an owner whose work may go to the next asker; None while it is heard of, or hands it over."""
+    """The verdict on an owner that is lost; None while its heartbeats come, or while it hands the task over."""
     if held.state != ACTIVE or held.handoff:
         return None
     record = agent_record(state, held.agent)
@@ -278,7 +278,7 @@ def owner_is_lost(state: State, world: World, held: Held) -> Silence | None:
 
 
 def not_the_owner(state: State, task: Task, agent: str) -> Refusal | None:
-    """The refusal of what only the owner may do, in the session in which it has the task."""
+    """The refusal unless the agent owns the task, in the session in which it took it."""
     record = agent_record(state, agent) if agent else None
     if agent and task.owner == agent and task.state not in (*OVER, ASSIGNED):
         if record is not None and record.state == SESSION_OPEN and record.session == task.session:

@@ -31,13 +31,17 @@ def add(ctx: Context, actor: Actor, tasks: tuple[New, ...]) -> dict[str, object]
     """
     from gitcoord.tasks.events.task import Add, decide
 
-    told = {f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)}
-    return _heeding(ctx, actor, told, lambda: transact(ctx, decide, Add(actor, tasks)))
+    texts_by_label = {
+        f"task {number}" if len(tasks) > 1 else "": [new.title, new.text] for number, new in enumerate(tasks, 1)
+    }
+    return _with_checked_texts(ctx, actor, texts_by_label, lambda: transact(ctx, decide, Add(actor, tasks)))
 
 
-def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[str, object]]) -> dict[str, object]:
-    """Do it, unless a validator says no to one of the texts."""
-    texts = {label: text for label, value in told.items() if (text := "\n".join(_texts(value)))}
+def _with_checked_texts(
+    ctx: Context, actor: Actor, texts_by_label: Record, act: Callable[[], dict[str, object]]
+) -> dict[str, object]:
+    """Call `act`, unless a validator refuses one of the texts."""
+    texts = {label: text for label, value in texts_by_label.items() if (text := "\n".join(_texts(value)))}
     if not texts:
         return act()
     from gitcoord.gates.validation import check_texts
@@ -48,7 +52,7 @@ def _heeding(ctx: Context, actor: Actor, told: Record, act: Callable[[], dict[st
 
 
 def _texts(value: object) -> list[str]:
-    """All that is said in a record, however deep."""
+    """All texts in a record, at any depth."""
     if isinstance(value, str):
         return [value] if value else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
@@ -85,19 +89,21 @@ def _parts(agent: str, id: str) -> tuple[Part, ...]:
 
 
 def revise(ctx: Context, command: Revise) -> dict[str, object]:
-    """Change what is said of a task, or move it."""
+    """Change the content of a task, or move it to another state."""
     from gitcoord.tasks.events.revise import decide
 
-    told = {key: command.set[key] for key in ("title", "text") if key in command.set} | {"reason": command.reason}
-    return _heeding(ctx, command.actor, told, lambda: transact(ctx, decide, command))
+    texts_by_label = {key: command.set[key] for key in ("title", "text") if key in command.set} | {
+        "reason": command.reason
+    }
+    return _with_checked_texts(ctx, command.actor, texts_by_label, lambda: transact(ctx, decide, command))
 
 
 def finish(ctx: Context, command: Finish) -> dict[str, object]:
-    """Hand in a task's result, or say that it failed; what was claimed for it is released."""
+    """Hand in a task's result, or its failure; the claims for it are released."""
     from gitcoord.tasks.events.finish import decide
 
-    told = {"": command.record}
-    return _heeding(ctx, command.actor, told, lambda: transact(ctx, decide, command))
+    texts_by_label = {"": command.record}
+    return _with_checked_texts(ctx, command.actor, texts_by_label, lambda: transact(ctx, decide, command))
 
 
 def collect(ctx: Context, actor: Actor) -> dict[str, object]:

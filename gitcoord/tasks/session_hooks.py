@@ -1,4 +1,4 @@
-"""What becomes of an agent's tasks when its session ends, or when somebody finds it silent."""
+"""Tasks at the end of a session, and of owners that are lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def before_end(state: State, agent: str) -> Refusal | None:
 
 
 def on_end(chain: Chain) -> None:
-    """The tasks go to others, and the attempts count."""
+    """Give the agent's tasks back; each counts as an attempt."""
     tasks = _at_work(chain.state, chain.agent)
     if tasks:
         from gitcoord.tasks.events.revise import give_up  # few sessions end with a task in hand
@@ -44,7 +44,7 @@ def on_end(chain: Chain) -> None:
 
 
 def on_silence(chain: Chain, world: World, only: tuple[str, ...] | None) -> list[Heartbeat]:
-    """The tasks of the lost are open again."""
+    """Open the tasks of lost owners again."""
     from gitcoord.tasks.events.lapse import add_lapses, lost
 
     return add_lapses(chain, world, lost(chain.state, world, chain.agent, only or ()))

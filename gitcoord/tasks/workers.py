@@ -1,8 +1,8 @@
-"""Workers: how many may be at work at once, and how long one may be silent. A cap is a resource, and is claimed like one.
+"""Workers: how many may have a task at once, and when one is lost. A cap is a resource, and is claimed like one.
 
 [workers]
     cap = 8             at most so many agents with a task, over all roles
-    heartbeat = 60s     the silence that a launched worker's task survives
+    heartbeat = 60s     a launched worker without a heartbeat for so long is lost
     attempts = 3        so many owners may be lost before a person has to look
 [workers "code"]
     cap = 3             of them, at most so many of this role
@@ -32,7 +32,7 @@ LAUNCHED = "run:"  # how the instance of an agent that `git coord run` keeps ali
 
 
 class Workers(NamedTuple):
-    """What the settings say. `caps` has '' for all roles together."""
+    """The settings. `caps` has '' for all roles together."""
 
     caps: dict[str, int]
     heartbeat: int = HEARTBEAT
@@ -99,13 +99,13 @@ def caps_for(state: State, world: World, actor: Actor) -> tuple[Item, ...]:
     return tuple(Item("resource", _resource(name)) for name in dict.fromkeys(("", own)) if name in caps)
 
 
-def silence_of(world: World, actor: Actor) -> int:
-    """How long this agent's task survives silence: short where a launcher beats for it, as long as a claim elsewhere."""
+def task_ttl(world: World, actor: Actor) -> int:
+    """The ttl of this agent's task: short if a launcher sends its heartbeats, else that of a claim."""
     return world.workers().heartbeat if is_launched(actor) else DEFAULT_TTL
 
 
 def is_launched(actor: Actor) -> bool:
-    """Does `git coord run` beat for it?"""
+    """Does `git coord run` send its heartbeats?"""
     return actor.instance.startswith(LAUNCHED)
 
 

@@ -5,7 +5,7 @@ Each method loads what it needs: a plain claim asks for the head, one heartbeat 
 
 from __future__ import annotations
 
-from gitcoord.ledger.world import World, remembered
+from gitcoord.ledger.world import World, memoized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,25 +37,25 @@ class ClientWorld(World):
     def prefetch_heartbeats(self, agents: Iterable[str]) -> None:
         self.snapshot.prefetch_heartbeats(agents)
 
-    @remembered
+    @memoized
     def first_seen(self, agent: str) -> Seen | None:
         from gitcoord.claims.facts import note_first_sight
 
         return note_first_sight(self.ctx, agent, self.heartbeat(agent), self.boot, self.mono)
 
-    @remembered
+    @memoized
     def gone_instance(self, agent: str) -> str:
         from gitcoord.claims.facts import gone_instance
 
         return gone_instance(self.ctx, agent)
 
-    @remembered
+    @memoized
     def runner(self, nonce: str) -> str:
         from gitcoord.effects.service import runner_of
 
         return runner_of(self.ctx, nonce)
 
-    @remembered
+    @memoized
     def grants(self, tokens: list[int]) -> list[Grant]:
         from gitcoord.claims.past_grants import read_grants
 
@@ -63,43 +63,43 @@ class ClientWorld(World):
 
     # --- the project's settings
 
-    @remembered
+    @memoized
     def _settings(self) -> list[tuple[str, str]]:
         from gitcoord.claims.facts import project_settings
 
         return project_settings(self.ctx, self.snapshot)
 
-    @remembered
+    @memoized
     def resources(self) -> dict[str, Resource]:
         from gitcoord.claims.facts import parse_resources
 
         return parse_resources(self._settings())
 
-    @remembered
+    @memoized
     def approvers(self) -> list[str]:
         from gitcoord.claims.facts import parse_approvers
 
         return parse_approvers(self._settings())
 
-    @remembered
+    @memoized
     def policy(self) -> Policy:
         from gitcoord.policy.model import parse_policy
 
         return parse_policy(self._settings())
 
-    @remembered
+    @memoized
     def restrictions(self) -> Policy | None:
         from gitcoord.policy.cache import restrictions
 
         return restrictions(self.ctx, self.snapshot)
 
-    @remembered
+    @memoized
     def workers(self) -> Workers:
         from gitcoord.tasks.workers import parse_workers
 
         return parse_workers(self._settings())
 
-    @remembered
+    @memoized
     def classes(self, paths: list[str]) -> dict[str, dict[str, Attributes]]:
         from gitcoord.claims.facts import classes
 
@@ -107,29 +107,29 @@ class ClientWorld(World):
 
     # --- work trees
 
-    @remembered
+    @memoized
     def head(self) -> Oid:
         return self.ctx.store.target("HEAD") or ""
 
-    @remembered
+    @memoized
     def other_trees(self, agent: str) -> list[str]:
         from gitcoord.sessions.worktree_notes import other_trees
 
         return other_trees(self.ctx, agent)
 
-    @remembered
+    @memoized
     def head_in(self, tree: str) -> Oid:
         from gitcoord.claims.facts import head_in
 
         return head_in(self.ctx, tree)
 
-    @remembered
+    @memoized
     def dirty(self, paths: list[str]) -> list[str]:
         from gitcoord.claims.facts import dirty
 
         return dirty(self.ctx, self.snapshot, "", paths)
 
-    @remembered
+    @memoized
     def dirty_in(self, tree: str, paths: list[str]) -> list[str]:
         from gitcoord.claims.facts import dirty
 
@@ -137,31 +137,31 @@ class ClientWorld(World):
 
     # --- commits
 
-    @remembered
+    @memoized
     def since(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Oid]:
         from gitcoord.claims.work_facts import since
 
         return dict.fromkeys(paths, since(self.ctx, self.snapshot, base, commit))
 
-    @remembered
+    @memoized
     def changed(self, base: Oid, commit: Oid, paths: list[str]) -> dict[str, Files]:
         from gitcoord.claims.work_facts import changed
 
         return changed(self.ctx, self.snapshot, base, commit, paths)
 
-    @remembered
+    @memoized
     def unlanded(self, commit: Oid, paths: list[str]) -> dict[str, tuple[Oid, Files]]:
         from gitcoord.claims.work_facts import unlanded
 
         return unlanded(self.ctx, self.snapshot, commit, paths)
 
-    @remembered
+    @memoized
     def within(self, commit: Oid, commits: list[Oid]) -> list[Oid]:
         from gitcoord.claims.work_facts import within
 
         return within(self.ctx, [commit], commits)
 
-    @remembered
+    @memoized
     def landed(self, work: Oid, commits: list[Oid]) -> list[Oid]:
         from gitcoord.claims.work_facts import within
 
@@ -176,7 +176,7 @@ class ClientWorld(World):
 
         return shared_sync(self.ctx, self.snapshot)
 
-    @remembered
+    @memoized
     def lacking(self, commits: list[Oid]) -> list[Oid]:
         from gitcoord.claims.work_facts import lacking
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gitcoord.git.repo import Repo
     from gitcoord.git.store import Store
     from gitcoord.ledger.context import Context
+    from gitcoord.ledger.transaction import Authority
 
 
 class RepositoryOpener:
@@ -79,11 +80,17 @@ class RepositoryOpener:
 
             notes = LockNotes(repo.common_dir, repo.scratch, host.boot)
             store = open_mirror(self._store, repo, settings, notes, long_lived=long_lived)
-        return Context(repo, settings, store, host, ClientWorld)
+        return Context(repo, settings, store, host, ClientWorld, _remote_authority)
 
 
 def open_repository(environ: Environ, *, writing: bool, long_lived: bool = False) -> Context:
     return RepositoryOpener(environ, "writing" if writing else "reading").context(long_lived=long_lived)
+
+
+def _remote_authority(ctx: Context) -> Authority:
+    from gitcoord.ledger.remote.transaction import RemoteAuthority  # only those who write where a remote decides
+
+    return RemoteAuthority(ctx)
 
 
 def _require_trust(repo: Repo) -> None:

@@ -141,9 +141,9 @@ def start(place: Place, cache: Path, rounds: int, events: int, claims: int) -> l
     return [compare("start", what, samples, "start", "python", Target(12), "after git gc")]
 
 
-# The first ones print all that there is, or must look at it; the others are about one agent.
-_OF_ALL = ("claim list", "coord status", "coord task list", "coord agents", "coord sweep")
-_OF_ONE = ("claim list --mine", "coord start")
+# The first ones print all that there is, and grow with it; the others print little.
+_OF_ALL = ("claim list", "coord status", "coord task list", "coord agents")
+_OF_ONE = ("claim list --mine", "coord start", "coord sweep")
 
 
 def views(place: Place, cache: Path, rounds: int, many: Views) -> list[Result]:

@@ -313,7 +313,7 @@ def test_agents(world: World) -> None:
     rows = [line.split("  ") for line in world.coord("agents", agent="").out.splitlines()]
     rows = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert [row[:3] for row in rows] == [
-        ["alice", "session 1", "killed"], ["bob", "session 1", "ended"], ["carol", "session 1", "silent"],
+        ["alice", "session 1", "killed"], ["bob", "session 1", "ended"], ["carol", "session 1", "no heartbeat"],
     ]  # fmt: skip
 
 

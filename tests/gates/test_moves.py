@@ -19,8 +19,8 @@ from gitcoord.claims.take import Take
 from gitcoord.gates import gate as judging
 from gitcoord.gates.client_gate import Gate
 from gitcoord.gates.gate import Verdicts
+from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.history import net_changes
-from gitcoord.gates.history_facts import GitHistory
 from gitcoord.gates.judge import Change, Verdict, judge
 from gitcoord.git.commands import objects
 from gitcoord.git.process import Answer, run
@@ -477,7 +477,7 @@ def test_what_is_no_commit_is_not_judged(clone: Clone) -> None:
     assert rules(clone.push("x1", "m1", "refs/notes/commits")) == []
     clone.config('[deploy "rel"]\n\ttag = rel\n')
     assert rules(clone.push(blob, "", "refs/tags/v1")) == [], "it deploys nothing"
-    with pytest.raises(CouldNotJudge, match="no commit: how old it is") as deployed:
+    with pytest.raises(CouldNotJudge, match="this push brings no commit") as deployed:
         clone.push(blob, "", "refs/tags/rel")
     assert deployed.value.hints == ("push a commit, or a tag of one",)
     assert rules(clone.push("x1", blob, "refs/tags/v1")) == UNCLAIMED
@@ -485,7 +485,7 @@ def test_what_is_no_commit_is_not_judged(clone: Clone) -> None:
 
 
 def test_what_the_sync_branch_holds_must_be_here(clone: Clone) -> None:
-    with pytest.raises(CouldNotJudge, match="origin's 'main' holds now is not here") as caught:
+    with pytest.raises(CouldNotJudge, match="the tip of 'main' at origin is not here") as caught:
         clone.push("m1", GONE)
     assert caught.value.hints == ("git fetch origin",)
 

@@ -92,7 +92,7 @@ def test_explained(project: Project) -> None:
     project.unhooked("rm", "-q", ".gitcoord/rules.md")
     project.unhooked("commit", "-q", "-m", "no rules")
     done = project.coord("policy", "check", agent="alice")
-    assert done.code == 1 and "rules.ack asks for what nobody can read" in done.out
+    assert done.code == 1 and "rules.ack needs .gitcoord/rules.md" in done.out
     project.branch("work")
     project.commit({"free/x": "new\n"})
     project.unhooked("push", "-q", "origin", "main")

@@ -14,10 +14,10 @@ from gitcoord.claims import service as claims
 from gitcoord.claims.model import Item
 from gitcoord.claims.take import Take
 from gitcoord.git.tree import Trees
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.event import effects
 from gitcoord.ledger.sessions import Actor
-from gitcoord.ledger.snapshot import Commit
 from gitcoord.ledger.state import State
 from gitcoord.sessions import service as sessions
 from tests.support import FakeHost, memory_ledger

@@ -93,10 +93,10 @@ def test_who_expected_nothing_is_taken_at_its_ttl(monkeypatch: pytest.MonkeyPatc
     ctx = open_repository(environ(), writing=True)
     overdue = Overdue(Call(ctx, Screen(environ()), environ()))
     told: list[int] = []
-    monkeypatch.setattr(overdue, "_tell", lambda claim, waited: told.append(waited))
+    monkeypatch.setattr(overdue, "_alert", lambda claim, waited: told.append(waited))
     claim: dict[str, object] = {"expected_seconds": 0, "ttl_seconds": 5}
-    assert overdue.look([claim], 8.0) == pytest.approx(2.1) and not told
-    overdue.look([claim], 11.0)
+    assert overdue.check([claim], 8.0) == pytest.approx(2.1) and not told
+    overdue.check([claim], 11.0)
     ctx.store.close()
     assert told == [11]
 

@@ -216,7 +216,7 @@ def test_caps_of_the_settings_and_waiting_in_line(world: World) -> None:
     assert task(world, ids[0])["limit"] == 7
     assert world.coord("task", "take", ids[0], agent="w0").code == 0
     done = world.coord("task", "next", agent="w1")
-    assert done.code == 1 and "as many are at work as may be" in done.err
+    assert done.code == 1 and "all places are taken" in done.err
     line = world.top / ".git" / "gitcoord" / "line" / "tasks"
     waiting = [started(world, "task", "next", "--wait", "1m", "--json", agent="w1")]
     wait_until("w1 waits", lambda: _told(line) == 1)

@@ -33,7 +33,7 @@ class Done(NamedTuple):
 
 
 def decide(state: State, command: Done, world: World) -> Decision | Refusal:
-    """What happened is recorded whatever became of the session, and while halted too. Only the killed have no say."""
+    """Record the end, also after the session ended and while halted. Only killed agents are refused."""
     refusal = dead(state, world, command.actor.agent)
     if refusal is not None:
         return refusal

@@ -55,7 +55,7 @@ def check_sequence(name: str) -> str:
 
 
 def decide(state: State, command: Number, world: World) -> Decision | Refusal:
-    """Whoever has no session needs none: the number is its own for ever."""
+    """Reserve the next numbers. No session is needed, since a number is never given back."""
     check_sequence(command.sequence)
     if not 1 <= command.amount <= MOST:
         raise UsageError(f"from 1 to {MOST} numbers at a time")

@@ -31,7 +31,7 @@ class Once(NamedTuple):
 
 
 def decide(state: State, command: Once, world: World) -> Decision | Refusal:
-    """An outcome that is known is told to anybody; the effect itself is begun in a session, whose heartbeat vouches for it."""
+    """Give the known outcome, or begin the effect in a session, whose heartbeats show that the runner lives."""
     check_key(command.key)
     record = once_record(state, command.key)
     if record is not None:

@@ -1,7 +1,7 @@
-"""accept: what was handed over changes hands, in this one event: claims with new tokens, the task, the branch.
+"""accept: claims (with new tokens), task and branch of a handoff pass to the new owner in this one event.
 
-The one who handed over holds nothing of it from here on: every gate refuses its changes. What expired meanwhile is
-granted too where nobody else has taken it; where somebody has, nothing is accepted.
+The giver holds nothing of it from then on: every gate refuses its changes. Claims that expired meanwhile are granted too, unless
+another agent holds them; then nothing is accepted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gitcoord.sessions.admission import as_started, halted, open_session, requir
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.tasks.events.lapse import add_lapses, lapsed_ids, left_behind, lost
 from gitcoord.tasks.model import held_by, pass_on, task_record
-from gitcoord.tasks.workers import caps_for, is_cap, is_launched, silence_of
+from gitcoord.tasks.workers import caps_for, is_cap, is_launched, task_ttl
 from gitcoord.tasks.workers import role as role_here
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ FIELDS: dict[str, Shape] = {
 }  # fmt: skip
 
 
-_KEPT = ("expected", "reason", "task", "base")  # what passes on just as it was offered
+_KEPT = ("expected", "reason", "task", "base")  # these pass on unchanged
 
 
 class Accept(NamedTuple):
@@ -74,8 +74,10 @@ class Accept(NamedTuple):
     handoff: str
     nonce: str = ""
     refused: tuple[Record, ...] = ()
-    only: tuple[tuple[str, str, str], ...] = ()  # (space, path, agent) of silent claims to expire; none: all in the way
-    ttl: int = 0  # the silence that the task survives, where it is looked back at; 0: as the settings say
+    only: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # (space, path, agent) of expired claims to end; none: all that conflict
+    ttl: int = 0  # the task's ttl when the command is recalled; 0: as the settings say
     lapsed: tuple[str, ...] = ()  # tasks whose owners may be found lost; none: all
 
 
@@ -91,7 +93,7 @@ def decide(state: State, command: Accept, world: World) -> Decision | Refusal:
     if record is None:
         return unknown(command.handoff)
     if record.state == ACCEPTED and record.by == actor.agent:
-        return Decision([], [], {**_told(record), "claims": [], "repeated": True})
+        return Decision([], [], {**_result(record), "claims": [], "repeated": True})
     refusal = not_open(record) or not_addressed(state, world, record, actor) or _no_task(state, world, record, actor)
     if refusal is not None:
         return refusal
@@ -105,7 +107,7 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     prefetch_around(state, [claim.item for claim in record.claims])
     losing = _losing(state, record)
     free = _without(state, losing)
-    ttl = _silence(state, world, command, record)
+    ttl = _ttl(state, world, command, record)
     offered = [*_with_task(record, ttl), *_caps(state, world, command, record, ttl)]
     items = [claim.item for claim in offered]
     grants = [_grant(state, world, item, claim, actor.agent) for item, claim in zip(items, offered)]
@@ -118,9 +120,11 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     if live:
         return _held(record, list(live.values()))
     only = set(command.only)
-    silent = {key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only}
+    expired = {
+        key: row for key, row in _by_claim(each.expired for each in conflicts).items() if not only or key in only
+    }
     chain = Chain(state, actor.agent, world.wall, command.nonce, command.refused)
-    beats = _end_silent(chain, command, world, list(silent.values()))
+    beats = _end_expired(chain, command, world, list(expired.values()))
     open_session(chain, actor, world, admitted)
     body = {
         "handoff": record.id, "holder": record.giver, "session": session, "task": record.task,
@@ -131,32 +135,33 @@ def _accept(state: State, command: Accept, world: World, record: Handoff, admitt
     beat = next_heartbeat(
         world.heartbeat(actor.agent), actor.agent, session, world, min([own.ttl for own in now], default=0)
     )
-    result = {**_told(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
+    result = {**_result(record), "claims": [own.to_json(own.ttl) for own in now], "repeated": False}
     return Decision(chain.events, [*beats, beat] if beat else beats, result)
 
 
-def _end_silent(chain: Chain, command: Accept, world: World, silent: list[Judged]) -> list[Heartbeat]:
-    """What the silent hold ends; whoever loses a place under a cap loses its task with it."""
-    if not silent:
+def _end_expired(chain: Chain, command: Accept, world: World, expired: list[Judged]) -> list[Heartbeat]:
+    """End expired claims. An agent that loses a place under a cap loses its task with it."""
+    if not expired:
         return []
     beats = []
-    if any(is_cap((claim.space, claim.path)) for claim, _ in silent):
+    if any(is_cap((claim.space, claim.path)) for claim, _ in expired):
         rows = lost(chain.state, world, chain.agent, command.lapsed)
         beats = add_lapses(chain, world, rows)
-        known = [claim for claim, _ in silent]
-        silent = silent + [row for row in left_behind(chain, world, rows, command.only or None) if row[0] not in known]
-    event = chain.add("expire", expire_body(world, silent))
-    return joined(beats, judged_beats(world, silent, event.seq))
+        known = [claim for claim, _ in expired]
+        expired = expired + [
+            row for row in left_behind(chain, world, rows, command.only or None) if row[0] not in known
+        ]
+    event = chain.add("expire", expire_body(world, expired))
+    return joined(beats, judged_beats(world, expired, event.seq))
 
 
-def _told(record: Handoff) -> dict[str, object]:
+def _result(record: Handoff) -> dict[str, object]:
     row = record.to_json()
     return {key: row[key] for key in ("id", "from", "task", "branch", "head", "dirty", "unpushed")}
 
 
 def _losing(state: State, record: Handoff) -> list[Record]:
-    """Those of the claims that the one who handed over still has, whatever token they have by now; and with its last
-    task its place under a cap."""
+    """The claims that the giver still has, whatever their tokens; with its last task also its place under a cap."""
     holder = record.giver
     held = own_claims(state, (claim.item for claim in record.claims), holder)
     if record.task and [task.id for task in held_by(state, holder)] == [record.task]:
@@ -165,15 +170,15 @@ def _losing(state: State, record: Handoff) -> list[Record]:
     return [{"space": own.space, "path": own.path, "agent": own.agent, "token": own.token} for own in held]
 
 
-def _silence(state: State, world: World, command: Accept, record: Handoff) -> int:
-    """How long the task will survive silence: a worker's 60 seconds are no measure for one whom nobody beats for.
+def _ttl(state: State, world: World, command: Accept, record: Handoff) -> int:
+    """The task's ttl for its new owner; 0 if no task passes.
 
-    What was agreed on for longer stays so. 0: no task passes.
+    A launched worker gets the short ttl of the settings; others keep a ttl that is longer than the usual one.
     """
     task = task_record(state, record.task) if record.task else None
     if task is None or command.ttl:
         return command.ttl if task is not None else 0
-    own = silence_of(world, command.actor)
+    own = task_ttl(world, command.actor)
     return own if is_launched(command.actor) else max(own, task.ttl)
 
 
@@ -199,7 +204,7 @@ def _without(state: State, losing: list[Record]) -> State:
 
 
 def _grant(state: State, world: World, item: Item, claim: Grant, agent: str) -> Record:
-    """The claim as the new owner gets it: as it was handed over, joined with what it holds there itself."""
+    """The new owner's grant: the offered claim, joined with its own claim on the same item."""
     own = own_claim(state, item, agent)
     grant: Record = {key: getattr(claim, key) for key in _GRANT if key != "capacity"}
     grant["capacity"] = world.resource(item.name).capacity if item.space == "resource" else 1
@@ -216,7 +221,7 @@ def _by_claim(rows: Iterable[list[Judged]]) -> dict[tuple[str, str, str], Judged
 
 
 def _held(record: Handoff, rows: list[Judged]) -> Refusal:
-    """Others took what had expired; nothing is accepted, and every holder is named."""
+    """The refusal with every holder, if others took claims that had expired."""
     names = ", ".join(sorted({claim.agent for claim, _ in rows}))
     held = tuple(claim.to_json(verdict.expires_in) for claim, verdict in rows)
     hints = (f"accept it when they have released it: git handoff accept {record.id}",)
@@ -224,7 +229,7 @@ def _held(record: Handoff, rows: list[Judged]) -> Refusal:
 
 
 def _no_task(state: State, world: World, record: Handoff, actor: Actor) -> Refusal | None:
-    """A task that was finished meanwhile passes to nobody; one for a role only to who has it."""
+    """Refuse if the task cannot pass any more, or is for another role."""
     if not record.task:
         return None
     task = task_record(state, record.task)

@@ -1,4 +1,4 @@
-"""close: a handoff that nobody will accept any more: its addressee declined it, or who made it took it back."""
+"""close: a handoff is declined by its addressee or withdrawn by its giver."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def decide(state: State, command: Close, world: World) -> Decision | Refusal:
     record = handoff_record(state, command.handoff)
     if record is None:
         return unknown(command.handoff)
-    told = {"id": record.id, "from": record.giver, "state": command.state, "reason": reason, "returned": False}
+    result = {"id": record.id, "from": record.giver, "state": command.state, "reason": reason, "returned": False}
     if (record.state, record.by) == (command.state, agent):
-        return Decision([], [], {**told, "reason": record.reason, "changed": False})
+        return Decision([], [], {**result, "reason": record.reason, "changed": False})
     refusal = not_open(record) or _may_not(state, command, world, record)
     if refusal is not None:
         return refusal
@@ -62,7 +62,7 @@ def decide(state: State, command: Close, world: World) -> Decision | Refusal:
     body = {"handoff": record.id, "state": command.state, "reason": reason, "returned": returned}
     chain.add("close", body)
     beats = actor_heartbeats(state, command.actor, world)
-    return Decision(chain.events, beats, {**told, "changed": True, "returned": returned})
+    return Decision(chain.events, beats, {**result, "changed": True, "returned": returned})
 
 
 def _lost_place(state: State, world: World, record: Handoff) -> bool:

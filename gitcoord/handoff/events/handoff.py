@@ -35,7 +35,7 @@ FIELDS: dict[str, Shape] = {
 
 
 class New(NamedTuple):
-    """The command. No items: all that this agent holds. `facts` is what the client found out about its work."""
+    """The command. No items: all that this agent holds. `facts` are the client's facts of the work."""
 
     actor: Actor
     sections: dict[str, str]
@@ -75,20 +75,20 @@ def decide(state: State, command: New, world: World) -> Decision | Refusal:
     chain = Chain(state, agent, world.wall, command.nonce, command.refused)
     event = chain.add("handoff", body)
     beats = actor_heartbeats(state, command.actor, world)
-    return Decision(chain.events, beats, {"id": f"h{event.seq}", **_told(body)})
+    return Decision(chain.events, beats, {"id": f"h{event.seq}", **_result(body)})
 
 
 def _row(claim: Claim) -> Record:
     return {key: getattr(claim, key) for key in _CLAIM}
 
 
-def _told(body: Record) -> dict[str, object]:
-    told = {key: body[key] for key in ("to", "role", "task", "branch", "head", "dirty", "unpushed")}
-    return {**told, "claims": [shown(claim["path"], claim["space"]) for claim in body["claims"]]}
+def _result(body: Record) -> dict[str, object]:
+    row = {key: body[key] for key in ("to", "role", "task", "branch", "head", "dirty", "unpushed")}
+    return {**row, "claims": [shown(claim["path"], claim["space"]) for claim in body["claims"]]}
 
 
 def check_facts(facts: Record | None) -> Record:
-    """What the client tells of its work tree, in bounds. It is for people to read; nothing is decided by it."""
+    """The client's facts of its work, checked for size. They are for people to read; no rule uses them."""
     found: Record = {
         "branch": "",
         "head": "",
@@ -113,9 +113,9 @@ def check_facts(facts: Record | None) -> Record:
 
 
 def _claims(state: State, command: New) -> list[Claim] | Refusal:
-    """What goes along: all claims, or for each item the claim on it or those below it; what the task needs in any case.
+    """The claims to pass on: all, or for each item the claim on it or those below it; always those that the task needs.
 
-    Never a place under a cap, which is the worker's and not the work's, nor what belongs to a task that stays.
+    Places under a cap stay with the worker, and claims of other tasks stay with their tasks.
     """
     agent = command.actor.agent
     found: dict[tuple[str, str], Claim] = {}
@@ -140,7 +140,7 @@ def _claims(state: State, command: New) -> list[Claim] | Refusal:
 
 
 def _needed(state: State, id: str) -> tuple[Item, ...]:
-    """What is claimed for the task that goes along: its paths and its line of work."""
+    """The items of the task that is handed over."""
     from gitcoord.tasks.events.assign import items_of
 
     task = task_record(state, id) if id else None
@@ -208,8 +208,8 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     event, body = events[-1], events[-1].body
     items = tuple(Item(claim["space"], claim["path"]) for claim in body["claims"])
     facts = {key: body[key] for key in FACTS}
-    told = (body["sections"], body["to"], body["role"], body["task"], items, facts)
-    return [attempt(decide, New(actor, *told, nonce=event.nonce, refused=event.refused))]
+    said = (body["sections"], body["to"], body["role"], body["task"], items, facts)
+    return [attempt(decide, New(actor, *said, nonce=event.nonce, refused=event.refused))]
 
 
 def subject(event: Event) -> str:

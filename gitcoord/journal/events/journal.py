@@ -1,4 +1,4 @@
-"""journal: what a person or agent writes down, beside what the machine records. Nothing changes or removes an entry."""
+"""journal: a person or an agent writes an entry. Nothing changes or removes one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_PATHS = 100
 
 
 class Write(NamedTuple):
-    """The command. It opens no session: whoever only writes something down needs none."""
+    """The command. It opens no session."""
 
     actor: Actor
     text: str
@@ -48,7 +48,7 @@ def decide(state: State, command: Write, world: World) -> Decision | Refusal:
 
 
 def _body(text: str, paths: tuple[str, ...] | list[str], task: str) -> Record:
-    """The entry, sound; UsageError where it cannot be kept."""
+    """The checked body of the entry; UsageError if it is invalid."""
     if len(paths) > _MOST_PATHS:
         raise UsageError(f"an entry names at most {_MOST_PATHS} paths", hints=("name a directory above them",))
     if task:
@@ -75,8 +75,8 @@ def apply(state: State, event: Event) -> Changes:
     file = entry_file(event)
     if state.get(file) is not None:
         raise Illegal(f"event {event.seq} would replace {file}")
-    told = {"seq": event.seq, "agent": event.agent, "at": event.at, "paths": body["paths"], "task": body["task"]}
-    return {file: {"v": VERSION, **told, "text": body["text"] + "\n"}}
+    row = {"seq": event.seq, "agent": event.agent, "at": event.at, "paths": body["paths"], "task": body["task"]}
+    return {file: {"v": VERSION, **row, "text": body["text"] + "\n"}}
 
 
 KIND = Kind(FIELDS, subject, apply, recall_from_body(decide, Write), touches=touches_nothing)

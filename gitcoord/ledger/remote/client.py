@@ -25,12 +25,12 @@ from gitcoord.git.tree import parse_tree
 from gitcoord.ledger.remote.git_remote import (
     FAILED,
     LANDED,
-    LOST,
+    RACED,
     UNKNOWN,
     UNREACHABLE,
     GitRemote,
-    Report,
-    sort_out,
+    RemoteResult,
+    classify,
 )
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ class Client(GitRemote):
         self._client: GitClient | None = None
         self._path = ""
 
-    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
+    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> RemoteResult:
         if self._git_alone or getitimer(ITIMER_REAL)[0] or any(len(m.new or m.old) != 40 for m in moves):
             return super()._push(moves, options)
         objects = objects_above(self._local, moves)
@@ -84,23 +84,23 @@ class Client(GitRemote):
             self._git_alone = True  # git knows a way there that we do not
         return report
 
-    def _sent(self, moves: list[RefUpdate], objects: list[Object], options: tuple[str, ...]) -> Report | None:
+    def _sent(self, moves: list[RefUpdate], objects: list[Object], options: tuple[str, ...]) -> RemoteResult | None:
         """The outcome of one push; None: nothing was sent, let git try."""
         push = _Push({self.there(m.ref).encode("utf-8", "surrogateescape"): m for m in moves}, objects)
         try:
             return self._in_time(lambda: push.send(self._client, self._path, options))
         except _Moved as moved:
-            return Report(LOST, f"{moved} is not where it was")
+            return RemoteResult(RACED, f"{moved} is not where it was")
         except _TimeOver:
             if self._ssh is not None:
                 self._ssh.close()
             self._client = None
-            return Report(UNKNOWN if push.sent else UNREACHABLE, self.deadline.message)
+            return RemoteResult(UNKNOWN if push.sent else UNREACHABLE, self.deadline.message)
         except Exception as error:  # each transport has its own kinds, for passwords and broken connections too
             self._client = None
             if push.refused:
-                return Report(FAILED, str(error))
-            return Report(UNKNOWN, f"{type(error).__name__}: {error}") if push.sent else None
+                return RemoteResult(FAILED, str(error))
+            return RemoteResult(UNKNOWN, f"{type(error).__name__}: {error}") if push.sent else None
 
     def _has_client(self) -> bool:
         """Nothing is dialled yet."""
@@ -117,7 +117,7 @@ class Client(GitRemote):
                 self._client.ssh_vendor = self._ssh  # type: ignore[assignment]
         return True
 
-    def _in_time(self, act: Callable[[], Report]) -> Report | None:
+    def _in_time(self, act: Callable[[], RemoteResult]) -> RemoteResult | None:
         """Raises _Late when the time is over. None where there is no alarm to be had: not done."""
         waiting = True
 
@@ -159,7 +159,7 @@ class _Push:
         self._objects = objects
         self.sent = self.refused = False
 
-    def send(self, client: Any, path: str, options: tuple[str, ...]) -> Report:
+    def send(self, client: Any, path: str, options: tuple[str, ...]) -> RemoteResult:
         from dulwich.errors import SendPackError
 
         heard: list[bytes] = []
@@ -173,9 +173,9 @@ class _Push:
         status: dict[bytes, str | None] = done.ref_status or {}
         reasons = [reason for reason in status.values() if reason is not None]
         if reasons:
-            return sort_out(reasons, b"".join(heard).decode("utf-8", "replace").strip())
+            return classify(reasons, b"".join(heard).decode("utf-8", "replace").strip())
         reported = all(ref in status for ref, m in self._wanted.items() if m.new != m.old)
-        return Report(LANDED) if reported else Report(UNKNOWN, "the server did not say what came of it")
+        return RemoteResult(LANDED) if reported else RemoteResult(UNKNOWN, "the server did not say what came of it")
 
     def _update(self, there: dict[Any, Any]) -> dict[Any, Any]:
         """The new values of the refs, after comparing the server's values with the expected ones."""

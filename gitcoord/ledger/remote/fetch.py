@@ -1,4 +1,4 @@
-"""Looking at the remote that decides: fetching what it says, how old that is, and what to say when it does not answer."""
+"""Fetching from the remote authority: the mirror's refs, its age, and the errors of a remote that does not answer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ from gitcoord.git.commands.objects import is_ancestor
 from gitcoord.git.files import read_file, remove_file, write_file
 from gitcoord.git.locks.queue import Queue
 from gitcoord.git.store import SwapFailed, Update, Verify
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.context import QUEUE_SECONDS
-from gitcoord.ledger.remote.git_remote import BEHIND, LANDED, LOCKED, LOST, NONE, OWN, Report, locked_refs
+from gitcoord.ledger.remote.git_remote import (
+    BEHIND,
+    LANDED,
+    LOCAL_ERROR,
+    LOCKED,
+    NO_LEDGER,
+    RACED,
+    RemoteResult,
+    locked_refs,
+)
 from gitcoord.ledger.remote.mirror_store import MirrorStore
-from gitcoord.ledger.snapshot import Commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
 
 
 STUBBORN = 4
-_FAILED_MS = 2000  # a remote that took so long to fail, or was given up, is left alone for a while
+_SLOW_FAILURE_MS = 2000  # after a failure that took so long, reading commands do not ask again for _REST_MS
 _REST_MS = 30_000
 
 
@@ -36,60 +45,61 @@ def store_of(ctx: Context) -> MirrorStore:
     return ctx.store
 
 
-# --- looking ------------------------------------------------------------------------------------------------------
+# --- fetching -----------------------------------------------------------------------------------------------------
 
 
 def fetch(ctx: Context) -> None:
-    """Fetch what the remote has. Unreachable where it does not answer; what was seen before stays."""
+    """Bring the mirror up to date. Unreachable where the remote does not answer; the mirror then stays as it was."""
     began = ctx.host.mono()
     with store_of(ctx).remote.deadline.request(changes=False):
-        report = _fetch_refs(ctx)
-    _check_report(ctx, report, began)
+        result = _fetch_refs(ctx)
+    _check_result(ctx, result, began)
 
 
-def _fetch_refs(ctx: Context) -> Report:
+def _fetch_refs(ctx: Context) -> RemoteResult:
     store = store_of(ctx)
     for left in reversed(range(STUBBORN)):
         known = store.local.resolve([LEDGER])[0]
-        report = store.remote.fetch()
-        if report.kind == BEHIND:
-            report = _overtaken(ctx, known)
+        result = store.remote.fetch()
+        if result.kind == BEHIND:
+            result = _check_rewound(ctx, known)
         store.refresh()
-        if report.kind == LANDED and not _follow_tip(ctx):
-            report = _lacking(ctx)
-        if report.kind == LOCKED:
-            _clear_locks(ctx, report.words, last=not left)
-        elif report.kind not in (LOST, OWN):
+        if result.kind == LANDED and not _advance_tip(ctx):
+            result = _check_lost_tip(ctx)
+        if result.kind == LOCKED:
+            _clear_locks(ctx, result.words, last=not left)
+        elif result.kind not in (RACED, LOCAL_ERROR):
             break
         ctx.host.pause(0.05)
-    return report
+    return result
 
 
-def _check_report(ctx: Context, report: Report, began: int) -> None:
+def _check_result(ctx: Context, result: RemoteResult, began: int) -> None:
     store = store_of(ctx)
-    if report.kind == NONE:
+    if result.kind == NO_LEDGER:
         from gitcoord.ledger.remote.server_behind import check_gone
 
         check_gone(ctx)
         return
-    if report.kind in (LOST, LOCKED):
+    if result.kind in (RACED, LOCKED):
         raise StoreError(
-            f"this clone cannot keep what it fetched from '{store.remote.name}': {report.words}",
+            f"this clone cannot keep what it fetched from '{store.remote.name}': {result.words}",
             hints=("other commands of this clone may be at work: try again",),
         )
-    if report.kind == OWN:
+    if result.kind == LOCAL_ERROR:
         raise StoreError(
-            f"this clone cannot keep what '{store.remote.name}' sends: {report.words}",
+            f"this clone cannot keep what '{store.remote.name}' sends: {result.words}",
             hints=("nothing was changed", "see what is wrong here: git fsck"),
         )
-    if report.kind != LANDED:
+    if result.kind != LANDED:
         note_failure(ctx, began)
-        raise unreachable(ctx, report.words)
-    _note_fetch(ctx, began)
+        raise unreachable(ctx, result.words)
+    note_fetched(ctx, began)
+    _note_heartbeats(ctx)
 
 
 def _clear_locks(ctx: Context, words: str, *, last: bool) -> None:
-    """Lock files of this clone stopped a fetch: remove what a dead process left."""
+    """Remove the lock files of dead processes that stopped a fetch."""
     try:
         ctx.notes.remove_stale_locks(locked_refs(words))
     except LockHeld:
@@ -97,10 +107,10 @@ def _clear_locks(ctx: Context, words: str, *, last: bool) -> None:
             raise
 
 
-def _overtaken(ctx: Context, known: Oid | None) -> Report:
-    """What was fetched lacks what is here. Where the remote still has that, another look was quicker, and as good as this one.
+def _check_rewound(ctx: Context, known: Oid | None) -> RemoteResult:
+    """The fetched ledger lacks commits of the mirror. If the remote has them now, another fetch was quicker.
 
-    Only a ledger that was rewound there may set this copy back; then its tip stays, as the witness.
+    Only if the ledger was rewound at the remote may the mirror go back; the tip then stays where it was.
     """
     remote = store_of(ctx).remote
     there = remote.ledger()
@@ -109,51 +119,47 @@ def _overtaken(ctx: Context, known: Oid | None) -> Report:
         return remote.fetch(back=True)
     store_of(ctx).refresh()
     moved = store_of(ctx).local.resolve([LEDGER])[0] != known
-    return Report(LANDED if moved and kept else LOST)  # lost: it has moved on, to where nobody here has been yet
+    return RemoteResult(LANDED if moved and kept else RACED)  # raced: the remote has commits that are not here yet
 
 
-def _lacking(ctx: Context) -> Report:
-    """The mirror lacks the tip. Where the server is really there, ServerBehind; else another look or push was quicker."""
+def _check_lost_tip(ctx: Context) -> RemoteResult:
+    """The mirror lacks the tip. ServerBehind if the server lacks it too; otherwise another fetch or push was quicker."""
     store = store_of(ctx)
     there = store.remote.ledger()
-    if there != store.local.resolve([LEDGER])[0] or _follow_tip(ctx):
-        return Report(LOST)
+    if there != store.local.resolve([LEDGER])[0] or _advance_tip(ctx):
+        return RemoteResult(RACED)
     from gitcoord.ledger.remote.server_behind import check_behind
 
     check_behind(ctx)
-    return Report(LANDED)
+    return RemoteResult(LANDED)
 
 
-def _follow_tip(ctx: Context) -> bool:
-    """The tip goes forward with the ledger. Where that was rewound it stays, and is the witness: False.
-
-    It is read first: it follows the ledger.
-    """
+def _advance_tip(ctx: Context) -> bool:
+    """Move the tip forward to the ledger. False: the ledger lacks the tip, which stays and shows that it was rewound."""
     local = store_of(ctx).local
-    tip, ledger = local.resolve([TIP, LEDGER])
+    tip, ledger = local.resolve([TIP, LEDGER])  # the tip first: it follows the ledger
     if ledger is None or tip in (None, ledger):
         return True
     kept = is_ancestor(ctx.repo.env, tip or "", ledger)
-    if kept and _grows(ctx, tip or "", ledger):
+    if kept and _seq_grows(ctx, tip or "", ledger):
         try:
             local.swap([Verify(LEDGER, ledger), Update(TIP, tip or "", ledger)])
         except SwapFailed:
-            pass  # another look was quicker
+            pass  # another fetch was quicker
     return kept is not False
 
 
-def _grows(ctx: Context, tip: Oid, ledger: Oid) -> bool:
-    """Numbers only grow. Where they do not, the tip stays: whoever would write is refused."""
+def _seq_grows(ctx: Context, tip: Oid, ledger: Oid) -> bool:
+    """If the numbers do not grow, the tip stays, and every writer is refused."""
     below, above = store_of(ctx).local.read([tip, ledger])
     try:
         return Commit(below, TIP).event.seq < Commit(above, LEDGER).event.seq
     except CouldNotJudge:
-        return True  # something else is wrong with it, and is said elsewhere
+        return True  # a damaged ledger is reported elsewhere
 
 
-def _note_fetch(ctx: Context, began: int) -> None:
-    """When the remote was last seen; and every heartbeat seen on the way counts as a look at its agent."""
-    note_fetched(ctx, began)
+def _note_heartbeats(ctx: Context) -> None:
+    """Record when this host first saw each heartbeat."""
     now = ctx.host.mono()
     for ref, oid in store_of(ctx).local.list_refs(SESSIONS).items():
         path = ctx.scratch(f"seen/{ref.removeprefix(SESSIONS)}")
@@ -162,20 +168,23 @@ def _note_fetch(ctx: Context, began: int) -> None:
             write_file(path, head + str(now).encode())
 
 
+# --- when the remote last answered, and when it did not ------------------------------------------------------------
+
+
 def note_fetched(ctx: Context, began: int) -> None:
     write_file(ctx.scratch("looked"), f"{ctx.host.boot}\n{began}\n{ctx.host.wall()}".encode())
     remove_file(ctx.scratch("unanswered"))
 
 
 def note_failure(ctx: Context, began: int) -> None:
-    """Whoever only looks need not wait for it as well. One that fails at once costs nobody anything, and is asked again."""
+    """Record a slow failure, so that reading commands do not wait for it as well. A quick one costs nothing."""
     now = ctx.host.mono()
-    if now - began >= _FAILED_MS or store_of(ctx).remote.deadline.is_over:
+    if now - began >= _SLOW_FAILURE_MS or store_of(ctx).remote.deadline.is_over:
         write_file(ctx.scratch("unanswered"), f"{ctx.host.boot}\n{now}".encode())
 
 
 def failed_ago(ctx: Context) -> int | None:
-    """How many milliseconds ago the remote was given up; None where that is long ago, or it has answered since."""
+    """Milliseconds since the last recorded failure; None if that is long ago, or the remote has answered since."""
     boot, _, at = read_file(f"{ctx.repo.scratch}/unanswered").decode("ascii", "replace").partition("\n")
     if boot != ctx.host.boot or not at.isdecimal():
         return None
@@ -184,7 +193,7 @@ def failed_ago(ctx: Context) -> int | None:
 
 
 def fetched_at(ctx: Context) -> tuple[int | None, int]:
-    """When the remote was last looked at: on this boot's monotonic clock (None: before it), and on the wall clock."""
+    """When the last fetch began: on this boot's monotonic clock (None: before it), and on the wall clock."""
     words = read_file(f"{ctx.repo.scratch}/looked").decode("ascii", "replace").split("\n")
     if len(words) != 3 or not words[2].isdecimal():
         return None, 0
@@ -192,25 +201,24 @@ def fetched_at(ctx: Context) -> tuple[int | None, int]:
 
 
 def is_fresh(ctx: Context, began: int) -> bool:
-    seen, _ = fetched_at(ctx)
-    return seen is not None and seen >= began
+    fetched, _ = fetched_at(ctx)
+    return fetched is not None and fetched >= began
 
 
 def fetch_once(ctx: Context, began: int) -> None:
-    """Fetch, unless somebody here has done so since we began: one look serves all who wait."""
-    with store_of(ctx).remote.deadline.request(changes=False), push_lock(ctx):
+    """Fetch, unless a process of this clone has done so since `began`: one fetch serves all that wait."""
+    with store_of(ctx).remote.deadline.request(changes=False), PushLock(ctx):
         if not is_fresh(ctx, began):
-            waited(ctx)
+            restart_patience(ctx)
             fetch(ctx)
 
 
-def push_lock(ctx: Context) -> Queue:
-    """The lock of whoever talks to the remote for this clone. One that is stopped holds up nobody for long; one that is at work
-    has as much time as its remote."""
-    return _CarriersPlace(ctx)
+class PushLock(Queue):
+    """The lock of the process that talks to the remote for this clone.
 
+    A stopped holder delays others only briefly; one that works may take as long as its remote may.
+    """
 
-class _CarriersPlace(Queue):
     def __init__(self, ctx: Context) -> None:
         self._deadline = store_of(ctx).remote.deadline
         super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._deadline.remaining, tell=ctx.tell)
@@ -220,52 +228,49 @@ class _CarriersPlace(Queue):
             return super().__enter__()
 
 
-def waited(ctx: Context) -> None:
-    """Others of this clone were waited for, not the remote: unless it kept them waiting, it has its whole time now."""
+def restart_patience(ctx: Context) -> None:
+    """Give the remote its whole time after a wait for other processes of this clone, unless they waited for it too."""
     deadline = store_of(ctx).remote.deadline
     if not deadline.is_over and failed_ago(ctx) is None:
         deadline.answered()
 
 
 def refresh_if_older(ctx: Context, most: int = 0) -> dict[str, object]:
-    """For those who look: fetch if the last look is older than that, else or in vain go on with it. Tells how old it is."""
-    told: dict[str, object] = {}
+    """Fetch if the last fetch is more than `most` seconds ago. Gives the mirror's age, and `offline` if that failed."""
+    row: dict[str, object] = {}
     error = try_fetch(ctx, most)
     if error is not None:
-        told["offline"] = error.message
+        row["offline"] = error.message
         if isinstance(error, ServerBehind):
-            told["offline"] = "; ".join((error.message, *error.hints[-1:]))
-    seen, wall = fetched_at(ctx)
-    age = (ctx.host.mono() - seen) // 1000 if seen is not None else max(0, ctx.host.wall() - wall) if wall else None
-    return {"as_of_seconds": age, **told}
+            row["offline"] = "; ".join((error.message, *error.hints[-1:]))
+    fetched, wall = fetched_at(ctx)
+    now = ctx.host.mono()
+    age = (now - fetched) // 1000 if fetched is not None else max(0, ctx.host.wall() - wall) if wall else None
+    return {"as_of_seconds": age, **row}
 
 
 def try_fetch(ctx: Context, most: int = 0) -> GitcoordError | None:
-    """Fetch if the last look is more than so many seconds ago. Gives the error where that fails."""
+    """Fetch if the last fetch is more than `most` seconds ago. Gives the error if that failed."""
     wish = ctx.settings.get("gitcoord.maxage")
     most = int(wish) if wish.isdecimal() and len(wish) < 8 else most
-    seen, _ = fetched_at(ctx)
-    if seen is None or ctx.host.mono() - seen > most * 1000:
-        try:
-            _fetch_unless_failing(ctx)
-        except GitcoordError as error:
-            return error
-    return None
-
-
-def _fetch_unless_failing(ctx: Context) -> None:
+    fetched, _ = fetched_at(ctx)
+    if fetched is not None and ctx.host.mono() - fetched <= most * 1000:
+        return None
     passed = failed_ago(ctx)
     if passed is not None:
         left = (_REST_MS - passed) // 1000 + 1
-        raise unreachable(ctx, f"it gave no answer {passed // 1000}s ago, and looks ask again in {left}s")
-    fetch_once(ctx, ctx.host.mono())
+        return unreachable(ctx, f"it gave no answer {passed // 1000}s ago, and is asked again in {left}s")
+    try:
+        fetch_once(ctx, ctx.host.mono())
+    except GitcoordError as error:
+        return error
+    return None
 
 
-def unreachable(ctx: Context, words: str, what: str = "nothing was changed") -> Unreachable:
+def unreachable(ctx: Context, words: str) -> Unreachable:
     _, wall = fetched_at(ctx)
     hints = ["what was last seen there: git claim list"] if wall else []
     if store_of(ctx).remote.deadline.is_over:
         hints.append("if it needs longer: git config gitcoord.remoteTimeout <seconds>")
-    return Unreachable(
-        f"'{store_of(ctx).remote.name}' cannot be reached: {words or 'no answer'}; {what}", hints=tuple(hints)
-    )
+    name = store_of(ctx).remote.name
+    return Unreachable(f"'{name}' cannot be reached: {words or 'no answer'}; nothing was changed", hints=tuple(hints))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BRANCH_SESSIONS = "refs/heads/gitcoord-sessions/"
 
-LANDED, LOST, HOST, FAILED, UNREACHABLE, UNKNOWN, NONE, BEHIND, LOCKED, OWN = (
+LANDED, RACED, REJECTED, FAILED, UNREACHABLE, UNKNOWN, NO_LEDGER, BEHIND, LOCKED, LOCAL_ERROR = (
     "landed", "lost", "host", "failed", "unreachable", "unknown", "none", "behind", "locked", "own",
 )  # fmt: skip
 
@@ -50,7 +50,7 @@ _WORDS = 2000
 LOOKING, CHANGING, JOINING = 10.0, 30.0, 60.0  # seconds, for all that a command asks there
 
 
-class Report(NamedTuple):
+class RemoteResult(NamedTuple):
     """An answer: its sort, and the words of git or of the other side."""
 
     kind: str
@@ -85,22 +85,22 @@ class GitRemote:
         """The ref's name on the other side."""
         return BRANCH_SESSIONS + ref.removeprefix(SESSIONS) if self.branches and ref.startswith(SESSIONS) else ref
 
-    def push(self, moves: Iterable[RefUpdate], options: tuple[str, ...] = ()) -> Report:
+    def push(self, moves: Iterable[RefUpdate], options: tuple[str, ...] = ()) -> RemoteResult:
         """Move all these refs there, or none."""
         rows = [m for m in moves if self.takes(m.ref) and (m.old or m.new)]
         if not rows:
-            return Report(LANDED)
+            return RemoteResult(LANDED)
         with self.deadline.request(changes=True):
             if self.deadline.is_over:
-                return Report(UNREACHABLE, self.deadline.message)
+                return RemoteResult(UNREACHABLE, self.deadline.message)
             return self._answered(self._push_rows(rows, options))
 
-    def _answered(self, report: Report) -> Report:
+    def _answered(self, report: RemoteResult) -> RemoteResult:
         if report.kind not in (UNREACHABLE, UNKNOWN):
             self.deadline.answered()
         return report
 
-    def _push_rows(self, rows: list[RefUpdate], options: tuple[str, ...]) -> Report:
+    def _push_rows(self, rows: list[RefUpdate], options: tuple[str, ...]) -> RemoteResult:
         if self.atomic or len(rows) < 2:
             return self._push(rows, options)
         # All refs or none cannot be had. A heartbeat that moved alone is harmless, and claim refs only follow the ledger:
@@ -111,17 +111,17 @@ class GitRemote:
             if report.kind != LANDED:
                 return report
         claims = [m for m in rows if m not in beats and m not in ledger]
-        followed = self._push(claims, options) if claims else Report(LANDED)
-        return Report(LANDED) if ledger else followed
+        followed = self._push(claims, options) if claims else RemoteResult(LANDED)
+        return RemoteResult(LANDED) if ledger else followed
 
-    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> Report:
+    def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> RemoteResult:
         rows = [(self.there(m.ref), m.old, m.new) for m in moves]
         code, out, complaint = push_own(
             self._env, self.deadline, self.notes, self.name, rows, atomic=self.atomic, options=options
         )
-        return read_report(code, out.decode("utf-8", "replace"), complaint)
+        return parse_push(code, out.decode("utf-8", "replace"), complaint)
 
-    def fetch(self, *, back: bool = False, ledger: bool = True) -> Report:
+    def fetch(self, *, back: bool = False, ledger: bool = True) -> RemoteResult:
         """Bring the ledger, claims and heartbeats up to date here, or nothing of it. NONE where there is no ledger there.
 
         BEHIND where the ledger there lacks what the one here has, unless that may go `back`: another fetch here saw a newer
@@ -135,26 +135,26 @@ class GitRemote:
         with self.deadline.request(changes=False):
             return self._answered(self._fetch(specs))
 
-    def _fetch(self, specs: list[str]) -> Report:
+    def _fetch(self, specs: list[str]) -> RemoteResult:
         if self.deadline.is_over:
-            return Report(UNREACHABLE, self.deadline.message)
+            return RemoteResult(UNREACHABLE, self.deadline.message)
         code, _, complaint = fetch_own(self._env, self.deadline, self.notes, self.name, specs)
         if not code:
-            return Report(LANDED)
+            return RemoteResult(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
-            return Report(BEHIND)  # git has no words for it, being quiet
+            return RemoteResult(BEHIND)  # git has no words for it, being quiet
         if code < 0 and not complaint:
-            return Report(LOST, _end_of(code))
+            return RemoteResult(RACED, _end_of(code))
         if "couldn't find remote ref" in complaint:
-            return Report(NONE, complaint)
+            return RemoteResult(NO_LEDGER, complaint)
         if locked_refs(complaint):
-            return Report(LOCKED, complaint)
+            return RemoteResult(LOCKED, complaint)
         if "cannot lock ref" in complaint or "unable to lock" in complaint:
-            return Report(LOST, complaint)  # another fetch is at work here
+            return RemoteResult(RACED, complaint)  # another fetch is at work here
         own = "\n".join(line for line in complaint.split("\n") if not line.startswith("remote:"))
         if any(words in own for words in _OWN_TROUBLE):
-            return Report(OWN, _last_words(own))
-        return Report(UNREACHABLE, _last_words(complaint))
+            return RemoteResult(LOCAL_ERROR, _last_words(own))
+        return RemoteResult(UNREACHABLE, _last_words(complaint))
 
     def ledger(self) -> Oid | None:
         """Where the ledger is there, by its own word."""
@@ -178,30 +178,30 @@ def _below_git_dir(path: str) -> str:
     return f"refs/{rest}" if slash else ""
 
 
-def read_report(code: int, out: str, complaint: str) -> Report:
+def parse_push(code: int, out: str, complaint: str) -> RemoteResult:
     """What a push came to, from git's exit code, its lines for machines and its words for people."""
     rows = [line.split("\t") for line in out.split("\n") if line[1:2] == "\t"]
     reasons = [row[2] for row in rows if row[0] == "!" and len(row) > 2]
     if not code and rows and not reasons:
-        return Report(LANDED)
+        return RemoteResult(LANDED)
     if not reasons:
         if "does not support --atomic" in complaint or "does not support push options" in complaint:
-            return Report(HOST, complaint)
+            return RemoteResult(REJECTED, complaint)
         gone = any(words in complaint for words in _NO_CONTACT)
-        return Report(UNREACHABLE if gone else UNKNOWN, _last_words(complaint) or _end_of(code))
-    return sort_out(reasons, _host_words(complaint))
+        return RemoteResult(UNREACHABLE if gone else UNKNOWN, _last_words(complaint) or _end_of(code))
+    return classify(reasons, _host_words(complaint))
 
 
-def sort_out(reasons: list[str], words: str) -> Report:
+def classify(reasons: list[str], words: str) -> RemoteResult:
     """What refused refs mean, by the reason for each; `words` are those of the host."""
     own = [reason for reason in reasons if not any(follows in reason for follows in _FOLLOWS)]
     if any("unpacker error" in reason for reason in own):
-        return Report(FAILED, words or own[0])
+        return RemoteResult(FAILED, words or own[0])
     if any(moved in reason for reason in own for moved in _MOVED):
-        return Report(LOST, own[0])
+        return RemoteResult(RACED, own[0])
     if not own:  # all or none, and the other side does not say which one it was
-        return Report(LOST, words or reasons[0])
-    return Report(HOST, words or own[0])
+        return RemoteResult(RACED, words or reasons[0])
+    return RemoteResult(REJECTED, words or own[0])
 
 
 def _host_words(complaint: str) -> str:

@@ -16,9 +16,10 @@ from gitcoord.git.config import Settings
 from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch, store_of
-from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, HOST, JOINING, LANDED, LOST, GitRemote
+from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, JOINING, LANDED, RACED, REJECTED, GitRemote
 from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
 from gitcoord.ledger.remote.server_behind import check_gone
+from gitcoord.ledger.remote.transaction import RemoteAuthority
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
 from gitcoord.ledger.snapshot import read_snapshot
 from gitcoord.ledger.transaction import prepare, transact
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from gitcoord.claims.model import Format
     from gitcoord.git.deadline import Deadline
     from gitcoord.git.plumbing_store import PlumbingStore
-    from gitcoord.ledger.remote.git_remote import Report
+    from gitcoord.ledger.remote.git_remote import RemoteResult
     from gitcoord.ledger.sessions import Actor
 
 
@@ -205,7 +206,7 @@ def _joined(ctx: Context, local: PlumbingStore, name: str, capabilities: HostCap
     )
     remote.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
-    return Context(ctx.repo, settings, MirrorStore(local, remote), ctx.host, ctx.make_world)
+    return Context(ctx.repo, settings, MirrorStore(local, remote), ctx.host, ctx.make_world, RemoteAuthority)
 
 
 def probe(ctx: Context, name: str) -> HostCapabilities:
@@ -228,7 +229,7 @@ def probe(ctx: Context, name: str) -> HostCapabilities:
             capabilities = capabilities._replace(options=False)
         elif "atomic" in report.words and capabilities.atomic:
             capabilities = capabilities._replace(atomic=False)
-        elif report.kind in (HOST, LOST, FAILED):
+        elif report.kind in (REJECTED, RACED, FAILED):
             return capabilities._replace(branches=True)
         else:
             raise _failed(name, report)
@@ -240,7 +241,7 @@ class _Probing(GitRemote):
         return True
 
 
-def _failed(name: str, report: Report) -> StoreError:
+def _failed(name: str, report: RemoteResult) -> StoreError:
     return Unreachable(f"'{name}' cannot be reached: {report.words}", hints=("nothing was changed",))
 
 

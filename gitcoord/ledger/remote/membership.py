@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from gitcoord.base.errors import UsageError
-from gitcoord.base.names import CONFIG
-from gitcoord.git.commands.settings import get_setting
-from gitcoord.git.files import exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
 
 def authority_of(ctx: Context, wish: str = "") -> str:
     """The remote that decides: as asked for, as this clone has joined it, or as the project says; '' for this clone."""
-    name = wish or ctx.remote or policy_setting(ctx, "authority")
+    name = wish or ctx.remote or ctx.policy_setting("authority")
     return "" if name == "local" else name
 
 
@@ -40,11 +37,3 @@ def begin(
     from gitcoord.ledger.setup import init
 
     return init(ctx, actor, sync=sync, fold=fold, adopt=adopt)
-
-
-def policy_setting(ctx: Context, name: str) -> str:
-    """`[gitcoord] <name>` of the policy in the work tree; '' where it does not say."""
-    path = f"{ctx.repo.worktree}/{CONFIG}"
-    if not ctx.repo.worktree or not exists(path):
-        return ""
-    return get_setting(ctx.repo.env, f"gitcoord.{name}", file=path).text.strip()

@@ -1,24 +1,39 @@
-"""Carrying a batch to the remote that decides: one push for all requests that wait on this machine, and what came of it."""
+"""Pushing a batch to the remote authority: one push for all requests that wait in this clone."""
 
 from __future__ import annotations
 
 from gitcoord.base.errors import GitcoordError, Unreachable
 from gitcoord.base.names import LEDGER
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.remote.backoff import note_push
 from gitcoord.ledger.remote.batch import (
     PUSHING,
     QUEUED,
     Batch,
-    PushResult,
+    drop_batch,
     load_batch,
     note_result,
     result_of,
     start_push,
-    store_batch,
 )
-from gitcoord.ledger.remote.fetch import STUBBORN, fetch, note_failure, note_fetched, push_lock, store_of, waited
-from gitcoord.ledger.remote.git_remote import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
-from gitcoord.ledger.snapshot import Commit
+from gitcoord.ledger.remote.fetch import (
+    STUBBORN,
+    PushLock,
+    fetch,
+    note_failure,
+    note_fetched,
+    restart_patience,
+    store_of,
+)
+from gitcoord.ledger.remote.git_remote import (
+    FAILED,
+    LANDED,
+    RACED,
+    REJECTED,
+    UNKNOWN,
+    UNREACHABLE,
+    RemoteResult,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,92 +42,88 @@ if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.ledger.context import Context
 
-# Refused together; not pushed, behind a process that does not make way; the same, by one that may push it yet.
-SPLIT, STUCK, UNCERTAIN = "split", "stuck", "untold"
+SPLIT = "split"  # the remote rejected a batch of several requests
+STUCK = "stuck"  # not pushed: another process holds a lock and does not go on
+UNCERTAIN = "untold"  # the same, and that process may still push it
 
 
-def push_batch(ctx: Context, batch_id: str) -> PushResult:
-    """Wait until the batch has landed or is lost; push it if nobody else does."""
-    with push_lock(ctx) as lock:
-        outcome = result_of(ctx, batch_id)
-        if outcome is not None:
-            return outcome
+def push_batch(ctx: Context, batch_id: str) -> RemoteResult:
+    """Wait until the batch has landed or failed; push it if no other process does."""
+    with PushLock(ctx) as lock:
+        result = result_of(ctx, batch_id)
+        if result is not None:
+            return result
         if not lock.acquired:
-            return PushResult(STUCK if withdraw(ctx, batch_id) else UNCERTAIN)
-        waited(ctx)
+            return RemoteResult(STUCK if withdraw(ctx, batch_id) else UNCERTAIN)
+        restart_patience(ctx)
         try:
             _finish_abandoned(ctx)
-        except GitcoordError:  # it says that nothing was changed
+        except GitcoordError:  # its message says that nothing was changed
             if not withdraw(ctx, batch_id):
-                return PushResult(UNKNOWN, store_of(ctx).remote.deadline.message)
+                return RemoteResult(UNKNOWN, store_of(ctx).remote.deadline.message)
             raise
-        outcome = result_of(ctx, batch_id)
-        if outcome is None:
-            outcome = _push_queued(ctx, batch_id)
-    return outcome or PushResult(LOST)
+        result = result_of(ctx, batch_id) or _push_queued(ctx, batch_id)
+    return result or RemoteResult(RACED)
 
 
 def withdraw(ctx: Context, batch_id: str) -> bool:
-    """Give up a batch that nobody pushes yet: all whose requests are in it decide again. False: it may land all the same."""
+    """Drop a batch that is not being pushed; its requests are decided again. False: it may still land."""
     with ctx.queue() as queue:
         if not queue.acquired:
             return False
         batch = load_batch(ctx, QUEUED)
         if batch is not None and batch.id == batch_id:
-            store_batch(ctx, QUEUED, None)
-            note_result(ctx, batch, PushResult(LOST))
-        flying = load_batch(ctx, PUSHING)
-        return flying is None or flying.id != batch_id
+            drop_batch(ctx, QUEUED)
+            note_result(ctx, batch, RemoteResult(RACED))
+        pushing = load_batch(ctx, PUSHING)
+        return pushing is None or pushing.id != batch_id
 
 
-def _push_queued(ctx: Context, batch_id: str) -> PushResult | None:
-    """Push the open batch. The carrier's lock is ours."""
+def _push_queued(ctx: Context, batch_id: str) -> RemoteResult | None:
+    """Push the queued batch. The caller holds the push lock."""
     with ctx.queue():
         batch = load_batch(ctx, QUEUED)
         if batch is None or batch.id != batch_id:
             return None
         try:
             start_push(ctx)
-        except FileNotFoundError:  # whoever was stopped in the queue, and is in it again, has given it up
+        except FileNotFoundError:  # this process was stopped in the queue, and another has withdrawn the batch
             return None
-    return _push_and_finish(ctx, batch)
-
-
-def _push_and_finish(ctx: Context, batch: Batch) -> PushResult:
     began = ctx.host.mono()
-    outcome = push(ctx, batch)
-    if any(m.ref == LEDGER and m.new != m.old for m in batch.moves):  # nobody races for a heartbeat
-        note_push(ctx, outcome.kind, ctx.host.mono() - began, batch.refs[LEDGER] or "-")
-    if _finish(ctx, batch, outcome) and LEDGER in batch.refs:
-        note_fetched(ctx, began)  # it landed on the ledger that we know
-    return outcome
+    result = push_until_known(ctx, batch)
+    if any(m.ref == LEDGER and m.new != m.old for m in batch.moves):  # heartbeats race with nobody
+        note_push(ctx, result.kind, ctx.host.mono() - began, batch.refs[LEDGER] or "-")
+    if _finish(ctx, batch, result) and LEDGER in batch.refs:
+        note_fetched(ctx, began)  # it landed on the ledger that this clone knows
+    return result
 
 
-def push(ctx: Context, batch: Batch) -> PushResult:
-    """Until it is known what came of it. A repeat is harmless: it is the same commit on the same expectation."""
+def push_until_known(ctx: Context, batch: Batch) -> RemoteResult:
+    """Push until the result is known. A repeat is harmless: it is the same commit with the same expected value."""
     store = store_of(ctx)
     tries_left, began = STUBBORN, ctx.host.mono()
     while True:
-        report = store.remote.push(batch.moves, push_options(ctx, batch.agents[0]))
-        if report.kind in (UNREACHABLE, UNKNOWN):
+        result = store.remote.push(batch.moves, push_options(ctx, batch.agents[0]))
+        if result.kind in (UNREACHABLE, UNKNOWN):
             note_failure(ctx, began)
-        if report.kind in (LANDED, UNREACHABLE) and tries_left == STUBBORN:
-            return PushResult(*report)
-        if report.kind == LANDED:
-            return PushResult(LANDED)
+        if result.kind in (LANDED, UNREACHABLE) and tries_left == STUBBORN:
+            return result
+        if result.kind == LANDED:
+            return RemoteResult(LANDED)
         try:
             _fetch_patiently(ctx)
-        except GitcoordError:  # it would say that nothing was changed, which nobody knows
-            return PushResult(report.kind if report.kind in (LOST, HOST, FAILED) else UNKNOWN, report.words)
+        except GitcoordError:  # its message would say that nothing was changed, which is not known here
+            return result if result.kind in (RACED, REJECTED, FAILED) else RemoteResult(UNKNOWN, result.words)
         if _landed(ctx, batch):
-            return PushResult(LANDED)
+            return RemoteResult(LANDED)
         if _moved(ctx, batch):
-            return PushResult(LOST)
-        if report.kind in (HOST, FAILED):
-            return PushResult(SPLIT if report.kind == HOST and len(batch.agents) > 1 else report.kind, report.words)
+            return RemoteResult(RACED)
+        if result.kind in (REJECTED, FAILED):
+            split = result.kind == REJECTED and len(batch.agents) > 1
+            return RemoteResult(SPLIT, result.words) if split else result
         tries_left -= 1
         if not tries_left:
-            return PushResult(FAILED if report.kind == LOST else UNKNOWN, report.words)
+            return RemoteResult(FAILED if result.kind == RACED else UNKNOWN, result.words)
         ctx.host.pause(0.1)
 
 
@@ -121,7 +132,7 @@ def push_options(ctx: Context, agent: str) -> tuple[str, ...]:
 
 
 def _fetch_patiently(ctx: Context) -> None:
-    """The connection has just broken: it may be back in a moment, and only a look tells what came of the push."""
+    """Fetch with retries: the connection has just broken, and only a fetch shows what came of the push."""
     for pause in (0.2, 0.5, 1.0):
         try:
             fetch(ctx)
@@ -134,7 +145,7 @@ def _fetch_patiently(ctx: Context) -> None:
 
 
 def _landed(ctx: Context, batch: Batch) -> bool:
-    """Is all of it there? The ledger tells, where the batch has events; else the heartbeats themselves."""
+    """Is the whole batch at the remote? Its events are looked for in the ledger; without events, its heartbeats."""
     local = store_of(ctx).local
     events = [m for m in batch.moves if m.ref == LEDGER and m.old != m.new]
     if not events:
@@ -145,7 +156,7 @@ def _landed(ctx: Context, batch: Batch) -> bool:
 
 
 def commits_above(ctx: Context, head: Oid | None, floor: Oid | None) -> Iterator[Oid]:
-    """The ledger from its head down to a commit that was in it. One by one: most who ask find theirs among the first."""
+    """The ledger's commits from its head down to `floor`, read one by one: the wanted one is usually near the head."""
     local = store_of(ctx).local
     while head is not None and head != floor:
         yield head
@@ -155,41 +166,40 @@ def commits_above(ctx: Context, head: Oid | None, floor: Oid | None) -> Iterator
 
 
 def _moved(ctx: Context, batch: Batch) -> bool:
-    """Is one of its refs no longer where it was expected? Then it can never land."""
+    """Has one of its refs another value than expected? Then it can never land."""
     moves = [m for m in batch.moves if store_of(ctx).remote.takes(m.ref)]
     return store_of(ctx).local.resolve([m.ref for m in moves]) != [m.old or None for m in moves]
 
 
-def _finish(ctx: Context, batch: Batch, outcome: PushResult) -> bool:
-    """Let this clone follow, and tell all whose requests were in it. What waits on top of a lost one is lost too.
+def _finish(ctx: Context, batch: Batch, result: RemoteResult) -> bool:
+    """Update the mirror and note the result. If the batch failed, the queued one on top of it fails too.
 
-    True: this clone's refs are where the batch left those of the remote.
+    True: the mirror has the values that the batch set at the remote.
     """
-    if outcome.kind == LANDED:
+    if result.kind == LANDED:
         with ctx.queue():
-            followed = store_of(ctx).follow(batch.moves)
-            if followed:
-                store_batch(ctx, PUSHING, None)
-                note_result(ctx, batch, outcome)
+            if store_of(ctx).follow(batch.moves):
+                drop_batch(ctx, PUSHING)
+                note_result(ctx, batch, result)
                 return True
         try:
             fetch(ctx)
         except GitcoordError:
-            pass  # it landed all the same; what this clone knows is older than that
+            pass  # the batch has landed all the same; the mirror is older than that
     with ctx.queue():
-        waiting = load_batch(ctx, QUEUED)
-        store_batch(ctx, PUSHING, None)
-        note_result(ctx, batch, outcome)
-        if outcome.kind != LANDED:
-            store_batch(ctx, QUEUED, None)
-            note_result(ctx, waiting, PushResult(LOST))
+        queued = load_batch(ctx, QUEUED)
+        drop_batch(ctx, PUSHING)
+        note_result(ctx, batch, result)
+        if result.kind != LANDED:
+            drop_batch(ctx, QUEUED)
+            note_result(ctx, queued, RemoteResult(RACED))
     return False
 
 
 def _finish_abandoned(ctx: Context) -> None:
-    """A carrier died: find out what came of its push, so that nobody waits for it, nor builds on it, in vain."""
+    """If the process that pushed a batch has died, find out whether the batch landed."""
     batch = load_batch(ctx, PUSHING)
     if batch is None:
         return
     fetch(ctx)
-    _finish(ctx, batch, PushResult(LANDED if _landed(ctx, batch) else LOST))
+    _finish(ctx, batch, RemoteResult(LANDED if _landed(ctx, batch) else RACED))

@@ -1,7 +1,7 @@
-"""A server that lacks events this clone has seen: it was restored from a backup, rewound, or its ledger was deleted.
+"""A server that lacks events which this clone has seen: restored from a backup, rewound, or its ledger was deleted.
 
-`refs/gitcoord/tip` is the newest event that this clone has seen. It only goes forward, except by `fsck --repair`. The mirror of
-the ledger shows the server as it is; while the tip is not in it, nobody here writes, and looking shows the tip.
+`refs/gitcoord/tip` is the newest event that this clone has seen. Only `fsck --repair` moves it back. The mirror of the ledger is
+the server's ledger as it is. While it lacks the tip, this clone writes nothing, and commands that read show the tip.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from gitcoord.base.errors import CouldNotJudge, ServerBehind
 from gitcoord.base.names import LEDGER, TIP, printable
 from gitcoord.git.commands.objects import first_parents, is_ancestor, merge_base
 from gitcoord.git.store import Delete, SwapFailed, Update, Verify
-from gitcoord.ledger.snapshot import Commit, Snapshot
+from gitcoord.ledger.commit import Commit
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -29,18 +29,18 @@ _SHOWN = 20
 
 
 class Comparison(NamedTuple):
-    """The events that this clone has seen, compared with the server's ledger. Events are oldest first."""
+    """The history that this clone has seen, compared with the server's ledger. Events are oldest first."""
 
     seen: Commit
     there: Commit | None  # None: no ledger there
-    related: bool  # both begin with the same event
-    lacking: list[Commit]  # seen here, and not there
-    added: list[Commit]  # there, and never seen here
+    related: bool  # both histories begin with the same event
+    lacking: list[Commit]  # seen here, not on the server
+    added: list[Commit]  # on the server, never seen here
     rewritten: bool = False  # the same events in other commits
 
     @property
     def follows(self) -> bool:
-        """Nothing is lacking; or only epochs, which grant nobody anything, and numbers go on above them."""
+        """The server lacks nothing, or only epochs (which grant nothing) while its numbers go on above them."""
         there = self.there
         if there is None or not self.related:
             return False
@@ -48,12 +48,12 @@ class Comparison(NamedTuple):
 
     @property
     def replaceable(self) -> bool:
-        """Nobody has written there since but epochs: what is lacking can be brought back, and nothing is lost by that."""
+        """Only epochs were added on the server: the lacking events can be pushed again without losing any."""
         return self.related and _only_epochs(self.added)
 
     @property
     def leapt(self) -> bool:
-        """The server has begun an epoch above all that was seen here."""
+        """The server has begun an epoch above every number that was seen here."""
         return any(commit.event.kind == "epoch" and commit.event.seq > self.seen.event.seq for commit in self.added)
 
 
@@ -73,7 +73,7 @@ def compare(ctx: Context, seen: Oid, there: Oid | None) -> Comparison:
 
 
 def _compare_events(ctx: Context, seen: Oid, there: Oid) -> Comparison:
-    """Nothing in common but, perhaps, the events: a tool may have rewritten the commits."""
+    """Compare event by event: the histories share no commit, but a tool may have rewritten the commits."""
     mine, theirs = _above(ctx, seen, None), _above(ctx, there, None)
     pairs = zip(mine, theirs)
     same = next((index for index, (a, b) in enumerate(pairs) if a.event != b.event), min(len(mine), len(theirs)))
@@ -86,7 +86,7 @@ def _commit(reader: Reader, oid: Oid) -> Commit:
 
 
 def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
-    """The commits below `head` that `other` does not have. What is no event is left out."""
+    """The events below `head` that `other` does not contain. Commits that are no events are left out."""
     answer = first_parents(ctx.repo.env, head, until=other or "", oldest_first=True)
     oids = answer.require("git cannot walk the ledger").lines
     found = []
@@ -101,11 +101,11 @@ def _above(ctx: Context, head: Oid, other: Oid | None) -> list[Commit]:
     return found
 
 
-# --- looking ------------------------------------------------------------------------------------------------------
+# --- checks after a fetch ------------------------------------------------------------------------------------------
 
 
 def check_behind(ctx: Context) -> None:
-    """The mirror was fetched, and lacks the tip. ServerBehind, unless nothing but an epoch is missing."""
+    """For a mirror that lacks the tip: ServerBehind, unless it lacks nothing but epochs; then the tip moves to it."""
     tip, ledger = ctx.local.resolve([TIP, LEDGER])
     if tip is None or ledger is None:
         return
@@ -115,12 +115,14 @@ def check_behind(ctx: Context) -> None:
     try:
         ctx.local.swap([Verify(LEDGER, ledger), Update(TIP, tip, ledger)])
     except SwapFailed:
-        pass  # another look was quicker
+        pass  # another fetch was quicker
 
 
 def check_gone(ctx: Context) -> None:
-    """The server has no ledger. ServerBehind where one was seen here; then the mirror shows none either, so that no gate
-    goes on with it, and the tip keeps what was seen."""
+    """For a server without a ledger: ServerBehind if one was seen here.
+
+    The mirror's ledger is deleted too, so that no gate relies on it; the tip keeps what was seen.
+    """
     tip, ledger = ctx.local.resolve([TIP, LEDGER])
     if tip is None and ledger is None:
         return
@@ -128,7 +130,7 @@ def check_gone(ctx: Context) -> None:
         try:
             ctx.local.swap([Delete(LEDGER, tip)])
         except SwapFailed:
-            pass  # somebody here writes or looks at this moment
+            pass  # another process of this clone writes or fetches at this moment
     seen = tip or ledger
     assert seen is not None
     raise behind_error(ctx, Comparison(_commit(ctx.local, seen), None, True, [], []))
@@ -167,7 +169,7 @@ def foreign_error(ctx: Context) -> CouldNotJudge:
 
 
 def differences(ctx: Context) -> list[str]:
-    """For `fsck`: the events that were seen here and are not at the server, by the last look."""
+    """For `fsck`: the events that were seen here and that the server lacked at the last fetch."""
     tip, ledger = ctx.local.resolve([TIP, LEDGER])
     if tip is None or (ledger is not None and is_ancestor(ctx.repo.env, tip, ledger) is not False):
         return []
@@ -176,7 +178,7 @@ def differences(ctx: Context) -> list[str]:
 
 
 def event_lines(what: str, commits: list[Commit]) -> list[str]:
-    """Events in words, a line each."""
+    """A line for each of the last events."""
     found = [f"{what}: event {commit.event.seq}: {subject(commit)}" for commit in commits[-_SHOWN:]]
     if len(commits) > _SHOWN:
         found.insert(0, f"{what}: {len(commits) - _SHOWN} earlier event(s), from event {commits[0].event.seq} on")
@@ -187,11 +189,11 @@ def subject(commit: Commit) -> str:
     return printable(commit.message.split(b"\n", 1)[0].decode("utf-8", "replace"))
 
 
-# --- what is shown ------------------------------------------------------------------------------------------------
+# --- the history that is shown -------------------------------------------------------------------------------------
 
 
 def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
-    """Is the tip missing from this ledger? Numbers only grow, so nobody has to look below the tip's own."""
+    """Is the tip missing from this ledger? Numbers only grow, so the search ends at the tip's own."""
     try:
         commit, floor = Commit(ledger, LEDGER), Commit(tip, TIP).event.seq
         while commit.oid != tip.oid:
@@ -199,25 +201,13 @@ def lacks(reader: Reader, ledger: Object, tip: Object) -> bool:
                 return True
             commit = Commit(reader.read(commit.parents)[0], "the ledger's history")
     except CouldNotJudge:
-        return False  # something else is wrong with it, and is said elsewhere
+        return False  # a damaged ledger is reported elsewhere
     return False
 
 
-def server_snapshot(ctx: Context, shown: Snapshot) -> Snapshot | None:
-    """The server's own ledger, where it has events that the shown one lacks."""
-    assert shown.server is not None
-    if is_ancestor(ctx.repo.env, shown.server.oid, shown.head):
-        return None
-    return Snapshot(ctx.store, shown.tip, Commit(shown.server, LEDGER))
-
-
 def newest_seen(ctx: Context) -> str:
-    """From where the history is shown: the ledger, or the tip where the server's lacks it."""
+    """The ref whose history is shown: the ledger, or the tip if the server's ledger lacks it."""
     tip, ledger = ctx.local.read([TIP, LEDGER])
-    if (
-        not ctx.remote
-        or tip is None
-        or (ledger is not None and (ledger.oid == tip.oid or not lacks(ctx.local, ledger, tip)))
-    ):
+    if tip is None or (ledger is not None and (ledger.oid == tip.oid or not lacks(ctx.local, ledger, tip))):
         return LEDGER
     return TIP

@@ -1,11 +1,11 @@
-"""A remote as the authority of a transaction: decide on what was last seen there, push, follow.
+"""A remote as the authority of a transaction: decide on the mirror, push, update the mirror.
 
-Requests of one machine ride together. Two locks, always taken in this order: the carrier's (one push at a time) and the
-writers' queue (short: the files of `batch`, and deciding). A request is decided in the queue on top of all that waits, joins
-the open batch, and then waits for the carrier's lock; whoever gets it pushes the whole batch, while others already fill the
-next one. What is lost is decided again, each request by its own process. Both locks serve throughput: the push decides.
+Requests of one clone are pushed together. Two locks, always taken in this order: the push lock (one push at a time) and the
+writers' queue (short: for the batch files and for deciding). A request is decided in the queue on top of both batches, joins
+the queued one and waits for the push lock. The process that gets it pushes the whole batch while others fill the next one. If
+a batch fails, each of its requests is decided again by its own process. Both locks serve throughput only: the push decides.
 
-A grant is tried on the last seen state, a refusal is not: nobody is told "no" before the remote was looked at.
+A grant is tried on the mirror as it is. A refusal is confirmed by a fetch before it is told.
 """
 
 from __future__ import annotations
@@ -24,19 +24,11 @@ from gitcoord.base.names import LEDGER, SESSIONS, session_ref
 from gitcoord.git.store import SwapFailed
 from gitcoord.ledger.heartbeat_gc import retire
 from gitcoord.ledger.remote.backoff import note_push, wait_for_turn
-from gitcoord.ledger.remote.batch import (
-    PUSHING,
-    QUEUED,
-    Batch,
-    PushResult,
-    join,
-    load_batch,
-    overlay,
-)
+from gitcoord.ledger.remote.batch import PUSHING, QUEUED, Batch, join, load_batch, overlay
 from gitcoord.ledger.remote.fetch import fetch, fetch_once, is_fresh, store_of, unreachable
-from gitcoord.ledger.remote.git_remote import FAILED, HOST, LANDED, LOST, UNKNOWN, UNREACHABLE
+from gitcoord.ledger.remote.git_remote import FAILED, LANDED, RACED, REJECTED, UNKNOWN, UNREACHABLE, RemoteResult
 from gitcoord.ledger.remote.mirror_store import as_update
-from gitcoord.ledger.remote.push import SPLIT, STUCK, UNCERTAIN, commits_above, push, push_batch
+from gitcoord.ledger.remote.push import SPLIT, STUCK, UNCERTAIN, commits_above, push_batch, push_until_known
 from gitcoord.ledger.transaction import decide_once
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -53,14 +45,14 @@ PATIENCE_MS = 10_000
 
 
 class _Tried(NamedTuple):
-    """An attempt that was pushed, and the remote's head when it was decided: its commit can only be above that."""
+    """An attempt that was pushed, and the remote's head when it was decided: the commit can only be above it."""
 
     attempt: Attempt
     floor: Oid | None
 
 
 class RemoteAuthority:
-    """A remote decides: one push of what was decided here, alone or together with others of this machine."""
+    """A remote is the authority: decided here, pushed alone or in a batch."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -70,14 +62,14 @@ class RemoteAuthority:
         self._agent = ""
         self._tried: list[_Tried] = []
         self._floor: Oid | None = None
-        self._batch_id = ""  # the batch that has the attempt; '' where it goes alone
-        self._together = True
-        self._uncertain = False  # another process may have pushed an attempt of ours: whether it landed is not known
+        self._batch_id = ""  # the batch that has the attempt; '' if it is pushed alone
+        self._batched = True
+        self._uncertain = False  # another process may still push an attempt of ours
 
     def __enter__(self) -> None:
         if self._ctx.reads_only:
             raise UsageError(
-                "this clone only looks at the ledger", hints=(f"join it: git coord init --remote {self._ctx.remote}",)
+                "this clone only reads the ledger", hints=(f"join it: git coord init --remote {self._ctx.remote}",)
             )
         self._asking.__enter__()
 
@@ -89,21 +81,21 @@ class RemoteAuthority:
     def decide(self, request: Request) -> Attempt | None:
         self._agent = request.command.actor.agent
         wait_for_turn(self._ctx)
-        attempt, self._batch_id = self._join(request) if self._together else (None, "")
+        attempt, self._batch_id = self._join(request) if self._batched else (None, "")
         if attempt is not None:
             return attempt
         if self._batch_id:
-            self._wait_for_others()
+            self._wait_for_batch()
             return None
-        self._together = False  # also for the next attempts: whoever did not make way will not now
+        self._batched = False  # also for the next attempts: the process that holds a lock will still hold it
         attempt = self._decide(request)
         self._ctx.store.flush()
         return attempt
 
     def _join(self, request: Request) -> tuple[Attempt | None, str]:
-        """Decide on top of all that waits, and join the open batch.
+        """Decide on top of both batches, and join the queued one. Gives the attempt and the batch's id.
 
-        The attempt, and the batch's id. ('' for the id: go alone. No attempt: wait for that batch.)
+        An empty id: push it alone. No attempt: wait for that batch.
         """
         ctx, store = self._ctx, self._store
         with ctx.queue() as queue:
@@ -115,10 +107,10 @@ class RemoteAuthority:
             finally:
                 waiting, store.overlay = bool(store.overlay), {}
             if attempt.operations:
-                ctx.store.flush()  # others on this machine may carry it
+                ctx.store.flush()  # another process may push it
                 return attempt, join(ctx, request.command.actor.agent, attempt.operations).id
             if waiting:
-                # Those before us are in the way, or did it already; but that counts only once it has landed.
+                # A request in a batch conflicts with this one, or has done it; that counts only once it has landed.
                 committed = self._decide(request)
                 if committed.operations:
                     last = load_batch(ctx, QUEUED) or load_batch(ctx, PUSHING)
@@ -130,63 +122,63 @@ class RemoteAuthority:
         self._floor = self._store.local.target(LEDGER)
         return decide_once(self._ctx, request, fix=not self._store.overlay)
 
-    def _wait_for_others(self) -> None:
+    def _wait_for_batch(self) -> None:
         self._ctx.host.defer_interrupts(True)
-        outcome = push_batch(self._ctx, self._batch_id)
+        result = push_batch(self._ctx, self._batch_id)
         self._ctx.host.defer_interrupts(False)
-        self._note(outcome)
+        self._note(result)
 
     def confirms(self) -> bool:
-        """Nobody is told "no" before the remote was looked at."""
+        """A refusal is told only on a state that was fetched since the command began."""
         if is_fresh(self._ctx, self._began):
             return True
         try:
             fetch_once(self._ctx, self._began)
         except Unreachable as error:
-            # What came of an earlier push is not known: then nothing else may be said.
-            raise push_error(self._ctx, PushResult(UNKNOWN, error.message)) if self._uncertain else error from None
+            # If the result of an earlier push is unknown, that is the answer.
+            raise push_error(self._ctx, RemoteResult(UNKNOWN, error.message)) if self._uncertain else error from None
         return False
 
     # --- pushing
 
     def commit(self, attempt: Attempt) -> Attempt | None:
-        outcome = push_batch(self._ctx, self._batch_id) if self._batch_id else self._push_alone(attempt)
+        result = push_batch(self._ctx, self._batch_id) if self._batch_id else self._push_alone(attempt)
         self._tried.append(_Tried(attempt, self._floor))
-        self._uncertain = self._uncertain or outcome.kind == UNCERTAIN
-        done = self._find_tried() if outcome.kind in (LANDED, LOST) else None
-        if done is None and outcome.kind == LANDED:
+        self._uncertain = self._uncertain or result.kind == UNCERTAIN
+        done = self._find_tried() if result.kind in (LANDED, RACED) else None
+        if done is None and result.kind == LANDED:
             done = self._fetch_tried()
         if done is not None:
             self._tried.clear()
             return done
         self._ctx.host.defer_interrupts(False)
-        if outcome.kind in (HOST, FAILED, UNREACHABLE, UNKNOWN):
-            unknown = self._uncertain and outcome.kind == UNREACHABLE
-            raise push_error(self._ctx, outcome._replace(kind=UNKNOWN) if unknown else outcome)
-        self._note(outcome)
+        if result.kind in (REJECTED, FAILED, UNREACHABLE, UNKNOWN):
+            unknown = self._uncertain and result.kind == UNREACHABLE
+            raise push_error(self._ctx, result._replace(kind=UNKNOWN) if unknown else result)
+        self._note(result)
         return None
 
-    def _note(self, outcome: PushResult) -> None:
-        """What did not fly together goes alone from now on, while there is time."""
-        self._together = self._together and outcome.kind not in (SPLIT, STUCK, UNCERTAIN)
-        if outcome.kind in (STUCK, UNCERTAIN):
-            _require_time(self._ctx, outcome)
+    def _note(self, result: RemoteResult) -> None:
+        """After a failed batch the request is pushed alone, if there is time left."""
+        self._batched = self._batched and result.kind not in (SPLIT, STUCK, UNCERTAIN)
+        if result.kind in (STUCK, UNCERTAIN):
+            _require_time(self._ctx, result)
 
-    def _push_alone(self, attempt: Attempt) -> PushResult:
-        """Past those that wait: they were refused together, or a stopped process holds a lock."""
+    def _push_alone(self, attempt: Attempt) -> RemoteResult:
+        """Push past the batches: the batch was rejected, or a stopped process holds a lock."""
         ctx = self._ctx
         batch = Batch("", (self._agent,), 0, tuple(as_update(operation) for operation in attempt.operations))
         began = ctx.host.mono()
-        outcome = push(ctx, batch)
-        note_push(ctx, outcome.kind, ctx.host.mono() - began, attempt.head)
-        if outcome.kind == LANDED:
-            self._store.follow(batch.moves)  # or whoever reads it back looks
-        return outcome
+        result = push_until_known(ctx, batch)
+        note_push(ctx, result.kind, ctx.host.mono() - began, attempt.head)
+        if result.kind == LANDED:
+            self._store.follow(batch.moves)  # if that fails, reading back fetches
+        return result
 
     # --- reading back
 
     def _fetch_tried(self) -> Attempt | None:
-        """The remote has done it, but this clone does not show it yet: look. It is said in any case that it was done."""
+        """The push landed, but the mirror does not show it yet: fetch. Any error says that it was done."""
         try:
             fetch(self._ctx)
         except GitcoordError as error:
@@ -197,10 +189,10 @@ class RemoteAuthority:
         return self._find_tried()
 
     def _find_tried(self) -> Attempt | None:
-        """The attempt whose last commit is in the ledger, or whose heartbeat is in its place.
+        """The attempt whose last commit is in the ledger, or whose heartbeats are in their refs.
 
-        Those that are not there can only come above what was looked through now: their floor rises, or a request that loses
-        often in a long ledger would read it again and again.
+        An attempt that is not there can only land above the present head, so its floor is raised to it: a request that loses
+        many races does not read the same commits each time.
         """
         local = self._store.local
         head = local.resolve([LEDGER])[0]
@@ -216,13 +208,13 @@ class RemoteAuthority:
         return None
 
 
-def _require_time(ctx: Context, outcome: PushResult) -> None:
-    """A command that has waited for others of this clone for all of its time does not begin to talk to the remote."""
+def _require_time(ctx: Context, result: RemoteResult) -> None:
+    """Fail if the command has spent all its time waiting for other processes of this clone."""
     remote = store_of(ctx).remote
     if not remote.deadline.is_over:
         remote.deadline.answered()
-    elif outcome.kind == UNCERTAIN:
-        raise push_error(ctx, PushResult(UNKNOWN, "another command of this clone pushes it, and is not done yet"))
+    elif result.kind == UNCERTAIN:
+        raise push_error(ctx, RemoteResult(UNKNOWN, "another command of this clone pushes it, and is not done yet"))
     else:
         raise TimedOut(
             f"waited {remote.deadline.seconds:.0f} seconds behind another command of this clone, which talks to '{remote.name}'",
@@ -230,33 +222,34 @@ def _require_time(ctx: Context, outcome: PushResult) -> None:
         )
 
 
-def push_error(ctx: Context, outcome: PushResult) -> GitcoordError:
+def push_error(ctx: Context, result: RemoteResult) -> GitcoordError:
     name = store_of(ctx).remote.name
-    if outcome.kind == HOST:
-        lines = [line for line in outcome.words.split("\n") if line]
+    if result.kind == REJECTED:
+        lines = [line for line in result.words.split("\n") if line]
         hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
         words = "; ".join(line for line in lines if not line.startswith("hint: "))
         return Refused(Refusal("host", f"'{name}' refused it: {words}", hints=(*hints, "nothing was changed")))
-    if outcome.kind == FAILED:
-        return StoreError(f"'{name}' could not do it: {outcome.words}", hints=("nothing was changed",))
-    if outcome.kind == UNREACHABLE:
-        return unreachable(ctx, outcome.words)
+    if result.kind == FAILED:
+        return StoreError(f"'{name}' could not do it: {result.words}", hints=("nothing was changed",))
+    if result.kind == UNREACHABLE:
+        return unreachable(ctx, result.words)
     return OutcomeUnknown(
-        f"whether '{name}' has done it cannot be told: {outcome.words}",
+        f"whether '{name}' has done it cannot be told: {result.words}",
         hints=("once it answers again: git claim list --mine", "running it again is harmless"),
     )
 
 
 def push_heartbeat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
-    """The session that a beat was made for, 0 where none is open; None where nothing was to do.
+    """Queue a heartbeat, and push it where it has waited long enough or the caller is not `patient`.
 
-    Beats of all agents on this machine come due together: the first that is tired of waiting carries them all.
+    Gives the session of the heartbeat that was pushed, 0 if none is open, None if nothing was pushed. The heartbeats of all
+    agents of this clone are due at the same time, so they wait for each other and one push carries them.
     """
-    with store_of(ctx).remote.deadline.request(changes=False):  # it is due again before long
-        return _beat(ctx, due_heartbeat, agent, patient=patient)
+    with store_of(ctx).remote.deadline.request(changes=False):  # a short time: it is due again soon
+        return _push_heartbeat(ctx, due_heartbeat, agent, patient=patient)
 
 
-def _beat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
+def _push_heartbeat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
     store = store_of(ctx)
     with ctx.queue() as queue:
         held = queue.acquired
@@ -277,14 +270,14 @@ def _beat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *, patient
     waits = batch is not None and session_ref(agent) in batch.refs
     if batch is None or not waits or (patient and ctx.host.mono() - batch.since < PATIENCE_MS):
         return None if due.session else 0
-    outcome = push_batch(ctx, batch.id)
-    if outcome.kind in (STUCK, UNCERTAIN):
-        _require_time(ctx, outcome)
+    result = push_batch(ctx, batch.id)
+    if result.kind in (STUCK, UNCERTAIN):
+        _require_time(ctx, result)
         own = batch._replace(moves=tuple(m for m in batch.moves if m.ref == session_ref(agent)))
-        outcome = push(ctx, own)
-        if outcome.kind == LANDED:
+        result = push_until_known(ctx, own)
+        if result.kind == LANDED:
             store.follow(own.moves)
-    if outcome.kind in (UNREACHABLE, UNKNOWN):
+    if result.kind in (UNREACHABLE, UNKNOWN):
         raise unreachable(ctx, "no heartbeat")
     if due.old is not None:
         retire(ctx, agent, due.old)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, StoreError
 from gitcoord.base.names import CLAIMS
 from gitcoord.git.commands.objects import is_ancestor, list_objects
-from gitcoord.ledger.snapshot import Commit
+from gitcoord.ledger.commit import Commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from gitcoord.base.names import LEDGER, TIP
 from gitcoord.claims.model import format_record
 from gitcoord.git.commands.objects import is_ancestor, roots
 from gitcoord.git.commands.refs import reflog
+from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Decision, Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import replay
 from gitcoord.ledger.remote.server_behind import compare, event_lines, subject
 from gitcoord.ledger.repair.lost_events import events_among, newest_event
 from gitcoord.ledger.setup import note_root
-from gitcoord.ledger.snapshot import Commit, Snapshot
+from gitcoord.ledger.snapshot import Snapshot
 from gitcoord.ledger.transaction import prepare
 
 TYPE_CHECKING = False

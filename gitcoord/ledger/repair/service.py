@@ -17,7 +17,7 @@ from gitcoord.git.tree import TreeEditor, Trees
 from gitcoord.ledger.event import Event
 from gitcoord.ledger.events.epoch import LEAP
 from gitcoord.ledger.fsck import blobs_of, examine, replay, tree_differences
-from gitcoord.ledger.remote.fetch import push_lock
+from gitcoord.ledger.remote.fetch import PushLock
 from gitcoord.ledger.remote.server_repair import push_rows, repair_server
 from gitcoord.ledger.repair.lost_events import commit_at, events_among, highest_seq, newest_claim, newest_event
 from gitcoord.ledger.repair.projection import projection_rows
@@ -56,7 +56,7 @@ def repair(ctx: Context, actor: Actor, reader: Reader | None = None) -> dict[str
 
 def _carrier(ctx: Context) -> Queue:
     """Nobody pushes from this clone meanwhile, nor looks. Taken before the queue, as everywhere."""
-    return push_lock(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
+    return PushLock(ctx) if ctx.remote else Queue(ctx.scratch("carry.lock"), 0)
 
 
 def _clear_locks(ctx: Context, done: list[str]) -> None:

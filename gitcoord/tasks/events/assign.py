@@ -58,7 +58,7 @@ class Assign(NamedTuple):
     nonce: str = ""
     keep: bool = False
     refused: tuple[Record, ...] = ()
-    only: tuple[tuple[str, str, str], ...] | None = None  # silent claims to expire; None: all in the way
+    only: tuple[tuple[str, str, str], ...] | None = None  # expired claims to end; None: all that conflict
     lapsed: tuple[str, ...] | None = None  # tasks whose owners may be found lost; None: all
     asked: str | None = None  # the id that was asked for, where another is looked back at
 
@@ -87,10 +87,10 @@ def decide(state: State, command: Assign, world: World) -> Decision | Refusal:
 
 
 def _collect(chain: Chain, command: Assign, world: World) -> list[Heartbeat]:
-    """Whoever asks for work finds out whose work was left behind."""
+    """Open the tasks of lost owners again before giving one out."""
     if command.lapsed == ():
         return []
-    # A place under a cap may be taken from any silent worker, whose task must not stay behind with it.
+    # Any expired place under a cap may be taken, and its holder loses its task with it: look at all tasks.
     named = bool(command.id) and not world.workers().caps
     only = command.lapsed or ((command.id,) if named else ())
     return collect(chain, world, lost(chain.state, world, command.actor.agent, only), command.only)
@@ -121,14 +121,14 @@ _FIRST = 8  # so many are tried one by one; then whole parts of the queue are re
 
 
 def _read_on(chain: Chain, world: World, queue: list[str], index: int) -> None:
-    """Usually one of the first can be done. Where none can, what stands in the way of the others is read in one go."""
+    """Usually one of the first tasks can be taken. If not, read the next tasks and all holders' heartbeats together."""
     if index >= _FIRST and not index & (index - 1):
         chain.state.prefetch(("file", task_file(id)) for id in queue[index : 2 * index])
         world.prefetch_heartbeats([claim.agent for claim in all_claims(chain.state)])
 
 
 def _own(chain: Chain, world: World, task: Task, command: Assign) -> Decision | None:
-    """Taking again what one has is harmless."""
+    """Repeat the assignment of a task that the agent already has."""
     held = {held.id: held for held in held_by(chain.state, command.actor.agent)}.get(task.id)
     if held is None or held.state != ACTIVE:
         return None
@@ -146,7 +146,7 @@ def _give(
     own.events = list(chain.events)
     caps = workers.caps_for(chain.state, world, command.actor)
     items = (*items_of(task), *caps)
-    ttl = command.ttl or workers.silence_of(world, command.actor)
+    ttl = command.ttl or workers.task_ttl(world, command.actor)
     if items:
         taken = _claims(own, command, world, items, task, ttl)
         if isinstance(taken, Refusal):
@@ -182,27 +182,27 @@ def _claims(
 
 
 def _capped(refusal: Refusal, caps: tuple[Item, ...]) -> Refusal:
-    """Held by too many workers is another thing than held by somebody."""
+    """Turn a refusal because of a full cap into one with its own code."""
     names = {f"@{item.name}" for item in caps}
     full = sorted({str(row["path"]) for row in refusal.blocking_claims if row["path"] in names})
     if not full:
         return refusal
     return Refusal(
         "cap",
-        f"as many are at work as may be ({', '.join(full)})",
+        f"all places are taken ({', '.join(full)})",
         refusal.blocking_claims,
-        ("wait in line: git coord task next --wait 10m",),
+        ("wait: git coord task next --wait 10m",),
     )
 
 
 def items_of(task: Task) -> tuple[Item, ...]:
-    """What is claimed for a task: its paths, and its line of work, which has one mover at a time."""
+    """The items that a task claims: its paths and its line of work."""
     line = [Item("resource", f"line/{task.line}")] if task.line else []
     return (*(Item(*pair) for pair in task.paths), *line)
 
 
 def needed_beside(state: State, agent: str, id: str) -> dict[Item, str]:
-    """What the other tasks that an agent has taken need, each with such a task: it is not given away with this one."""
+    """The items that the agent's other tasks need, each with such a task."""
     others = [task for task in tasks_of(state, agent) if task.id != id and task.session]
     return {item: task.id for task in others for item in items_of(task)}
 
@@ -221,7 +221,7 @@ def _not_to_be_had(state: State, world: World, task: Task, actor: Actor) -> Refu
 
 
 def _offered(state: State, task: Task, agent: str) -> Refusal | None:
-    """What the asker itself waits to hand over it cannot have for another task: it may be gone any moment."""
+    """Refuse a task that needs a claim which the agent has offered in a handoff."""
     items = items_of(task)
     for row in open_handoffs(state) if items else ():
         for given in (Item(*pair) for pair in row.claims if row.giver == agent):
@@ -236,7 +236,7 @@ def _offered(state: State, task: Task, agent: str) -> Refusal | None:
 
 
 def assignment(state: State, task: Task) -> dict[str, object]:
-    """What an asker gets: the record that `task take --json` prints."""
+    """The result of an assignment, as `task take --json` prints it."""
     claims = own_claims(state, items_of(task), task.owner)
     return {
         "task": task.to_json(),

@@ -1,4 +1,4 @@
-"""finish: the owner of a task hands in its result, or says that it failed. What was claimed for it is released."""
+"""finish: the owner of a task hands in its result, or its failure. The claims for it are released."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MAKE = {DONE: complete_record, FAILED: failed_record}
 
 
 class Finish(NamedTuple):
-    """The command. `outcome` is done or failed; `record` is what the worker hands in."""
+    """The command. `outcome` is done or failed; `record` is the worker's result."""
 
     actor: Actor
     id: str
@@ -85,7 +85,7 @@ def decide(state: State, command: Finish, world: World) -> Decision | Refusal:
 
 
 def _waits_for_a_person(task: Task) -> Refusal | None:
-    """What an agent gave to a person it does not take back by handing something in."""
+    """Refuse to finish a task that waits for a person."""
     if task.state != NEEDS_HUMAN:
         return None
     return Refusal(
@@ -96,7 +96,7 @@ def _waits_for_a_person(task: Task) -> Refusal | None:
 
 
 def to_release(state: State, world: World, actor: Actor, task: Task) -> tuple[Item, ...]:
-    """What was claimed for a task and no other one of the agent's needs; its place under a cap only with the last task."""
+    """The task's items that no other task of the agent needs; with its last task also its place under a cap."""
     others = [held for held in held_by(state, actor.agent) if held.id != task.id and held.state == ACTIVE]
     kept = needed_beside(state, actor.agent, task.id)
     items = tuple(item for item in items_of(task) if item not in kept)

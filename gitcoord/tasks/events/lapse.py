@@ -1,7 +1,7 @@
-"""lapse: the owners of tasks were lost (silent, or their sessions over). The tasks are open again, or wait for a person.
+"""lapse: the owners of tasks are lost (no heartbeat, or session ended). The tasks are open again, or wait for a person.
 
-What a silent owner had claimed for such a task ends with it, in the next event of the same command: else whoever woke up
-would keep from others the paths of a task that it no longer has.
+The owner's claims for such a task end with it, in the next event of the same command. Otherwise an owner that comes back would
+still hold the paths of a task that it no longer has.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIELDS: dict[str, Shape] = {"tasks": [{"id": str, "agent": str, "session": int, 
 
 
 class Collect(NamedTuple):
-    """The command: open again whatever its owner has left behind."""
+    """The command: open the tasks again whose owners are lost."""
 
     actor: Actor
     nonce: str = ""
@@ -53,7 +53,7 @@ def decide(state: State, command: Collect, world: World) -> Decision | Refusal:
 
 
 def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> list[tuple[Held, Silence]]:
-    """The tasks of others whose owners are lost. Whoever asks is not silent."""
+    """The tasks whose owners are lost, other than the asking agent."""
     found = [held for held in all_held(state) if not only or held.id in only]
     world.prefetch_heartbeats([held.agent for held in found])
     judged = [(held, owner_is_lost(state, world, held)) for held in found]
@@ -65,20 +65,19 @@ def lost(state: State, world: World, agent: str, only: tuple[str, ...] = ()) -> 
 
 
 def collect(chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None) -> list[Heartbeat]:
-    """The tasks of the lost are open again, and what the silent had claimed for them is free."""
+    """Open these tasks again, and end their owners' expired claims for them."""
     beats = add_lapses(chain, world, rows)
-    silent = left_behind(chain, world, rows, only)
-    if not silent:
+    expired = left_behind(chain, world, rows, only)
+    if not expired:
         return beats
-    event = chain.add("expire", expire_body(world, silent))
-    return joined(beats, judged_beats(world, silent, event.seq))
+    event = chain.add("expire", expire_body(world, expired))
+    return joined(beats, judged_beats(world, expired, event.seq))
 
 
 def left_behind(
     chain: Chain, world: World, rows: list[tuple[Held, Silence]], only: Only = None
 ) -> list[tuple[Claim, Silence]]:
-    """What others than the asker still hold for tasks that they lost. Uncommitted work of a session that is over keeps
-    its claims until their ttl."""
+    """Expired claims that the former owners still hold for these tasks. Claims of an ended session stay until they expire."""
     gone = {(held.agent, held.id) for held, _ in rows if held.agent != chain.agent}
     claims = [c for c in all_claims(chain.state) if (c.agent, c.task) in gone] if gone else []
     if only is not None:
@@ -88,7 +87,7 @@ def left_behind(
 
 
 def add_lapses(chain: Chain, world: World, rows: list[tuple[Held, Silence]]) -> list[Heartbeat]:
-    """One event for all, and the heartbeats that were judged: one in between wins."""
+    """Add one event for all; gives the judged heartbeats. A heartbeat in between wins."""
     if not rows:
         return []
     tasks, beats = [], {}
@@ -148,12 +147,12 @@ def apply(state: State, event: Event) -> Changes:
         if row["to"] != after_loss(task) or not valid_evidence(row):
             raise Illegal(f"event {event.seq} sends {row['id']} where it does not go, or not for a reason")
         changes.update(changed(state, task, lost_task(task, event.at, f"{row['agent']} was lost ({row['rule']})")))
-        _tell(state, event, task, changes)
+        _record_loss(state, event, task, changes)
     return changes
 
 
-def _tell(state: State, event: Event, task: Task, changes: Changes) -> None:
-    """Whoever lost it learns so with its next command."""
+def _record_loss(state: State, event: Event, task: Task, changes: Changes) -> None:
+    """Record the loss for the owner, which is told with its next command."""
     file = agent_file(task.owner)
     made = changes.get(file)
     record = Agent.from_record(made, file) if made is not None else agent_record(state, task.owner)

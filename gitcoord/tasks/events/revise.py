@@ -1,4 +1,4 @@
-"""revise: what is said of a task changes, or the task moves: blocked, waiting for a person, given back, reviewed, abandoned."""
+"""revise: the content of a task changes, or the task moves: blocked, waiting for a person, given back, reviewed, abandoned."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def decide(state: State, command: Revise, world: World) -> Decision | Refusal:
     task = the_task(state, command.id)
     if isinstance(task, Refusal):
         return task
-    move = _meant(state, world, task, command.move)
+    move = _target_state(state, world, task, command.move)
     reason = one_line(command.reason, "the reason", 1000, empty=True)
     if move in _EXPLAINED and not reason:
         raise UsageError(f"why is {command.id} {move}?", hints=("say so: --reason '...'",))
@@ -121,8 +121,8 @@ def give_up(chain: Chain, task: Task, why: str) -> None:
     chain.add("revise", _body(task.id, {}, after_loss(task), "", why, counted=True))
 
 
-def _meant(state: State, world: World, task: Task, move: str) -> str:
-    """Whoever lost what the task needs while it was blocked, or its place under a cap, has to take it again."""
+def _target_state(state: State, world: World, task: Task, move: str) -> str:
+    """The state to move to. An owner that lost a claim of the task or its place under a cap has to take the task again."""
     if move not in (_UNBLOCK, ACTIVE):
         return move
     owner = task.owner
@@ -167,7 +167,7 @@ def _illegal(state: State, task: Task, move: str, owner: str, content: Record) -
 
 
 def _may_not(state: State, world: World, actor: Actor, task: Task, move: str) -> Refusal | None:
-    """Nobody's task is anybody's to tend. One that somebody has: the owner's, and to pause it also the one's who asked for it."""
+    """Anyone may revise a task without an owner; else only the owner, and its author to pause it."""
     id, agent = task.id, actor.agent
     if task.state == NEEDS_HUMAN and move:
         return not_an_approver(actor, world, f"decide on {id}, which waits for a person", "ask one of them")

@@ -72,7 +72,7 @@ class Add(NamedTuple):
 
 
 def decide(state: State, command: Add, world: World) -> Decision | Refusal:
-    """All tasks or none. One whose key is known already is the one that was added under it."""
+    """Add all tasks or none. A key that is known already names the task that was added under it."""
     refusal = barred(state, command.actor, world)
     if refusal is not None:
         return refusal
@@ -121,7 +121,7 @@ def _known(state: State, need: str) -> str:
 
 
 def checked(content: Record) -> Record:
-    """What a person or agent says of a task, as it is kept; UsageError where it may not be."""
+    """The normalised content of a task; UsageError if it is invalid."""
     found = dict(content)
     for key, value in content.items():
         if key == "title":

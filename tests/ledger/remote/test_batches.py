@@ -23,7 +23,7 @@ from gitcoord.ledger.remote import backoff
 from gitcoord.ledger.remote import transaction as remote
 from gitcoord.ledger.remote.backoff import note_push, wait_for_turn
 from gitcoord.ledger.remote.fetch import fetch, store_of
-from gitcoord.ledger.remote.git_remote import LANDED, LOST
+from gitcoord.ledger.remote.git_remote import LANDED, RACED
 from gitcoord.ledger.remote.push import push_batch
 from gitcoord.ledger.sessions import Actor
 from gitcoord.ledger.transaction import Request
@@ -120,7 +120,7 @@ def test_who_stood_on_lost_work_does_not_read_the_whole_ledger(fleet: Fleet, mon
         attempts.append(attempt)
     assert attempts[1].snapshot.head == attempts[0].head, "the second stands on the first"
     assert two.claim("new", agent="bob").code == 0
-    assert push_batch(ctx, authorities[1]._batch_id).kind == LOST
+    assert push_batch(ctx, authorities[1]._batch_id).kind == RACED
     local = store_of(ctx).local
     reading = local.read
 
@@ -301,10 +301,10 @@ def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     note_push(ctx, LANDED, 200, ours)
     assert waited() == 0 and not looks
     host.drawn = int("c" * 32, 16)  # three quarters of the way, and more
-    note_push(ctx, LOST, 200)
+    note_push(ctx, RACED, 200)
     assert waited() == 0, "a look has just shown what is there"
     for _ in range(2):
-        note_push(ctx, LOST, 200)
+        note_push(ctx, RACED, 200)
         assert 150 <= waited() <= 200
     assert looks == [0] * 2, "what was known before the wait is old"
     note_push(ctx, LANDED, 200, "f" * 40)  # another has landed since
@@ -313,7 +313,7 @@ def test_machines_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         note_push(ctx, LANDED, 200, ours)
         assert (waited(), waited()) == (wait, 0)
     for _ in range(30):
-        note_push(ctx, LOST, 4000)
+        note_push(ctx, RACED, 4000)
     note_push(ctx, LANDED, 4000, ours)
     assert waited() == 20_000, "nobody waits for ever"
     note_push(ctx, LANDED, 900, ours)
@@ -351,6 +351,6 @@ def test_who_wins_all_the_time_waits_where_others_are_about(tmp_path: Path, monk
     found = waits(3 + 6 + 12 + 24 + 48 + 48, ours)
     seldom = [n + 1 for n, wait in enumerate(found) if wait]
     assert seldom == [3, 9, 21, 45, 93, 141] and set(found) == {0, 300}, "nobody used it: most only beat"
-    note_push(ctx, LOST, 100)
+    note_push(ctx, RACED, 100)
     assert waits(6, ours) == [0, 0, 300, 0, 0, 0], "somebody does push"
     assert waits() == [0, 0, 300] * 2, "and used the next wait, after six"

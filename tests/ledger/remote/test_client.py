@@ -18,7 +18,7 @@ from gitcoord.git.store import RefUpdate
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.client import is_plain, objects_above
 from gitcoord.ledger.remote.fetch import fetch
-from gitcoord.ledger.remote.git_remote import FAILED, LANDED, LOST, UNKNOWN, UNREACHABLE
+from gitcoord.ledger.remote.git_remote import FAILED, LANDED, RACED, UNKNOWN, UNREACHABLE
 from gitcoord.ledger.remote.mirror_store import MirrorStore
 from gitcoord.ledger.sessions import Actor
 from gitcoord.world.open import open_repository
@@ -139,7 +139,7 @@ def test_all_refs_or_none(fleet: Fleet, one: Machine, ctx: Context) -> None:
         [RefUpdate(BOB, "", first), RefUpdate(ZOE, second, "")],
         [RefUpdate(BOB, "", first), RefUpdate(ZOE, second, second)],  # only looked at
     ):
-        assert remote.push(moves).kind == LOST and fleet.refs() == before
+        assert remote.push(moves).kind == RACED and fleet.refs() == before
     assert remote.push([RefUpdate(BOB, "", first), RefUpdate(ZOE, first, "")]).kind == LANDED
     assert BOB in fleet.refs() and ZOE not in fleet.refs()
     assert not pushes_by_git(one)
@@ -150,7 +150,7 @@ def test_what_moves_after_it_was_compared_is_the_servers_to_find(fleet: Fleet, o
     remote = store_of(ctx).remote
     assert remote.push([RefUpdate(ZOE, "", first)]).kind == LANDED
     fleet.hook("update", f"[ $1 != {ZOE} ] || env -u GIT_QUARANTINE_PATH git update-ref {BOB} {first}\n")
-    assert remote.push([RefUpdate(ZOE, first, second), RefUpdate(BOB, "", third)]).kind == LOST
+    assert remote.push([RefUpdate(ZOE, first, second), RefUpdate(BOB, "", third)]).kind == RACED
     assert fleet.refs()[ZOE] == fleet.refs()[BOB] == first
     assert not pushes_by_git(one)
 
@@ -266,7 +266,7 @@ def test_settings_that_only_git_heeds(fleet: Fleet, one: Machine, alarm: None, k
     one.git("config", "--add", key, value or str(fleet.bare))
     ctx = opened(one)
     (first,) = beats(ctx, "1")
-    assert store_of(ctx).remote.push([RefUpdate(ZOE, "", first)]).kind in (LANDED, LOST)  # no blob is a branch
+    assert store_of(ctx).remote.push([RefUpdate(ZOE, "", first)]).kind in (LANDED, RACED)  # no blob is a branch
     ctx.store.close()
     assert pushes_by_git(one) == 1
 

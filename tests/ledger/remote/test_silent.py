@@ -85,7 +85,7 @@ def test_looking(fleet: Fleet, silent: Silent, one: Machine) -> None:
     assert silent.asked() == 1
     found = one.claim("list", "--json")
     assert found.json["claims"][0]["agent"] == "alice" and found.json["as_of_seconds"] is not None
-    assert "gave no answer" in found.json["offline"] and "ask again in" in found.json["offline"]
+    assert "gave no answer" in found.json["offline"] and "is asked again in" in found.json["offline"]
     assert silent.asked() == 0, "it has just failed"
     taken = one.claim("--json", "src/db.py", agent="bob")
     assert taken.code == 5 and NO_ANSWER in taken.json["message"], taken
