@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from gitcoord.gates.hooks.managers import EVENTS
 from gitcoord.git.config import Settings
 from gitcoord.git.locks.owners import LockNotes
-from gitcoord.git.loose_reader import Loose
+from gitcoord.git.loose_reader import LooseReader
 from gitcoord.git.loose_writer import LooseObjects
 from gitcoord.git.memory_store import MemoryStore
 from gitcoord.git.plumbing_store import PlumbingStore
@@ -132,7 +132,7 @@ def plumbing_store(repo: Repo, oid_length: int, *, asking: bool = False) -> Plum
         return objects, LockNotes(repo.common_dir, repo.scratch, BOOT)
 
     store = PlumbingStore(repo)
-    store.configure(oid_length, False, None if asking else Loose(repo, oid_length), writing)
+    store.configure(oid_length, False, None if asking else LooseReader(repo, oid_length), writing)
     return store
 
 

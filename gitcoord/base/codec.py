@@ -26,7 +26,7 @@ VERSION = 1
 
 
 class Malformed(CouldNotJudge):
-    """Bytes that are no record of ours."""
+    """Bytes that are not a valid record."""
 
     code = "malformed"
 
@@ -56,7 +56,7 @@ def dumps(value: object) -> str:
 def _pairs(pairs: list[tuple[str, Any]]) -> Record:
     record = dict(pairs)
     if len(record) != len(pairs):
-        raise Malformed("a key stands twice in a record")
+        raise Malformed("a record has a key twice")
     return record
 
 
@@ -94,7 +94,7 @@ def loads(data: bytes, limit: int = MAX_BYTES) -> Any:
         # SystemError: without `json` in sys.modules the C scanner cannot make its own error (Python 3.11).
         raise Malformed("a record is not the JSON it should be") from None
     if end != len(text):
-        raise Malformed("something stands after a record")
+        raise Malformed("there is data after a record")
     _depth(value, MAX_DEPTH)
     return value
 

@@ -13,7 +13,7 @@
     │       └── Unreachable  5  a remote that is needed for the verdict does not answer
     └── OutcomeUnknown       5  the swap may or may not have happened
 
-An error carries data (`code`, `message`, `hints`, `data`); only adapters turn it into words, colour and an exit code.
+An error carries data (`code`, `message`, `hints`, `data`); only `terminal/` and hooks turn it into words, colour and an exit code.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gitcoord.startup.namedtuple import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """A rule's "no": which rule, in words, what is in the way, and the next command that helps."""
+    """A rule's "no": which rule, in words, the conflicting claims, and the next command that helps."""
 
     code: str
     message: str
-    held: tuple[dict[str, object], ...] = ()
+    blocking_claims: tuple[dict[str, object], ...] = ()
     hints: tuple[str, ...] = ()
 
 
@@ -66,8 +66,8 @@ class Refused(GitcoordError):
         super().__init__(refusal.message, hints=refusal.hints)
         self.refusal = refusal
         self.code = refusal.code
-        if refusal.held:
-            self.data = {"held": list(refusal.held)}
+        if refusal.blocking_claims:
+            self.data = {"held": list(refusal.blocking_claims)}
 
 
 def refused(code: str, message: str, *hints: str) -> Refused:

@@ -1,6 +1,6 @@
-"""Texts of people and agents: what may be kept for others to read.
+"""Checks of texts by people and agents before they are stored.
 
-Refused: what could upset or mislead whoever reads it later (control and escape characters, marks that reorder text,
+Refused: text that could mislead a later reader or upset a terminal (control and escape characters, marks that reorder text,
 characters that cannot be encoded) and what is too long to be read. Everything else is kept as it is, and shown line by
 line through `names.printable`.
 """

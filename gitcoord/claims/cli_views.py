@@ -20,7 +20,7 @@ def list_(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.query import listing
 
     mine = bool(values.get("mine"))
-    actor = call.named_or_not_set_up() if mine else call.onlooker()
+    actor = call.actor_if_set_up() if mine else call.actor_or_none()
     age = call.recent()
     result = {**listing(call.ctx, actor, mine=mine, expired=bool(values.get("all"))), **age}
     call.screen.answer(result)
@@ -41,7 +41,7 @@ def show(call: Call, values: Values, words: list[str]) -> int:
 
     item = paths.one(call.ctx.repo, words[0])
     age = call.recent()
-    result = {**overlapping_claims(call.ctx, call.onlooker(), item), **age}
+    result = {**overlapping_claims(call.ctx, call.actor_or_none(), item), **age}
     call.screen.answer(result)
     if call.is_not_set_up(result):
         return 0
@@ -75,7 +75,7 @@ def check(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.claims.query import check as app_check
 
     items = paths.items(call.ctx.repo, words)
-    actor = call.named_or_not_set_up()
+    actor = call.actor_if_set_up()
     age = call.recent(_CHECK_SECONDS)
     result = {**(app_check(call.ctx, actor, items) if actor is not None else NOT_SET_UP), **age}
     allowed = bool(result["allowed"])

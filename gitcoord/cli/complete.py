@@ -177,7 +177,7 @@ def _agents(call: Call) -> Offers:
 def _claims(call: Call) -> Offers:
     from gitcoord.claims.query import listing
 
-    actor = call.onlooker()
+    actor = call.actor_or_none()
     rows: Any = listing(call.ctx, actor, mine=actor is not None)["claims"]
     return {_relative(call, row["path"]): row["reason"] for row in rows}
 
@@ -197,7 +197,7 @@ def _tasks(call: Call) -> Offers:
 def _handoffs(call: Call) -> Offers:
     from gitcoord.handoff.service import listing
 
-    rows: Any = listing(call.ctx, call.onlooker())["handoffs"]
+    rows: Any = listing(call.ctx, call.actor_or_none())["handoffs"]
     return {row["id"]: f"from {row['from']}: {row['next']}" for row in rows}
 
 

@@ -189,7 +189,7 @@ def _options(command: str, old: str) -> str:
     text = ""
     for name in [*(each for each in found if each not in last), *last]:
         text += _entry(
-            _tag([option for _, option in found[name]]), _told(command, found[name]), prose.get(f"--{name}", "")
+            _tag([option for _, option in found[name]]), _help_lines(command, found[name]), prose.get(f"--{name}", "")
         )
     help = "Show a short help; \\fB\\-\\-help\\fR shows this page."
     return (
@@ -210,7 +210,7 @@ def _tag(options: list[Option]) -> str:
     return ", ".join([*letter, f"{_bold(f'--{options[0].name}')}={value}"])
 
 
-def _told(command: str, uses: list[tuple[str, Option]]) -> list[str]:
+def _help_lines(command: str, uses: list[tuple[str, Option]]) -> list[str]:
     """The help of an option; where few verbs have it, with their names."""
     helps: dict[str, list[str]] = {}
     for name, option in uses:

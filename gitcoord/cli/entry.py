@@ -11,7 +11,7 @@ import sys
 
 import gitcoord
 from gitcoord.terminal.parser import NotQuick, parse
-from gitcoord.world.open import Opening, environ
+from gitcoord.world.open import RepositoryOpener, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def main(command: str, argv: list[str]) -> int:
         full_python(command, argv)
         from gitcoord.cli.help import main as full
 
-        return full(command, argv)
+        return full(command, argv, call_verb)
     if table[name].needs:
         full_python(command, argv)
     return call_verb(table[name], values, words)
@@ -61,10 +61,10 @@ def _hook(command: str, argv: list[str]) -> int | None:
 def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
     """Open the repository as the row says, call its handler, tell its errors."""
     env = environ()
-    opening = None
+    opener = None
     if verb.opens != "none":
         group = "reading" if verb.opens == "read" else "taking" if verb.handler == "claims.cli:take" else "writing"
-        opening = Opening(env, group, one_shot=verb.life == "answer")
+        opener = RepositoryOpener(env, group, one_shot=verb.life == "one_shot")
     from gitcoord.terminal.screen import Screen, guarded
 
     screen = Screen(env, json=bool(values.get("json")), quiet=bool(values.get("quiet")))
@@ -72,9 +72,9 @@ def call_verb(verb: Verb, values: Values, words: list[str]) -> int:
     def body() -> int:
         from gitcoord.terminal.call import Call, run
 
-        if opening is None:
+        if opener is None:
             return run(verb, Call(None, screen, env), values, words)
-        ctx = opening.context(long_lived=verb.life == "stay")
+        ctx = opener.context(long_lived=verb.life == "long_lived")
         screen.use_settings(ctx.settings)
         if not screen.json:
             ctx.listen(screen.note)

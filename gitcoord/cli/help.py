@@ -6,25 +6,31 @@ import inspect
 import sys
 from collections.abc import Callable
 from keyword import iskeyword
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gitcoord.base.codec import dumps
 from gitcoord.base.names import printable
-from gitcoord.cli.entry import call_verb
 from gitcoord.cli.table import claim, coord, expand, handoff, table_of
 from gitcoord.terminal.parser import Option, Verb, labels
+
+if TYPE_CHECKING:
+    from gitcoord.terminal.parser import Values
+
+    CallVerb = Callable[[Verb, Values, list[str]], int]
 
 _HELP = {"claim": claim.HELP, "coord": coord.HELP, "handoff": handoff.HELP}
 
 
-def main(command: str, argv: list[str]) -> int:
-    """Help and mistakes, with git's exit codes: 2 for wrong words, 130 for Ctrl-C."""
+def main(command: str, argv: list[str], call_verb: CallVerb) -> int:
+    """Help and usage errors, with git's exit codes: 2 for a usage error, 130 for Ctrl-C. `call_verb` runs a row."""
     words = expand(command, argv) if argv else ["--help"]
     try:
-        result = full_command(command, words[0]).main(words, prog_name=f"git {command}", standalone_mode=False)
+        result = full_command(command, words[0], call_verb).main(
+            words, prog_name=f"git {command}", standalone_mode=False
+        )
     except typer.TyperException as error:
         at = getattr(error, "ctx", None)  # the command whose words were wrong, where it got that far
         message, hint = error.format_message(), f"{at.command_path if at else f'git {command}'} -h"
@@ -64,7 +70,7 @@ class Row(TyperCommand):
         return ["[OPTIONS]", *self.words.split()]
 
 
-def full_command(command: str, only: str = "") -> Any:
+def full_command(command: str, only: str, call_verb: CallVerb) -> Any:
     """The whole command line, or, to be quick, no more of it than the verb or group called `only`, if there is one."""
     table = table_of(command)
     firsts = dict.fromkeys(name.split()[0] for name in table)
@@ -78,7 +84,7 @@ def full_command(command: str, only: str = "") -> Any:
             cls=type("Row", (Row,), {"words": verb.words}),
             context_settings=_LAUNCHES if verb.words.startswith("-- COMMAND") else None,
             epilog=f"\b\nExample:\n  git {command} {verb.example or name}",
-        )(_function(verb))
+        )(_function(verb, call_verb))
     made: Any = typer.main.get_command(apps[""])
     made.headings = coord.HEADINGS if command == "coord" else {}
     return made
@@ -113,7 +119,7 @@ def _group(apps: dict[str, typer.Typer], name: str) -> typer.Typer:
     return apps[name]
 
 
-def _function(verb: Verb) -> Callable[..., int]:
+def _function(verb: Verb, call_verb: CallVerb) -> Callable[..., int]:
     """What typer calls: a function with a parameter for each option and each word of the row."""
     wanted = labels(verb.words)
 

@@ -46,7 +46,7 @@ def setup(call: Call, values: Values, words: list[str]) -> int:
     result["sync"] = gates[0].removeprefix("refs/heads/")
     if todo and not dry_run:
         _confirm(values, "go on?")
-        made = begin(call.ctx, call.onlooker() or Actor("init"), remote)
+        made = begin(call.ctx, call.actor_or_none() or Actor("init"), remote)
         email = call.ctx.settings.get("user.email")
         result["policy"] = policy.write_starter(call.ctx.repo, str(made["root"]), email, remote)
         if isinstance(plan, hooks.Plan):
@@ -112,7 +112,7 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
         raise UsageError(
             "without a terminal, teardown needs --yes", hints=("look first: git coord teardown --dry-run",)
         )
-    ctx, actor = call.ctx, call.onlooker()
+    ctx, actor = call.ctx, call.actor_or_none()
     if not dry_run:
         require_overseer(ctx, watched(call), "take gitcoord away")
     root, email = ctx.settings.get("gitcoord.root"), ctx.settings.get("user.email")
@@ -138,7 +138,7 @@ def teardown(call: Call, values: Values, words: list[str]) -> int:
     rows = [change.row() for change in changes]
     call.screen.answer({"dry_run": dry_run, **result, "files": list(files), "left": left, "tools": rows})
     tools.tell_problems(call, changes, snippets=False)
-    _told(call, result, left, anything=bool(lines), dry_run=dry_run)
+    _report_removal(call, result, left, anything=bool(lines), dry_run=dry_run)
     return 0
 
 
@@ -154,7 +154,7 @@ def _going(
     ]
 
 
-def _told(call: Call, result: dict[str, Any], left: list[str], *, anything: bool, dry_run: bool) -> None:
+def _report_removal(call: Call, result: dict[str, Any], left: list[str], *, anything: bool, dry_run: bool) -> None:
     if left and anything:
         call.screen.say(f"left in the tree, since they are committed or changed: {', '.join(left)}")
     if dry_run or not anything:

@@ -33,7 +33,7 @@ def sync(call: Call, values: Values, words: list[str]) -> int:
         call.screen.answer({"initialised": False})
         call.is_not_set_up({"initialised": False})
         return 0
-    actor = call.onlooker()
+    actor = call.actor_or_none()
     if actor is not None:
         beat_quietly(ctx, actor)
     branch = require_ready(ctx) if pull else ""

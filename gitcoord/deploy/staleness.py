@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
     from gitcoord.deploy.events.deploy import Deploy
     from gitcoord.deploy.model import Deployed
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.process import Answer, Env
     from gitcoord.ledger.context import Context
     from gitcoord.ledger.snapshot import Snapshot
 
-    Command = Callable[[Env, Patience, LockNotes, str, str], Answer]
+    Command = Callable[[Env, Deadline, LockNotes, str, str], Answer]
 
 _TRIES = 10
 DEPLOYED = PRIVATE + "deployed/"
@@ -53,10 +53,10 @@ def ask_remote(ctx: Context, remote: str, command: Command, ref: str) -> Answer:
     env = dict(ctx.repo.env)
     if not (b"GIT_SSH_COMMAND" in env or b"GIT_SSH" in env or ctx.settings.get("core.sshcommand")):
         env[b"GIT_SSH_COMMAND"] = b"ssh -o BatchMode=yes"  # no password prompt in the middle of a check
-    with ctx.patience(remote).asking(changes=False) as patience:
-        answer = command(env, patience, ctx.notes, remote, ref)
+    with ctx.deadline(remote).request(changes=False) as deadline:
+        answer = command(env, deadline, ctx.notes, remote, ref)
         if not answer.code:
-            patience.heard()
+            deadline.answered()
         return answer
 
 

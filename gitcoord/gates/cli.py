@@ -26,7 +26,7 @@ def gate(call: Call, values: Values, words: list[str]) -> int:
         from gitcoord.ledger.remote.fetch import fetch
 
         fetch(call.ctx)
-    known = Actor(check_agent(str(values["agent"]))) if values.get("agent") else call.onlooker()
+    known = Actor(check_agent(str(values["agent"]))) if values.get("agent") else call.actor_or_none()
     actor = known or Actor("ci")
     ends = [commit_named(call, name) for name in (base, head)]
     outcome = Gate(call.ctx, lambda: actor).range(*ends, named=known is not None)

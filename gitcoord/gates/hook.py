@@ -15,7 +15,7 @@ from gitcoord.base.errors import GitcoordError, NotInitialised, TimedOut
 from gitcoord.base.names import printable
 from gitcoord.git.files import close, fstat, open_to_change, pread, pwrite, read, write_all
 from gitcoord.git.host import isatty
-from gitcoord.world.open import Opening, environ
+from gitcoord.world.open import RepositoryOpener, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def main(words: list[str]) -> int:
     if hook not in _WHAT:
         write_all(2, b"error: git-claim --gate: unknown hook\n")
         return 2
-    opening = Opening(env, "gate")
+    opener = RepositoryOpener(env, "gate")
     from gitcoord.terminal.screen import Screen
 
     screen = Screen(env)
     signal(SIGALRM, _too_long)
     try:
-        ctx = opening.context()
+        ctx = opener.context()
         wish = ctx.settings.get("gitcoord.gateseconds")
         alarm(int(wish) if wish.isdecimal() and len(wish) < 6 else _SECONDS)
         screen.use_settings(ctx.settings)
@@ -209,7 +209,7 @@ def _line(verdict: Verdict) -> str:
 
 def _advisory_hook(hook: str, words: list[str], env: Environ) -> int:
     try:
-        ctx = Opening(env, "gate").context()
+        ctx = RepositoryOpener(env, "gate").context()
         from gitcoord.sessions.identity import resolve_or_none
 
         actor = resolve_or_none(ctx, env, terminal=isatty(2))

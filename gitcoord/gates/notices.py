@@ -6,8 +6,8 @@ scratch directory; losing that note costs a second record.
 
 from __future__ import annotations
 
+from gitcoord.git.keyed_files import update
 from gitcoord.git.loose_writer import hasher
-from gitcoord.git.notes import update
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

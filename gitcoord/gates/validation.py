@@ -11,7 +11,7 @@ from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.base.errors import CouldNotJudge, GitcoordError, NotInitialised, Refusal, Refused, TimedOut
 from gitcoord.base.names import printable
 from gitcoord.git.files import read_regular
-from gitcoord.git.notes import update
+from gitcoord.git.keyed_files import update
 from gitcoord.validators import READ, SHIPPED, STOP, UNKNOWN, WARN, WRITE, Result
 
 TYPE_CHECKING = False

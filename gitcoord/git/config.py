@@ -64,7 +64,7 @@ class SettingsReader:
         # One memory for each work tree: they may have settings of their own.
         tree = "" if repo.git_dir == repo.common_dir else "-" + repo.git_dir.rpartition("/")[2]
         self._file = f"{repo.scratch}/settings{tree}"
-        # Whoever else may write here could make up what git would never believe.
+        # In a repository of another user the cache could hold settings that git would refuse.
         self._remembers = repo.is_ours and _only_tells_where(environ)
         head, _, listed = (read_file(self._file, 1 << 20) if self._remembers else b"").partition(b"\0")
         rows = [row.partition(" ") for row in head.decode("utf-8", "surrogateescape").split("\n") if row]

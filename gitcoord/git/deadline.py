@@ -1,7 +1,7 @@
-"""How long a command waits for a remote: one bound for all that it asks there, and a word when it takes long.
+"""How long a command waits for a remote: one bound for all requests of the command, and a message when it takes long.
 
-Only waiting for a remote that does not answer is counted: each answer begins the time anew, so whoever loses races to others may
-try for longer, and much data may take its time.
+Only the time in which the remote does not answer counts. Each answer starts the time anew: a command that loses races to others
+may try for longer, and a large transfer may take its time.
 """
 
 from __future__ import annotations
@@ -12,50 +12,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WORD = 2.0  # seconds: then people are told what is waited for
-_AT_FIRST = 0.5  # seconds: less than any bound, so it need not be known yet
-_GOES_ON = 5.0  # seconds: what is asked so soon after the time ran out belongs to the same command
-_TO_FIND_OUT = 5.0  # seconds: kept for a look at what came of a push that was not answered
+NOTIFY_AFTER = 2.0  # seconds until the user is told what the command waits for
+_FREE = 0.5  # seconds: less than any limit, so the limit need not be read yet
+_SAME_COMMAND = 5.0  # seconds: a request this soon after the deadline belongs to the same command
+_TO_VERIFY = 5.0  # seconds that are kept for finding out what became of an unanswered push
 
 
-class Patience:
-    """The time that a command has for one remote. The outermost `asking` sets it; what is asked within shares it."""
+class Deadline:
+    """The time that a command has for one remote. The outermost `request` sets it; requests within it share it."""
 
     def __init__(self, name: str, limit: Callable[[bool], float]) -> None:
-        """`limit` gives the seconds for looking (False) or changing (True); it is asked for only where it takes long."""
-        self.tell: Callable[[str], None] = _nobody
-        self.most = 0.0  # where a caller has a deadline of its own, no more than that; 0: it has none
+        """`limit` gives the seconds for reading (False) or changing (True). It is called only where the remote is slow."""
+        self.tell: Callable[[str], None] = _drop
+        self.cap = 0.0  # an upper bound where the caller has a deadline of its own; 0: none
         self._name = name
         self._limit = limit
         self._changes = False
         self._depth = 0
-        self._spent = 0.0  # in waiting, since the last answer
-        self._since: float | None = None  # it is being waited for
-        self._gave_up: float | None = None
+        self._spent = 0.0  # seconds of waiting since the last answer
+        self._since: float | None = None  # when the current wait began
+        self._expired: float | None = None
         self._told = False
 
-    def asking(self, *, changes: bool) -> Patience:
-        """As a context, around all that is asked there for one purpose."""
+    def request(self, *, changes: bool) -> Deadline:
+        """A context around all that is asked there for one purpose."""
         if self._depth:
             return self
         now = monotonic()
-        recent = self._gave_up is not None and now - self._gave_up < _GOES_ON
-        # A change always asks. A look that comes right after one in vain does not.
+        recent = self._expired is not None and now - self._expired < _SAME_COMMAND
+        # A change always asks the remote. A read right after one that timed out does not.
         if not recent or (changes and self._limit(True) <= self._spent):
             self._spent, self._told = 0.0, False
         self._changes = changes
         return self
 
-    def __enter__(self) -> Patience:
+    def __enter__(self) -> Deadline:
         self._depth += 1
         return self
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
 
-    def counting(self) -> _Counting:
-        """As a context, around each wait. What else a command does in between does not count."""
-        return _Counting(self)
+    def waiting(self) -> _Waiting:
+        """A context around each wait. Other work of the command does not count."""
+        return _Waiting(self)
 
     def begin(self) -> None:
         self._since = monotonic()
@@ -66,66 +66,66 @@ class Patience:
     def _passed(self) -> float:
         return self._spent + (monotonic() - self._since if self._since is not None else 0.0)
 
-    def heard(self) -> None:
-        """The remote has answered, or others were waited for."""
-        self.goes_on()
-        self._gave_up, self._told = None, False
+    def answered(self) -> None:
+        """The remote has answered, or the wait was for another process."""
+        self.progressed()
+        self._expired, self._told = None, False
 
-    def goes_on(self) -> None:
-        """The answer is under way."""
+    def progressed(self) -> None:
+        """A part of the answer has arrived."""
         self._spent = 0.0
         if self._since is not None:
             self._since = monotonic()
 
-    def gave_up(self) -> None:
-        """The time was waited for to its end."""
-        self._gave_up = monotonic()
+    def expired(self) -> None:
+        """The whole time has passed without an answer."""
+        self._expired = monotonic()
 
     @property
     def seconds(self) -> float:
         limit = self._limit(self._changes)
-        return min(limit, self.most) if self.most else limit
+        return min(limit, self.cap) if self.cap else limit
 
     @property
     def is_over(self) -> bool:
-        return self._passed() > _AT_FIRST and self.left() <= 0
+        return self._passed() > _FREE and self.remaining() <= 0
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         return f"no answer within {self.seconds:.0f} seconds"
 
-    def left(self, *, sends: bool = False) -> float:
-        """How long to wait from now on. Whoever `sends` something leaves time to find out what came of it."""
-        kept = min(_TO_FIND_OUT, self.seconds / 3) if sends else 0.0
+    def remaining(self, *, sends: bool = False) -> float:
+        """Seconds that are left. `sends`: without the time that is needed to find out what became of a push."""
+        kept = min(_TO_VERIFY, self.seconds / 3) if sends else 0.0
         return self.seconds - kept - self._passed()
 
     def next_wait(self, *, sends: bool) -> float:
-        """How long to wait before asking here again; 0 when the time is over. Tells people what is waited for."""
+        """Seconds to wait before the next call of this; 0 at the deadline. Tells the user what the command waits for."""
         passed = self._passed()
-        if passed < _AT_FIRST:
-            return _AT_FIRST - passed
-        if not self._told and passed >= WORD:
+        if passed < _FREE:
+            return _FREE - passed
+        if not self._told and passed >= NOTIFY_AFTER:
             self._told = True
             self.tell(f"waiting for '{self._name}', which has not answered yet (at most {self.seconds:.0f} seconds)")
-        left = max(0.0, self.left(sends=sends))
-        return left if self._told else min(left, WORD - passed)
+        left = max(0.0, self.remaining(sends=sends))
+        return left if self._told else min(left, NOTIFY_AFTER - passed)
 
 
-class _Counting:
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+class _Waiting:
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
 
     def __enter__(self) -> None:
-        self._patience.begin()
+        self._deadline.begin()
 
     def __exit__(self, *_: object) -> None:
-        self._patience.end()
+        self._deadline.end()
 
 
-def _nobody(words: str) -> None:
-    """The default listener: it drops the words."""
+def _drop(message: str) -> None:
+    """The default of `tell`: nobody listens."""
 
 
 def fixed(seconds: float) -> Callable[[bool], float]:
-    """The same time for looking and changing."""
+    """The same limit for reading and changing."""
     return lambda changes: seconds

@@ -282,6 +282,15 @@ def fingerprint(path: str) -> tuple[int, ...]:
         return ()
 
 
+def file_identity(path: str) -> str:
+    """A file's inode and change time, which no other file shares; '' where there is none."""
+    try:
+        found = posix.lstat(path)
+        return f"{found.st_ino}:{found.st_ctime_ns}"
+    except OSError:
+        return ""
+
+
 def create_directory(path: str) -> bool:
     """Make a directory that was not there, and those above it; False where something has that name."""
     if "/" in path.strip("/"):

@@ -1,4 +1,4 @@
-"""This machine and this process: clocks, boot, chance, Ctrl-C, the environment, the terminal. Everyday verbs read a clock only here."""
+"""This machine and this process: clocks, boot, randomness, Ctrl-C, the environment, the terminal. Everyday verbs read a clock only here."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Host:
 
 
 def _boot() -> str:
-    """What the monotonic clock's readings belong to: the kernel's boot, and the time namespace that may shift them."""
+    """The kernel's boot and the time namespace: readings of the monotonic clock compare only within both."""
     boot = read_file("/proc/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
     if not boot:
         return _boot_elsewhere()
@@ -77,7 +77,7 @@ _DIGITS = 18  # more than any number of a process has
 
 
 def own_namespace() -> str:
-    """In which numbers of processes mean the same; '' where that is not known."""
+    """The pid namespace of this process; '' where that is unknown."""
     try:
         return readlink("/proc/self/ns/pid")
     except OSError:
@@ -96,7 +96,7 @@ def runs_still(pid: str, start: str) -> bool:
         return False
     since = start_time(int(pid))
     if not since:
-        return is_running(int(pid))  # some systems hide the processes of others: whoever cannot be looked at may live
+        return is_running(int(pid))  # some systems hide the processes of other users: a hidden one may be alive
     return since == start and process_state(int(pid)) not in ("Z", "X")
 
 

@@ -1,6 +1,6 @@
-"""Where a path leads: symbolic links followed by hand, and the work tree or git directory in which it ends.
+"""Resolves a path to the work tree or git directory that it leads to, through symbolic links.
 
-A tool names a file as it likes: relative, through links, in another work tree. What is judged is the place that would change.
+A tool may name a file relatively, through links, or in another work tree. The gates judge the place that would change.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Place(NamedTuple):
     inner: bool = False  # in a git directory, not in a work tree
 
 
-def places(cwd: str, word: str) -> list[Place]:
-    """What writing to `word` could change: what a link there points at, and the link itself.
+def write_targets(cwd: str, word: str) -> list[Place]:
+    """The places that writing to `word` could change: the target of a link there, and the link itself.
 
-    OSError or ValueError where that cannot be told.
+    OSError or ValueError where they cannot be determined.
     """
     path = word if word.startswith("/") else f"{cwd}/{word}"
     return [locate(found) for found in dict.fromkeys((resolve(path, last=False), resolve(path, last=True)))]
@@ -56,7 +56,7 @@ def resolve(path: str, *, last: bool) -> str:
 
 
 def _link(path: str) -> str:
-    """What a link says; '' for anything else, also for nothing. Where it cannot be told, OSError."""
+    """The target of a link; '' where there is no link. OSError where that cannot be read."""
     try:
         return readlink(path)
     except OSError as error:
@@ -94,9 +94,9 @@ def common_at(top: str) -> str:
 
 
 def is_set_up(common: str) -> bool:
-    """Did anybody set gitcoord up in this repository? Only a few files are looked at: most repositories have none of it.
+    """Is gitcoord set up in this repository? Reads only a few files, since most repositories do not use it.
 
-    What cannot be read counts as set up: whoever looks closer will find out, or not let it pass.
+    A repository that cannot be read counts as set up: the gate looks closer, or refuses.
     """
     if exists(f"{common}/{LEDGER}"):
         return True

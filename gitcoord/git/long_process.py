@@ -1,4 +1,4 @@
-"""Children that may take their time: ended with all that they started when it is over, or left to themselves."""
+"""Child processes that may run long: ended at a deadline with their own children, or detached."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from select import poll
 
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
 
-_MUCH = 4096  # bytes in a second: more than what only keeps a connection open
+_PROGRESS = 4096  # bytes in a second: more than the keep-alive of a connection
 _GRACE = 1.0  # seconds that git has to clean up
 
 
 def run_bounded(
     argv: list[str],
     env: dict[bytes, bytes],
-    patience: Patience,
+    deadline: Deadline,
     *,
     shares_terminal: bool = True,
     notes: LockNotes | None = None,
@@ -32,16 +32,16 @@ def run_bounded(
 
     `notes`: it moves refs here.
     """
-    if patience.is_over:
-        return Answer(-SIGTERM, b"", patience.words)
+    if deadline.is_over:
+        return Answer(-SIGTERM, b"", deadline.message)
     start = Child if notes is None else notes.start
-    return watched(start(argv, env, shares_terminal=shares_terminal), patience)
+    return finish_bounded(start(argv, env, shares_terminal=shares_terminal), deadline)
 
 
-def watched(child: Child, patience: Patience, *, sends: bool = False) -> Answer:
+def finish_bounded(child: Child, deadline: Deadline, *, sends: bool = False) -> Answer:
     """A child that gets nothing more to read, to its end. Ended when the time is over.
 
-    `sends`: see `Patience.left`.
+    `sends`: see `Deadline.left`.
     """
     from select import POLLIN, poll
 
@@ -49,54 +49,54 @@ def watched(child: Child, patience: Patience, *, sends: bool = False) -> Answer:
     watch, parts = poll(), []
     watch.register(child.output, POLLIN)
     late = done = False
-    patience.begin()
+    deadline.begin()
     try:
         while not done:
-            if not _is_ready(watch, patience, child.pid, sends=sends):
+            if not _is_ready(watch, deadline, child.pid, sends=sends):
                 late = True
-                patience.gave_up()
+                deadline.expired()
                 break
             chunk = posix.read(child.output, 65536)
             done = not chunk
             parts.append(chunk)
     finally:
-        patience.end()
+        deadline.end()
         if not done:  # also where somebody else's deadline, or Ctrl-C, ends the wait
-            end_all(child)
+            end_process_tree(child)
     code, complaint = child.wait(), child.complaint()
     child.close()
-    return Answer(code, b"".join(parts), patience.words if late else complaint)
+    return Answer(code, b"".join(parts), deadline.message if late else complaint)
 
 
-def _is_ready(watch: poll, patience: Patience, pid: int, *, sends: bool) -> bool:
-    """Can it be read? False when the time is over. Whoever still receives much is waited for."""
+def _is_ready(watch: poll, deadline: Deadline, pid: int, *, sends: bool) -> bool:
+    """Can it be read? False when the time is over. A transfer that still moves data is waited for."""
     before = -1
-    while (wait := patience.next_wait(sends=sends)) > 0:
+    while (wait := deadline.next_wait(sends=sends)) > 0:
         if watch.poll(min(wait, 1.0) * 1000 + 1):
             return True
         moved = 0 if sends else traffic(pid)
-        if 0 <= before < moved - _MUCH:
-            patience.goes_on()
+        if 0 <= before < moved - _PROGRESS:
+            deadline.progressed()
         before = moved
     return False
 
 
 def traffic(root: int) -> int:
-    """How many bytes a process and all below it have read and written so far; 0 where the system does not tell."""
+    """How many bytes a process and all below it have read and written so far; 0 where that is unknown."""
     total = 0
-    for pid in (root, *below(root)):
+    for pid in (root, *descendants(root)):
         rows = read_file(f"/proc/{pid}/io").split(b"\n")[:2]  # rchar, wchar
         total += sum(int(row.rpartition(b" ")[2]) for row in rows)
     return total
 
 
-def end_all(child: Child) -> None:
-    """End a child and all that it has started: git cleans up after itself at SIGTERM, its ssh may never hear of it."""
+def end_process_tree(child: Child) -> None:
+    """End a child and all its descendants. git cleans up at SIGTERM, but does not pass it on to its ssh."""
     from time import monotonic, sleep
 
-    there = [(pid, start_time(pid)) for pid in [child.pid, *below(child.pid)]]
+    there = [(pid, start_time(pid)) for pid in [child.pid, *descendants(child.pid)]]
     _signal(there, SIGTERM)
-    _signal(there, SIGCONT)  # a stopped one hears it only then
+    _signal(there, SIGCONT)  # a stopped process handles SIGTERM only then
     end = monotonic() + _GRACE
     while monotonic() < end and any(runs_still(str(pid), start) for pid, start in there):
         sleep(0.01)
@@ -112,8 +112,8 @@ def _signal(processes: list[tuple[int, str]], number: int) -> None:
             pass
 
 
-def below(root: int) -> list[int]:
-    """All processes that this one has started, and those that they have; none where the system does not tell."""
+def descendants(root: int) -> list[int]:
+    """All descendants of this process; none where the system does not list them."""
     found: list[int] = []
     todo = [root]
     while todo:
@@ -162,7 +162,7 @@ def run_shell(
 
 
 def _written(fd: int, data: memoryview) -> memoryview:
-    """What is left to be written: nothing where nobody reads any more."""
+    """The bytes that are still to be written; none where the reader is gone."""
     try:
         return data[posix.write(fd, data) :]
     except BlockingIOError:
@@ -172,9 +172,9 @@ def _written(fd: int, data: memoryview) -> memoryview:
 
 
 def detach(command: str, env: dict[bytes, bytes], data: bytes) -> None:
-    """Let a shell run this on its own, with these bytes on its input, and think no more of it.
+    """Run a shell command in the background, with these bytes on its input.
 
-    The shell that starts it ends at once, so nobody has to wait for it, and a process that lives long collects no dead.
+    The shell that starts it exits at once, so a long-lived process gathers no zombies.
     """
     # A shell gives /dev/null to what it leaves in the background, unless told otherwise by a descriptor of another number.
     script = 'exec 3<&0 >/dev/null 2>&1; { eval "$1"; } <&3 3<&- &'

@@ -28,7 +28,7 @@ _LINES = 1 << 13
 _KEPT = 1000
 
 
-class Loose:
+class LooseReader:
     def __init__(self, repo: Repo, oid_length: int) -> None:
         self._repo = repo
         self._hash = hasher(oid_length)

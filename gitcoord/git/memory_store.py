@@ -144,7 +144,7 @@ class MemoryStore:
     def replay_redo_log(self) -> bool:
         return False  # nothing in memory outlives a power cut
 
-    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
+    def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
         return []  # a ref in memory is whole
 
     def maintain(self) -> None:

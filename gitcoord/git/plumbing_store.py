@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.loose_reader import LooseReader
     from gitcoord.git.redo_log import DurableObjects
     from gitcoord.git.repo import Repo
     from gitcoord.git.store import Operation
@@ -52,7 +52,7 @@ class PlumbingStore(PlumbingReader):
         self,
         oid_length: int,
         durable: bool,
-        loose: Loose | None,
+        loose: LooseReader | None,
         writing: Callable[[], tuple[DurableObjects, LockNotes]],
     ) -> None:
         """What the settings say; `loose` reads without git, `writing` makes what only a writer needs."""
@@ -87,11 +87,11 @@ class PlumbingStore(PlumbingReader):
         if self._writing is None or not list_files(f"{self._repo.scratch}/redo"):
             return False
         try:
-            mended = put_back(self._write_parts()[0])
+            found_log = put_back(self._write_parts()[0])
         except StoreError:
             return False  # not ours to write: what is missing stays missing
         self.refresh()
-        return mended
+        return found_log
 
     def write(self, kind: str, data: bytes) -> Oid:
         return self._write_parts()[0].write(kind, data)
@@ -123,7 +123,7 @@ class PlumbingStore(PlumbingReader):
                 objects.publish()
             child.send(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
             objects.publish()
-            objects.settle()
+            objects.sync()
             answers = [child.line(), child.line()]
             if answers == [b"start: ok", b"prepare: ok"]:
                 try:
@@ -165,7 +165,7 @@ class PlumbingStore(PlumbingReader):
         except (OSError, StoreError):
             pass  # the next one that is full takes them along
 
-    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
+    def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
         todo, moved = list(names), []
         while todo:
             name = todo.pop()

@@ -12,6 +12,7 @@ from _signal import SIG_DFL, SIG_IGN, SIGCHLD, SIGINT, SIGPIPE, SIGQUIT, SIGTERM
 from posix import environ as environ
 
 from gitcoord.base.errors import CouldNotJudge, StoreError
+from gitcoord.git.files import write_all
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ def without_grafts(env: Env) -> Env:
 
 
 def reset_sigchld() -> None:
-    """A command's first act: with SIGCHLD ignored, as it may be inherited, nobody could tell how git ended."""
+    """A command's first act: a SIGCHLD that is inherited as ignored would hide the exit codes of children."""
     if getsignal(SIGCHLD) == SIG_IGN:
         signal(SIGCHLD, SIG_DFL)
 
@@ -228,12 +229,10 @@ class Child:
 
 
 def _write(fd: int, data: bytes) -> None:
-    world = memoryview(data)
     try:
-        while world:
-            world = world[posix.write(fd, world) :]
+        write_all(fd, data)
     except BrokenPipeError:
-        pass  # the child is gone; whoever reads its answer finds out why
+        pass  # the child is gone; reading its answer tells why
 
 
 class Answer(NamedTuple):

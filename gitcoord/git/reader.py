@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.loose_reader import LooseReader
     from gitcoord.git.repo import Repo
 
     T = TypeVar("T")
@@ -31,10 +31,10 @@ class PlumbingReader:
         self._repo = repo
         self._cat: Child | None = None
         self._packed: tuple[int, ...] = ()
-        self._loose: Loose | None = None
+        self._loose: LooseReader | None = None
 
     def replay_redo_log(self) -> bool:
-        """Whoever only reads has nothing to put back."""
+        """A reader has no redo log."""
         return False
 
     def _reader(self) -> Child:
@@ -56,10 +56,10 @@ class PlumbingReader:
             self._cat = None
 
     def read(self, names: Sequence[str], ahead: Sequence[str] = ()) -> list[Object | None]:
-        return self._mended(names, lambda: self._found(names, ahead))
+        return self._retried_after_replay(names, lambda: self._found(names, ahead))
 
-    def _mended(self, names: Sequence[str], ask: Callable[[], list[T | None]]) -> list[T | None]:
-        """The answer; where something is missing, that after what a power cut took was put back."""
+    def _retried_after_replay(self, names: Sequence[str], ask: Callable[[], list[T | None]]) -> list[T | None]:
+        """The answer. Where an object is missing, the redo log is replayed and the question repeated."""
         trouble, found = None, []
         try:
             found = ask()
@@ -108,7 +108,7 @@ class PlumbingReader:
             oids = self._loose.ids(names)
             if oids is not None and all(oid is None or self._loose.object(oid) is not None for oid in oids):
                 return oids
-        return self._mended(names, lambda: self._resolve(names))
+        return self._retried_after_replay(names, lambda: self._resolve(names))
 
     def _resolve(self, names: Sequence[str]) -> list[Oid | None]:
         found = [self._header(child)[0] for child in self._asked("info", names)]

@@ -2,7 +2,7 @@
 
 A claim writes about eight loose objects, and a disk needs for each about as long as for all of them together. So they are
 appended to the log first, and that file alone is on the disk before a ref leads to them. What a power cut takes of the loose
-files is put back from it: by the first writer after the boot, and by whoever misses an object. A log bears the name of the boot
+files is put back from it: by the first writer after the boot, and by a reader that misses an object. A log bears the name of the boot
 in which it was written, so that one of an earlier boot is known. When it is full another one begins, and it is removed once the
 whole file system has been flushed, in the background.
 
@@ -50,7 +50,7 @@ _LONGEST_HEAD = 100
 class DurableObjects:
     """The loose writer, and the redo logs below one directory. Any number of processes append to one log, each batch in one write.
 
-    Calling order: `write`, `log`, `publish`, `settle`. Only then may a ref lead to what was written. Where there is a log, the order
+    Calling order: `write`, `log`, `publish`, `sync`. Only then may a ref lead to what was written. Where there is a log, the order
     in which objects are put in their places does not matter; without one each comes after what it refers to.
     """
 
@@ -77,7 +77,7 @@ class DurableObjects:
         """Make all pending objects readable for every process, and durable."""
         self.log()
         self.publish()
-        self.settle()
+        self.sync()
 
     def log(self) -> bool:
         """Write down all that is pending; False where there is no log for it, and each object will be flushed."""
@@ -97,7 +97,7 @@ class DurableObjects:
         """Put what is pending in its place; of it only `first` where that is given."""
         self._loose.publish(first)
 
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Wait until all that was published is safe from a power cut. Harmless to repeat."""
         try:
             if self._durable and self._loose.written and not (self._logged and self._is_on_disk()):

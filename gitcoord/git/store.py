@@ -133,7 +133,7 @@ if TYPE_CHECKING:
             True if there was something to look through. Reading does it by itself where an object is missing.
             """
 
-        def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
+        def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
             """Move refs out of the way, by name or below it, that the storage cannot read nor delete; gives their names."""
 
         def maintain(self) -> None:

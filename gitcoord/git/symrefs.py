@@ -1,4 +1,4 @@
-"""Symbolic refs, as git follows them: whoever moves one moves the ref at the end of the chain."""
+"""Symbolic refs, as git follows them: an update of one moves the ref at the end of the chain."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def follow(repo: Repo, ref: RefName, *, files: bool = True) -> list[RefName]:
     """
     chain = [ref]
     while target := _target(repo, chain[-1]) if files else _asked(repo, chain[-1]):
-        sound = target == "HEAD" or (target.startswith("refs/") and not {"..", "."} & set(target.split("/")))
-        if not sound or len(chain) > _MOST:
+        valid = target == "HEAD" or (target.startswith("refs/") and not {"..", "."} & set(target.split("/")))
+        if not valid or len(chain) > _MOST:
             raise CouldNotJudge(
                 f"{printable(ref[:200])} is a symbolic ref that leads nowhere",
-                hints=("the server's administrator mends it: git symbolic-ref <name> <target>",),
+                hints=("the server's administrator fixes it: git symbolic-ref <name> <target>",),
             )
         chain.append(target)
     return chain

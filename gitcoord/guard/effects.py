@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.errors import CouldNotJudge, UsageError
 from gitcoord.base.names import ROOT, check_path, printable
 from gitcoord.git.files import getcwd, is_directory
-from gitcoord.git.locate import is_set_up, locate, places, resolve
+from gitcoord.git.locate import is_set_up, locate, resolve, write_targets
 from gitcoord.guard.conversations import actor_of
 from gitcoord.startup.namedtuple import NamedTuple
 from gitcoord.world.open import _preload
@@ -102,7 +102,7 @@ def _places(cwd: str, words: list[str]) -> tuple[Place, ...]:
     found: dict[Place, None] = {}
     for word in dict.fromkeys(words):
         try:
-            found.update(dict.fromkeys(places(cwd, word)))
+            found.update(dict.fromkeys(write_targets(cwd, word)))
         except (OSError, ValueError) as error:
             raise CouldNotJudge(f"where '{printable(word[:200])}' leads cannot be told: {error}") from None
     return tuple(found)

@@ -25,7 +25,7 @@ from gitcoord.validators.tool_event import (
     Answer,
     Reply,
 )
-from gitcoord.world.open import Opening, environ
+from gitcoord.world.open import RepositoryOpener, environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ class Invocation:
         """The repository of a work tree, in which this process is from now on."""
         chdir(top)
         if top not in self.opened:
-            self.opened[top] = ctx = Opening(self.env, "guard").context()
+            self.opened[top] = ctx = RepositoryOpener(self.env, "guard").context()
             wish = ctx.settings.get("gitcoord.guardseconds")
             given = max(1, int(wish)) if wish.isascii() and wish.isdecimal() and 0 < len(wish) < 4 else 0
             if given and len(self.opened) == 1:
                 _set_deadline(given)
             if ctx.remote:  # a remote that does not answer leaves time to say so
-                ctx.patience(ctx.remote).most = (given or _SECONDS) / 2
+                ctx.deadline(ctx.remote).cap = (given or _SECONDS) / 2
         return self.opened[top]
 
 

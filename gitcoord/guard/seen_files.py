@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, dumps, loads
 from gitcoord.gates.judge import is_family
 from gitcoord.git.files import exists
-from gitcoord.git.notes import look_at, update
+from gitcoord.git.keyed_files import stamp_and_hash, update
 from gitcoord.guard.seen import Conflict, FileState, begin_write, checked, end_write, same
 from gitcoord.guard.seen import note_read as noted_read
 
@@ -50,7 +50,7 @@ def _change_record(ctx: Context, path: str, change: Callable[[Record, FileState]
             record = checked(loads(data)) if data else checked(None)
         except Malformed:
             record = checked(None)
-        change(record, FileState(*look_at(path)))
+        change(record, FileState(*stamp_and_hash(path)))
         return dumps(record).encode()
 
     try:

@@ -101,7 +101,7 @@ def _warn(call: Call, result: Record, hint: str) -> None:
 
 def list_(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
-    result = {**app.listing(call.ctx, call.onlooker(), everything=bool(values.get("all"))), **age}
+    result = {**app.listing(call.ctx, call.actor_or_none(), everything=bool(values.get("all"))), **age}
     call.screen.answer(result)
     if call.is_not_set_up(result):
         return 0
@@ -125,7 +125,7 @@ def lines(call: Call, rows: list[Row]) -> list[str]:
 
 def show(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
-    result: Record = {**app.show(call.ctx, call.onlooker(), words[0]), **age}
+    result: Record = {**app.show(call.ctx, call.actor_or_none(), words[0]), **age}
     call.screen.answer(result)
     call.screen.say(*_document(call, result))
     if result["for_you"] and not call.screen.json:

@@ -20,7 +20,7 @@ def why(call: Call, values: Values, words: list[str]) -> int:
     """Oldest first, so that the last events and the holders are at the end."""
     item = paths.one(call.ctx.repo, words[0])
     age = call.recent()
-    result = {**app_why(call.ctx, call.onlooker(), item, number(values, "number", _USUAL)), **age}
+    result = {**app_why(call.ctx, call.actor_or_none(), item, number(values, "number", _USUAL)), **age}
     call.screen.answer(result)
     if call.is_not_set_up(result):
         return 0

@@ -79,7 +79,7 @@ def fsck(call: Call, values: Values, words: list[str]) -> int:
     try:
         _refuse_own_branch(call)
         if repair:
-            result = app_repair.repair(call.ctx, call.repairer(), reader)
+            result = app_repair.repair(call.ctx, call.repair_actor(), reader)
         else:
             result = app_fsck.fsck(call.ctx, reader, _progress(call))
     except NotInitialised as error:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gitcoord.base.names import Oid
     from gitcoord.git.config import Settings
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.locks.queue import Queue
     from gitcoord.git.process import Child
@@ -79,7 +79,7 @@ class Context:
         self._notes: LockNotes | None = None
         self.started: dict[tuple[str, ...], Child] = {}  # children whose answer will be asked for
         self.tell: Callable[[str], None] = _nobody  # who listens while something takes long
-        self._patience: dict[str, Patience] = {}
+        self._deadline: dict[str, Deadline] = {}
 
     def world(self, snapshot: Snapshot) -> World:
         """What a rule may ask besides this snapshot's state, from now on."""
@@ -126,19 +126,19 @@ class Context:
         """Report what takes long to `tell`."""
         self.tell = tell
         if self.remote:
-            self.patience(self.remote).tell = tell
+            self.deadline(self.remote).tell = tell
 
-    def patience(self, remote: str) -> Patience:
+    def deadline(self, remote: str) -> Deadline:
         """How long this command waits for a remote. All its requests to the authority share one limit."""
         authority = getattr(self.store, "remote", None)
         if authority is not None and remote == self.remote:
-            return authority.patience  # type: ignore[no-any-return]
-        if remote not in self._patience:
-            from gitcoord.ledger.remote.mirror_store import patience_for
+            return authority.deadline  # type: ignore[no-any-return]
+        if remote not in self._deadline:
+            from gitcoord.ledger.remote.mirror_store import deadline_for
 
-            self._patience[remote] = patience_for(remote, self.repo, self.settings)
-            self._patience[remote].tell = self.tell
-        return self._patience[remote]
+            self._deadline[remote] = deadline_for(remote, self.repo, self.settings)
+            self._deadline[remote].tell = self.tell
+        return self._deadline[remote]
 
     def policy_setting(self, name: str) -> str:
         """`[gitcoord] <name>` of the policy in the work tree; '' where it does not say."""

@@ -18,7 +18,7 @@ _MOST = 32
 
 def count_refusal(ctx: Context, agent: str, refusal: Refusal) -> None:
     """One line for each claim that was in the way."""
-    _count(ctx, agent, [[held["path"], held["agent"]] for held in refusal.held])
+    _count(ctx, agent, [[held["path"], held["agent"]] for held in refusal.blocking_claims])
 
 
 def count_verdicts(ctx: Context, agent: str, verdicts: list[Verdict]) -> None:

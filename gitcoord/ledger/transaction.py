@@ -293,7 +293,7 @@ class _LocalAuthority:
         self._ctx = ctx
         self._queue = ctx.queue()
         self._lost = 0
-        self._patience = _STUBBORN
+        self._tries_left = _STUBBORN
 
     def __enter__(self) -> None:
         self._queue.__enter__()
@@ -348,18 +348,18 @@ class _LocalAuthority:
         now = ctx.store.resolve([operation.ref for operation in operations])
         if any((getattr(op, "expected", "") or None) != oid for op, oid in zip(operations, now)):
             self._lost += 1
-            if not self._queue.held:
+            if not self._queue.acquired:
                 ctx.host.pause(0.002 * min(self._lost, 16))
             return
         try:
             ctx.store.remove_stale_locks(operations)
         except StoreError:
-            if not self._patience:
+            if not self._tries_left:
                 raise
             # else its owner may let go any moment
-        if not self._patience:
+        if not self._tries_left:
             raise StoreError(f"git could not move the refs: {failure.message}", hints=("nothing was changed",))
-        self._patience -= 1
+        self._tries_left -= 1
         ctx.host.pause(0.02)
 
     def _take_back(self, operations: list[Operation]) -> None:

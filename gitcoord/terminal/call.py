@@ -1,4 +1,4 @@
-"""What every verb works with: who calls, what was said, where to answer."""
+"""One call of a verb: its repository, environment, screen and actor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_TEXT = 1000
 
 
 class Call:
-    """One call of a verb: what it works with."""
+    """The context, screen and environment that a handler gets."""
 
     ctx: Context
 
@@ -37,9 +37,9 @@ class Call:
     def actor(self) -> Actor:
         return resolve(self.ctx, self.environ, terminal=at_terminal())
 
-    def repairer(self) -> Actor:
-        """Mending asks for no agent: whoever has no name yet is 'fsck'."""
-        return self.onlooker() or Actor("fsck")
+    def repair_actor(self) -> Actor:
+        """A repair needs no agent: without a name it acts as 'fsck'."""
+        return self.actor_or_none() or Actor("fsck")
 
     def typed(self, path: str) -> str:
         """A path of the repository as one would type it in the current directory."""
@@ -48,9 +48,9 @@ class Call:
             return shell_word(path)
         return shell_word(path.removeprefix(prefix) if path.startswith(prefix) else f":/{path}")
 
-    def named_or_not_set_up(self) -> Actor | None:
+    def actor_if_set_up(self) -> Actor | None:
         """Who acts; None where nobody is named and gitcoord is not set up here, so that nobody needs to be."""
-        actor = self.onlooker()
+        actor = self.actor_or_none()
         if actor is None and not is_set_up(self.ctx):
             return None
         return actor or self.actor()
@@ -74,18 +74,18 @@ class Call:
         return told
 
     def is_not_set_up(self, result: Mapping[str, object]) -> bool:
-        """Looking before gitcoord is set up shows nothing, and is no error: it is said."""
+        """Reading before gitcoord is set up shows nothing. That is no error, but a note says so."""
         if result["initialised"]:
             return False
         self.screen.note("note: gitcoord is not set up in this repository")
         return True
 
     def warn(self, result: dict[str, object]) -> None:
-        """What validators let through, with a word."""
+        """Print the warnings of validators."""
         self.screen.note(*(f"warning: {line}" for line in result.get("warnings", ())))  # type: ignore[attr-defined]
 
-    def onlooker(self) -> Actor | None:
-        """Nobody in particular may look too."""
+    def actor_or_none(self) -> Actor | None:
+        """The actor; None where nobody is named: reading needs no name."""
         return resolve_or_none(self.ctx, self.environ, terminal=at_terminal())
 
 

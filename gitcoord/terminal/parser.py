@@ -31,7 +31,7 @@ class Verb(NamedTuple):
     options: tuple[Option, ...]
     example: str  # after `git <command>`; '': the verb's name is example enough
     opens: str  # the repository: "none", "read" or "write"
-    life: str  # "answer": ends after it. "work": goes on after its first write. "stay": keeps a connection to a remote.
+    life: str  # "one_shot": exits after its answer. "work": goes on after its first write. "long_lived": keeps a connection to a remote.
     needs: str  # what the bare interpreter has not: a library, or "the installation", which knows where the hooks are
     completes: str  # the values that its words are completed with, where their label does not say it
 
@@ -50,7 +50,7 @@ def row(
     *options: Option,
     example: str = "",
     opens: str = "write",
-    life: str = "answer",
+    life: str = "one_shot",
     needs: str = "",
     completes: str = "",
     json: bool = True,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def status(call: Call, values: Values, words: list[str]) -> int:
     age = call.recent()
-    result: Any = {**views.status(call.ctx, call.onlooker()), **age}
+    result: Any = {**views.status(call.ctx, call.actor_or_none()), **age}
     call.screen.answer(result)
     if call.is_not_set_up(result):
         return 0

@@ -76,7 +76,7 @@ def add(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.worktrees import add as app
 
     name = check_word(words[0], "name of a work tree", 64)
-    caller = call.onlooker()
+    caller = call.actor_or_none()
     by = caller.agent if caller is not None else ""
     owner = str(values.get("agent", "")) or (by if caller is not None and not caller.person else name)
     branch, start = str(values.get("branch", "")) or name, str(values.get("from", ""))
@@ -115,7 +115,7 @@ def _inside(call: Call, place: str) -> Iterator[Context]:
 def list_(call: Call, values: Values, words: list[str]) -> int:
     from gitcoord.worktrees.add import overview
 
-    result: dict[str, Any] = overview(call.ctx, call.onlooker())
+    result: dict[str, Any] = overview(call.ctx, call.actor_or_none())
     call.screen.answer(result)
     if not call.is_not_set_up(result):
         rows = [_tree_row(row) for row in result["worktrees"]]

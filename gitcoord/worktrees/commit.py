@@ -80,7 +80,7 @@ def commit(ctx: Context, command: Commit, environ: Environ, tell: Tell) -> dict[
     tree = tree_id(ctx.repo.git_dir, ctx.repo.common_dir)
     with Queue(ctx.scratch(f"commit{tree}.lock"), QUEUE_SECONDS) as queue:
         note = ctx.scratch(f"committing{tree}")
-        if not queue.held:
+        if not queue.acquired:
             who = read_file(note).decode("utf-8", "replace") or "somebody"
             raise TimedOut(
                 f"{who} has been committing here for more than {QUEUE_SECONDS:.0f} seconds", hints=("try again",)

@@ -43,7 +43,7 @@ def done(ctx: Context, actor: Actor, name: str, give_back: GiveBack, *, discard:
     _require_removable(ctx, tree)
     lock = ctx.scratch(f"commit{tree_id(tree.git_dir, ctx.repo.common_dir)}.lock")
     with Queue(lock, _QUEUE_SECONDS) as queue:  # nobody commits there meanwhile
-        if not queue.held:
+        if not queue.acquired:
             raise _refused("busy", f"somebody commits in '{name}' just now", hints=("try again",))
         _require_settled(ctx, tree)
         ignored = _only_here(ctx, tree, trees)

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.git.config import Settings
     from gitcoord.git.locks.owners import LockNotes
-    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.loose_reader import LooseReader
     from gitcoord.git.process import Environ
     from gitcoord.git.redo_log import DurableObjects
     from gitcoord.git.repo import Repo
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitcoord.ledger.transaction import Authority
 
 
-class Opening:
+class RepositoryOpener:
     """A repository being opened. Errors are raised by `context`, whose caller reports them."""
 
     def __init__(self, environ: Environ, group: str, *, one_shot: bool = False) -> None:
@@ -84,7 +84,7 @@ class Opening:
 
 
 def open_repository(environ: Environ, *, writing: bool, long_lived: bool = False) -> Context:
-    return Opening(environ, "writing" if writing else "reading").context(long_lived=long_lived)
+    return RepositoryOpener(environ, "writing" if writing else "reading").context(long_lived=long_lived)
 
 
 def _remote_authority(ctx: Context) -> Authority:
@@ -104,13 +104,13 @@ def _is_remote(settings: Settings) -> bool:
     return settings.get("gitcoord.authority", "local") != "local"
 
 
-def _loose(repo: Repo, settings: Settings) -> Loose | None:
+def _loose(repo: Repo, settings: Settings) -> LooseReader | None:
     """Read without git only what git would read: not another user's repository, nor another ref format than files."""
     if settings.get("extensions.refstorage", "files").lower() != "files" or not repo.is_ours:
         return None
-    from gitcoord.git.loose_reader import Loose
+    from gitcoord.git.loose_reader import LooseReader
 
-    return Loose(repo, settings.oid_length)
+    return LooseReader(repo, settings.oid_length)
 
 
 def _share(wish: str) -> bool:

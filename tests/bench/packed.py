@@ -88,7 +88,7 @@ class PackStore:
     def replay_redo_log(self) -> bool:
         return False
 
-    def set_aside_broken(self, names: Sequence[str]) -> list[str]:
+    def move_broken_refs_aside(self, names: Sequence[str]) -> list[str]:
         return []
 
     def remove_stale_locks(self, operations: Sequence[Operation]) -> bool:

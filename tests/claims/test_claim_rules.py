@@ -54,7 +54,7 @@ def test_the_matrix(world: World, held: str, asked: str, first: str, second: str
     else:
         refusal = world.refused("claim", command)
         assert refusal.code == "held"
-        assert [(h["path"], h["agent"], h["mode"]) for h in refusal.held] == [(first, "alice", held)]
+        assert [(h["path"], h["agent"], h["mode"]) for h in refusal.blocking_claims] == [(first, "alice", held)]
 
 
 @pytest.mark.parametrize("other", ["src2", "src.py", "sr", "lib/src", "SRC", "src%2Fapp.py"])
@@ -69,7 +69,7 @@ def test_overlap_is_by_whole_components(world: World, other: str) -> None:
 def test_twins_are_one_path(one: str, twin: str, folds: bool) -> None:
     world = World(fold_case=folds)
     take(world, ALICE, one)
-    assert world.refused("claim", Take(BOB, paths(twin))).held[0]["path"] == one
+    assert world.refused("claim", Take(BOB, paths(twin))).blocking_claims[0]["path"] == one
     assert take(world, ALICE, one).events == []
 
 
@@ -92,7 +92,11 @@ def test_all_or_nothing_names_every_holder(world: World) -> None:
     take(world, ALICE, "a")
     take(world, BOB, "b/x", "b/y")
     refusal = world.refused("claim", Take(CAROL, paths("free", "a", "b")))
-    assert {(h["path"], h["agent"]) for h in refusal.held} == {("a", "alice"), ("b/x", "bob"), ("b/y", "bob")}
+    assert {(h["path"], h["agent"]) for h in refusal.blocking_claims} == {
+        ("a", "alice"),
+        ("b/x", "bob"),
+        ("b/y", "bob"),
+    }
     assert world.agent("carol") is None
 
 
@@ -175,10 +179,10 @@ def test_wrong_words(world: World, bad: dict[str, Any]) -> None:
 
 def test_units_up_to_the_capacity(world: World) -> None:
     take(world, ALICE, "@gpu", units=2)
-    assert len(world.refused("claim", Take(BOB, paths("@gpu"), units=2)).held) == 1
+    assert len(world.refused("claim", Take(BOB, paths("@gpu"), units=2)).blocking_claims) == 1
     take(world, BOB, "@gpu")
     refusal = world.refused("claim", Take(CAROL, paths("@gpu")))
-    assert {h["agent"] for h in refusal.held} == {"alice", "bob"}
+    assert {h["agent"] for h in refusal.blocking_claims} == {"alice", "bob"}
     assert world.refused("claim", Take(CAROL, paths("@gpu"), units=4)).code == "capacity"
     take(world, ALICE, "@gpu")  # fewer units: room for one more
     take(world, CAROL, "@gpu")

@@ -30,7 +30,7 @@ LABEL = re.compile(r"[A-Z][A-Z.-]*[A-Z](\.\.\.)?")
 def test_every_row_is_whole(name: str) -> None:
     verb = ROWS[name]
     assert verb.help.endswith((".", "?")) and "\n" not in verb.help
-    assert verb.opens in ("none", "read", "write") and verb.life in ("answer", "work", "stay")
+    assert verb.opens in ("none", "read", "write") and verb.life in ("one_shot", "work", "long_lived")
     assert all(LABEL.fullmatch(word.strip("[]")) for word in verb.words.replace("-- ", "").split()), verb.words
     names = [option.name for option in verb.options]
     shorts = [option.short for option in verb.options if option.short]

@@ -114,7 +114,7 @@ def test_a_lock_that_was_there_before_the_note_is_another_ones(busy: World) -> N
     (note,) = (busy.git_dir / "gitcoord/locks").glob("[0-9]*")
     later = lock.stat().st_ctime_ns + 3 * 10**9
     os.utime(note, ns=(later, later))
-    with pytest.raises(LockHeld, match="does not know whose it is"):
+    with pytest.raises(LockHeld, match="does not know its owner"):
         known.remove_stale_locks(["refs/heads/any"])
     assert lock.exists()
 
@@ -124,7 +124,7 @@ def test_a_lock_that_came_after_those_that_were_noted_is_another_ones(busy: Worl
     known = dead_note(busy, taken=True)
     lock = busy.git_dir / "packed-refs.lock"
     lock.touch()
-    with pytest.raises(LockHeld, match="does not know whose it is"):
+    with pytest.raises(LockHeld, match="does not know its owner"):
         known.remove_stale_locks(["refs/heads/any"])
     assert lock.exists()
 
@@ -148,7 +148,7 @@ def test_where_not_all_processes_can_be_seen_nothing_is_removed_by_exclusion(
     lock = busy.git_dir / "packed-refs.lock"
     lock.touch()
     monkeypatch.setattr(stale, "running_gits", lambda common: None)
-    with pytest.raises(LockHeld, match="cannot be told here"):
+    with pytest.raises(LockHeld, match="cannot be seen here"):
         known.remove_stale_locks(["refs/heads/any"])
     assert lock.exists()
     lock.unlink()

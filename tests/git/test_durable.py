@@ -98,7 +98,7 @@ def test_a_log_that_was_updated_away_meanwhile_vouches_for_nothing(tmp_path: Pat
     assert objects.log()
     objects.publish()
     (tmp_path / "redo" / BOOT).rename(tmp_path / "redo" / f"{BOOT}.full")
-    objects.settle()
+    objects.sync()
     assert len(flushed) == 1
     objects.write("blob", b"y")
     objects.flush()

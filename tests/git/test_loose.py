@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitcoord.git.loose_reader import Loose
+from gitcoord.git.loose_reader import LooseReader
 from gitcoord.git.plumbing_store import PlumbingStore
 from gitcoord.git.reader import UNSURE
 from gitcoord.git.store import Create, Object
@@ -29,15 +29,15 @@ def top(git_repo: GitRepo) -> Path:
 
 
 @pytest.fixture
-def loose(top: Path) -> Loose:
-    return Loose(repo_at(top / ".git", worktree=top), 40)
+def loose(top: Path) -> LooseReader:
+    return LooseReader(repo_at(top / ".git", worktree=top), 40)
 
 
 def _head(top: Path) -> str:
     return git(top, "rev-parse", "HEAD").decode().strip()
 
 
-def test_head_is_followed_to_its_branch_packed_or_not(top: Path, loose: Loose) -> None:
+def test_head_is_followed_to_its_branch_packed_or_not(top: Path, loose: LooseReader) -> None:
     assert loose.ref("HEAD") == _head(top)
     git(top, "pack-refs", "--all")
     assert loose.ref("HEAD") == _head(top)
@@ -45,7 +45,7 @@ def test_head_is_followed_to_its_branch_packed_or_not(top: Path, loose: Loose) -
     assert loose.ref("HEAD") is None
 
 
-def test_a_loose_ref_counts_more_than_a_packed_one(top: Path, loose: Loose) -> None:
+def test_a_loose_ref_counts_more_than_a_packed_one(top: Path, loose: LooseReader) -> None:
     git(top, "update-ref", REF, "HEAD")
     git(top, "pack-refs", "--all")
     old = loose.ref(REF)
@@ -56,14 +56,14 @@ def test_a_loose_ref_counts_more_than_a_packed_one(top: Path, loose: Loose) -> N
     assert loose.ref(REF) is None
 
 
-def test_a_part_of_a_packed_name_is_no_ref(top: Path, loose: Loose) -> None:
+def test_a_part_of_a_packed_name_is_no_ref(top: Path, loose: LooseReader) -> None:
     git(top, "update-ref", "refs/x/" + REF, "HEAD")
     git(top, "pack-refs", "--all")
     assert loose.ref(REF) is None and loose.ref("refs/claims/path/a") is None
 
 
 @pytest.mark.parametrize("content", [b"", b"0123", b"ref: HEAD\n", b"ref: ../../x\n", b"\0" * 41, b"x" * 5000])
-def test_what_is_odd_is_left_to_git(top: Path, loose: Loose, content: bytes) -> None:
+def test_what_is_odd_is_left_to_git(top: Path, loose: LooseReader, content: bytes) -> None:
     file = top / ".git" / REF
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
@@ -76,7 +76,7 @@ def test_what_is_odd_is_left_to_git(top: Path, loose: Loose, content: bytes) -> 
     assert answers[0] == answers[1]
 
 
-def test_links_in_a_circle_are_left_to_git(top: Path, loose: Loose) -> None:
+def test_links_in_a_circle_are_left_to_git(top: Path, loose: LooseReader) -> None:
     git(top, "symbolic-ref", "refs/a/x", "refs/a/y")
     git(top, "symbolic-ref", "refs/a/y", "refs/a/x")
     assert loose.ref("refs/a/x") == UNSURE
@@ -87,7 +87,7 @@ def _object_file(top: Path, oid: str) -> Path:
 
 
 @pytest.mark.parametrize("damage", [b"", b"x", None], ids=["empty", "not zlib", "another object's bytes"])
-def test_a_damaged_object_is_not_taken(top: Path, loose: Loose, damage: bytes | None) -> None:
+def test_a_damaged_object_is_not_taken(top: Path, loose: LooseReader, damage: bytes | None) -> None:
     oid, other = (git(top, "hash-object", "-w", "--stdin", data=data).decode().strip() for data in (b"one", b"two"))
     file = _object_file(top, oid)
     content = _object_file(top, other).read_bytes() if damage is None else damage
@@ -129,7 +129,7 @@ def test_packed_objects_and_those_of_an_alternate_are_gits(top: Path, tmp_path: 
         store = plumbing_store(repo_at(place / ".git", worktree=place), 40)
         (found,) = store.read(["HEAD"])
         assert found is not None and found.kind == "commit" and found.oid == _head(top)
-        assert Loose(repo_at(place / ".git", worktree=place), 40).object(found.oid) is None
+        assert LooseReader(repo_at(place / ".git", worktree=place), 40).object(found.oid) is None
         store.close()
 
 
@@ -156,7 +156,7 @@ _PACKER = (
 )
 
 
-def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: Loose) -> None:
+def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: LooseReader) -> None:
     """pack-refs writes packed-refs first and removes the loose file then: read in that order, one of them has it."""
     names = [f"refs/claims/path/{n}/@x" for n in range(4)]
     packer = subprocess.Popen([sys.executable, "-c", _PACKER, str(top)], stderr=subprocess.DEVNULL)
@@ -173,7 +173,7 @@ def test_a_ref_never_vanishes_while_git_packs(top: Path, loose: Loose) -> None:
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
-def test_packed_refs_of_any_size_give_what_git_finds(top: Path, loose: Loose, is_sorted: bool) -> None:
+def test_packed_refs_of_any_size_give_what_git_finds(top: Path, loose: LooseReader, is_sorted: bool) -> None:
     """Names of all lengths, some before the first and behind the last; annotated tags, which have a second line."""
     rows = random.Random(4)
     names = {f"refs/{rows.choice('az')}/{'x' * rows.randrange(1, 200)}{rows.randrange(10**9)}" for _ in range(3000)}
@@ -206,7 +206,7 @@ def test_packed_refs_of_any_size_give_what_git_finds(top: Path, loose: Loose, is
 
 
 @pytest.mark.parametrize("line", [b"^" * 5000 + b"\n^" + b"^" * 5000, b"^\n", b"x" * 9000 + b"\n", b"\n", b" ", b"\0"])
-def test_packed_refs_that_are_none_are_searched_to_an_end(top: Path, loose: Loose, line: bytes) -> None:
+def test_packed_refs_that_are_none_are_searched_to_an_end(top: Path, loose: LooseReader, line: bytes) -> None:
     head = b"# pack-refs with: peeled fully-peeled sorted \n"
     (top / ".git/packed-refs").write_bytes(head + line * (200_000 // len(line)))
     assert loose.ref("refs/heads/nowhere") is None

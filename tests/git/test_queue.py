@@ -22,7 +22,7 @@ def test_waiting_leaves_a_deadline_in_place(tmp_path: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 500, 7)
     try:
         with Queue(str(file), 0.05) as queue:
-            assert not queue.held
+            assert not queue.acquired
             left, every = signal.getitimer(signal.ITIMER_REAL)
             assert 0 < left < 500 and every == 7 and not rang
             assert signal.getsignal(signal.SIGALRM) is not before
@@ -40,7 +40,7 @@ def test_a_queue_that_moves_is_waited_in(tmp_path: Path, monkeypatch: pytest.Mon
     marks = iter([1, 2, 2, 3, 3, 3])
     monkeypatch.setattr(Queue, "_turn", lambda self: next(marks))
     with Queue(str(file), 0.02) as queue:
-        assert not queue.held
+        assert not queue.acquired
     assert next(marks, None) is None, "three times as long as one process is waited for"
     os.close(fd)
 
@@ -53,7 +53,7 @@ def test_a_turn_after_a_wait_is_marked(tmp_path: Path) -> None:
     timer = threading.Timer(0.05, lambda: os.close(fd))
     timer.start()
     with Queue(str(file), 60) as queue:
-        assert queue.held and file.stat().st_mtime > 1
+        assert queue.acquired and file.stat().st_mtime > 1
     timer.join()
 
 
@@ -63,7 +63,7 @@ def test_who_does_not_wait(tmp_path: Path) -> None:
 
     def ask() -> None:
         with Queue(file, 0) as queue:
-            had.append(queue.held)
+            had.append(queue.acquired)
 
     with Queue(file, 60):
         asking = threading.Thread(target=ask, daemon=True)  # where no alarm would end a wait

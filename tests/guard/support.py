@@ -62,5 +62,5 @@ class Project:
 
     def held(self) -> dict[str, str]:
         """Who holds what, by path."""
-        rows = self.world.claim("list", "--all", "--json", agent="onlooker").json["claims"]
+        rows = self.world.claim("list", "--all", "--json", agent="actor_or_none").json["claims"]
         return {row["path"]: row["agent"] for row in rows}

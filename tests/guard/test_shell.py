@@ -176,19 +176,11 @@ def test_the_installed_command_finds_the_parser(tmp_path: Path) -> None:
     from gitcoord.startup.bundle import build, program
 
     source = tmp_path / "source/gitcoord"
-    shutil.copytree(ROOT / "gitcoord/shell", source / "shell")
-    for package in ("base", "cli", "startup"):
-        (source / package).mkdir()
+    for package in ("base", "git", "shell", "startup"):
+        shutil.copytree(ROOT / "gitcoord" / package, source / package)
+    (source / "cli").mkdir()
     (source / "cli/entry.py").write_text('"""What the bundle begins with."""\n')
-    for name in (
-        "__init__",
-        "base/__init__",
-        "base/errors",
-        "cli/__init__",
-        "startup/__init__",
-        "startup/namedtuple",
-        "startup/treesitter",
-    ):
+    for name in ("__init__", "cli/__init__"):
         shutil.copy(ROOT / f"gitcoord/{name}.py", source / f"{name}.py")
     (tmp_path / "bundle").write_bytes(build(tmp_path / "source"))
     import tree_sitter

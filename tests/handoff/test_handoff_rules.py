@@ -138,7 +138,7 @@ def test_a_third_holder_is_named_and_nothing_changes(world: World) -> None:
     world.must("claim", Take(Actor("dave"), paths("c")))
     before = dumps(world.state.files)
     refusal = world.refused("accept", Accept(BOB, id))
-    assert {row["agent"] for row in refusal.held} == {"carol", "dave"}
+    assert {row["agent"] for row in refusal.blocking_claims} == {"carol", "dave"}
     assert dumps(world.state.files) == before
 
 

@@ -209,7 +209,7 @@ def test_caps_hold() -> None:
     assert world.next("dave")
     third = str(world.must("handoff", Handoff(worker("bob"), SAID, task=the_task(world))).result["id"])
     refusal = world.refused("accept", Accept(worker("erin"), third))
-    assert refusal.code == "held" and {row["agent"] for row in refusal.held} == {"bob", "dave"}
+    assert refusal.code == "held" and {row["agent"] for row in refusal.blocking_claims} == {"bob", "dave"}
     forged = event._replace(seq=world.state.seq + 1)
     with pytest.raises(Illegal):
         apply(world.state, forged)

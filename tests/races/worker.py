@@ -71,7 +71,7 @@ class Worker:
             result: Row = claims.take(self.ctx, command)
             row |= {"outcome": "renewed" if result["renewed"] else "granted", "token": result["token"]}
         except Refused as refused:
-            held = [[h["path"], h["agent"], h["token"]] for h in refused.refusal.held]
+            held = [[h["path"], h["agent"], h["token"]] for h in refused.refusal.blocking_claims]
             row |= {"outcome": "refused", "held": held, "message": refused.message}
         except GitcoordError as error:
             row |= {"outcome": error.code, "message": error.message}

@@ -133,7 +133,7 @@ def test_paths_come_with_the_task_or_not_at_all() -> None:
     assert world.held() == {("src/a", "w1", "write"), ("gpu", "w1", "write")}
     assert world.next("w2") == "", "what needs paths that others hold is skipped"
     refusal = world.refused("assign", Assign(worker("w2"), two))
-    assert refusal.code == "held" and refusal.held[0]["agent"] == "w1"
+    assert refusal.code == "held" and refusal.blocking_claims[0]["agent"] == "w1"
     free = world.add("free")[0]
     assert world.next("w2") == free
     world.finish("w1", one)
@@ -157,7 +157,7 @@ def test_caps() -> None:
     ids = world.add("a", "b", "c", "d")
     assert [world.next("w1"), world.next("w2")] == ids[:2]
     refusal = world.refused("assign", Assign(worker("w3")))
-    assert refusal.code == "cap" and {row["agent"] for row in refusal.held} == {"w1", "w2"}
+    assert refusal.code == "cap" and {row["agent"] for row in refusal.blocking_claims} == {"w1", "w2"}
     assert world.next("w1") == ids[2], "one who is at work may take more: a worker counts once"
     world.finish("w1", ids[0])
     assert world.refused("assign", Assign(worker("w3"))).code == "cap", "it is still at work"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gitcoord.cli import help
+from gitcoord.cli.entry import call_verb
 from gitcoord.cli.table import COMMANDS, expand, table_of
 from gitcoord.cli.table.claim import VERBS
 from gitcoord.terminal.parser import NotQuick, Option, Verb
@@ -37,7 +37,7 @@ def _commands(group: Any, name: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_same_verbs_options_and_words(command: str) -> None:
-    table, full = table_of(command), _commands(help.full_command(command))
+    table, full = table_of(command), _commands(help.full_command(command, "", call_verb))
     assert set(full) == set(table)
     for name, verb in table.items():
         assert full[name].help == verb.help
@@ -75,12 +75,8 @@ def _full(words: list[str], command: str = "claim") -> Parsed | str:
         return 0
 
     out, err = io.StringIO(), io.StringIO()
-    with (
-        mock.patch.object(help, "call_verb", called),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        code = help.main(command, words)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = help.main(command, words, called)
     if seen:
         assert code == 0 and len(seen) == 1
         return seen[0]

@@ -114,7 +114,7 @@ _LOOKING = {
         Option("json", "flag", "Print one JSON object a line for each event."),
         example="watch --name mailer --kind kill --exec ./mail.sh",
         opens="read",
-        life="stay",
+        life="long_lived",
         needs="dulwich",
         json=False,  # its own says more
     ),

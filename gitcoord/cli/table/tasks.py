@@ -153,7 +153,7 @@ VERBS = {
         Option("as", "text", "The workers are called NAME-1 and so on; default: worker.", label="NAME"),
         Option("until-empty", "flag", "End when no task is left."),
         example="dispatch --max 4 -- claude -p 'take a task and do it'",
-        life="stay",
+        life="long_lived",
         needs="dulwich",
         json=False,
     ),

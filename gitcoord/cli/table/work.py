@@ -53,7 +53,7 @@ _START = {
         "-- COMMAND...",
         Option("as", "text", "The agent's name; default: made up from the command.", label="NAME"),
         example="run --as alice -- claude",
-        life="stay",
+        life="long_lived",
         needs="dulwich",
         json=False,
     ),

@@ -51,7 +51,7 @@ def git_claim() -> str:
 
 def watched(call: Call) -> Actor | None:
     """The actor; None for a script without a name. Inside an agent tool a name is required."""
-    return call.actor() if in_tool(call.environ) else call.onlooker()
+    return call.actor() if in_tool(call.environ) else call.actor_or_none()
 
 
 def install_hooks(call: Call, values: Values, words: list[str]) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gitcoord.git.long_process import run_bounded, watched
+from gitcoord.git.long_process import finish_bounded, run_bounded
 from gitcoord.git.process import GIT, ORIGINAL, UNHOOKED, Child, has_terminal, run, without_grafts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.locks.owners import LockNotes
     from gitcoord.git.process import Answer, Env
 
@@ -34,51 +34,51 @@ def push_urls(env: Env, name: str) -> Answer:
 # --- for the user: with what git asks at the terminal, and with hooks ---------------------------------------------------
 
 
-def ls_remote(env: Env, patience: Patience, name: str, *refs: str) -> Answer:
+def ls_remote(env: Env, deadline: Deadline, name: str, *refs: str) -> Answer:
     """In lines: id, a tab, name."""
-    return run_bounded([*GIT, "ls-remote", "--", name, *refs], env, patience)
+    return run_bounded([*GIT, "ls-remote", "--", name, *refs], env, deadline)
 
 
-def fetch_ref(env: Env, patience: Patience, notes: LockNotes, name: str, refspec: str) -> Answer:
+def fetch_ref(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec: str) -> Answer:
     argv = [*GIT, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", name, refspec]
-    return run_bounded(argv, env, patience, notes=notes)
+    return run_bounded(argv, env, deadline, notes=notes)
 
 
 # --- during a check: nobody is asked for a password --------------------------------------------------------------------
 
 
-def look_at_ref(env: Env, patience: Patience, notes: LockNotes, name: str, ref: str) -> Answer:
-    return _ask_silently(env, patience, notes, ["ls-remote", "--quiet", "--", name, ref])
+def look_at_ref(env: Env, deadline: Deadline, notes: LockNotes, name: str, ref: str) -> Answer:
+    return _ask_silently(env, deadline, notes, ["ls-remote", "--quiet", "--", name, ref])
 
 
-def fetch_branch(env: Env, patience: Patience, notes: LockNotes, name: str, refspec: str) -> Answer:
+def fetch_branch(env: Env, deadline: Deadline, notes: LockNotes, name: str, refspec: str) -> Answer:
     """Only this branch, whatever the settings say."""
     words = ["--quiet", "--refmap=", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
-    return _ask_silently(env, patience, notes, ["fetch", *words, "--no-write-fetch-head", "--", name, refspec])
+    return _ask_silently(env, deadline, notes, ["fetch", *words, "--no-write-fetch-head", "--", name, refspec])
 
 
-def _ask_silently(env: Env, patience: Patience, notes: LockNotes, words: list[str]) -> Answer:
+def _ask_silently(env: Env, deadline: Deadline, notes: LockNotes, words: list[str]) -> Answer:
     argv = [*ORIGINAL, *words]
-    return run_bounded(argv, without_grafts(env), patience, shares_terminal=False, notes=notes)
+    return run_bounded(argv, without_grafts(env), deadline, shares_terminal=False, notes=notes)
 
 
 # --- gitcoord's own transfers ----------------------------------------------------------------------------------------
 
 
-def look_at_own_ref(env: Env, patience: Patience, name: str, ref: str) -> Answer:
-    return run_bounded([*_TRANSFER, "ls-remote", "--quiet", "--", name, ref], env, patience)
+def look_at_own_ref(env: Env, deadline: Deadline, name: str, ref: str) -> Answer:
+    return run_bounded([*_TRANSFER, "ls-remote", "--quiet", "--", name, ref], env, deadline)
 
 
-def fetch_own(env: Env, patience: Patience, notes: LockNotes | None, name: str, refspecs: Iterable[str]) -> Answer:
+def fetch_own(env: Env, deadline: Deadline, notes: LockNotes | None, name: str, refspecs: Iterable[str]) -> Answer:
     """All of these refs or none; those that are gone there go here."""
     argv = [*_TRANSFER, "fetch", "--quiet", "--atomic", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
     argv += ["--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok", "--", name, *refspecs]
-    return watched(_start_transfer(argv, env, notes), patience)
+    return finish_bounded(_start_transfer(argv, env, notes), deadline)
 
 
 def push_own(
     env: Env,
-    patience: Patience,
+    deadline: Deadline,
     notes: LockNotes | None,
     name: str,
     moves: Iterable[tuple[str, str, str]],
@@ -93,7 +93,7 @@ def push_own(
     argv += [f"--push-option={option}" for option in options]
     argv += [f"--force-with-lease={ref}:{expected}" for ref, expected, _ in rows]
     argv += ["--", name, *(f"{new}:{ref}" for ref, _, new in rows)]
-    return watched(_start_transfer(argv, env, notes), patience, sends=True)
+    return finish_bounded(_start_transfer(argv, env, notes), deadline, sends=True)
 
 
 def _start_transfer(argv: list[str], env: Env, notes: LockNotes | None) -> Child:

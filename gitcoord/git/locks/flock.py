@@ -1,4 +1,4 @@
-"""Files that a process holds as long as it lives: the kernel lets go of them whatever way it ends, in any container."""
+"""Locks on files by flock(2). The kernel releases them when their process ends, also across containers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gitcoord.git.files import close, open_to_change, open_to_read, remove_file
 
 
 def acquire(path: str) -> int:
-    """Hold this file from now on; gives what to `release` by, or -1 where another process holds it."""
+    """Lock this file. Gives the descriptor for `release`, or -1 where another process has the lock."""
     fd = open_to_change(path)
     try:
         flock(fd, LOCK_EX | LOCK_NB)
@@ -19,14 +19,14 @@ def acquire(path: str) -> int:
 
 
 def release(fd: int, path: str = "") -> None:
-    """With its path, the file goes too. Removed first: nobody finds it there and unheld."""
+    """With its path, the file is removed first, so that no process finds it unlocked."""
     if path:
         remove_file(path)
     close(fd)
 
 
 def is_locked(path: str) -> bool | None:
-    """Does a living process hold it? None where there is no such file. Looking keeps nobody else from looking."""
+    """Has a living process locked this file? None where there is no such file. Several processes may ask at once."""
     try:
         fd = open_to_read(path)
     except OSError:

@@ -1,8 +1,8 @@
-"""Notes about the git processes that lock refs, so that the lock files of a killed one can be told from those of others.
+"""Notes about the git processes that lock refs. They tell the lock files of a killed process from those of others.
 
-git's lock files name no owner, and whether a process has one open proves nothing: git closes them as soon as they are made. So
-before a git process of gitcoord's moves refs, a note says which locks it may take; once it has taken them, the note says which
-files they are. `stale` says when a lock may be removed.
+git's lock files name no owner, and git closes them as soon as they are made, so open files prove nothing. Before a git process of
+gitcoord moves refs, a note records which locks it may take. Once it has taken them, the note records their files. `stale` decides
+when a lock may be removed. A note is valid only if its first line equals its own file name.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from gitcoord.base.names import RefName
 from gitcoord.git.files import (
     close,
+    file_identity,
     fstat,
     list_files,
-    lstat,
     make_directory,
     open_new,
     open_to_read,
@@ -37,21 +37,21 @@ _LIMIT = 1 << 24
 
 
 class Owner(NamedTuple):
-    """A git process that locks refs: what its note is called."""
+    """A git process that locks refs, as the name of its note describes it."""
 
     pid: str
-    start: str  # since when it runs; '-' and something random where that cannot be told
+    start: str  # its start time; '-' and a random text where that is unknown
     boot: str
     namespace: str
 
     @property
     def name(self) -> str:
-        """All of it: after a reboot or a wrap another has the number, and the old note may still be needed."""
+        """The file name of its note. Another process may get the same pid after a reboot while the old note is still needed."""
         return ".".join((self.pid, self.start, self.boot.replace("/", "_"), self.namespace.strip("pid:[]")))
 
 
 class Content(NamedTuple):
-    """What a note says."""
+    """The content of a note."""
 
     refs: list[str]  # which its process may lock; a name that ends in '/*' stands for all below it
     taken: dict[str, str] | None  # the lock files that it had, by name; None before that is known
@@ -77,13 +77,12 @@ class Note:
         That of packed-refs only where the process deletes refs: otherwise it is another's.
         """
         names = [*(f"{ref}.lock" for ref in refs), *((f"{PACKED}.lock",) if self._deletes else ())]
-        files = [(name, which_file(f"{common}/{name}")) for name in names]
+        files = [(name, file_identity(f"{common}/{name}")) for name in names]
         lines = [f"{file} {name}\n" for name, file in files if file]
         write_at_once(self._fd, "".join(lines).encode("utf-8", "surrogateescape") + b"\0")
 
     def end(self, code: int) -> None:
-        """The process has ended: by itself, and has left nothing; or it was killed, and the note stays for whoever finds its
-        locks. Harmless to repeat."""
+        """The process has ended. The note of a killed process stays until its locks are removed. Harmless to repeat."""
         if code >= 0:
             self.forget()
         else:
@@ -133,7 +132,7 @@ class LockNotes:
         *,
         shares_terminal: bool = False,
     ) -> Child:
-        """Start a git that locks refs by itself, and note it. Where that cannot be noted, what it leaves if it is killed stays."""
+        """Start a git that locks refs by itself, and note it. Without a note, locks that it leaves when killed stay."""
         self.sweep()
         child = Child(argv, env, shares_terminal=shares_terminal)
         try:
@@ -161,12 +160,12 @@ class LockNotes:
         return self._stale
 
     def all(self) -> list[tuple[Owner, Content | None]]:
-        """Who has noted what. None for a note that cannot be read."""
+        """Every note with its owner; None for the content of one that cannot be read."""
         names = list_files(self.directory)
         return [(owner, self.content(name)) for name in names if (owner := owner_of(name)) is not None]
 
     def content(self, name: str) -> Content | None:
-        """What a note says: nothing where it is not whole, or speaks of another process. None if it cannot be read."""
+        """The content of a note: empty where it is incomplete or names another process. None if it cannot be read."""
         try:
             fd = open_to_read(f"{self.directory}/{name}", waits=False, follows=False)
             try:
@@ -190,31 +189,22 @@ class LockNotes:
         if owner.boot.partition("/")[0] != self._boot.partition("/")[0]:
             return False
         if owner.boot != self._boot or owner.namespace != own_namespace():
-            return True  # another container: its processes cannot be seen from here, or not since when they run
+            return True  # another container: its processes or their start times cannot be seen from here
         if owner.start.startswith("-"):
             return is_running(int(owner.pid))  # no /proc here, or it was gone before it was noted
         return runs_still(owner.pid, owner.start)
 
 
 def owner_of(name: str) -> Owner | None:
-    """Whose note is called so; None for other files."""
+    """The owner whose note has this file name; None for other files."""
     pid, start, boot, namespace, *_ = (*name.split("."), "", "", "")
     if not pid.isdecimal():
         return None
     return Owner(pid, start, boot.replace("_", "/"), f"pid:[{namespace}]" if namespace else "")
 
 
-def which_file(path: str) -> str:
-    """A file's inode and change time, which no other file shares; '' where there is none."""
-    try:
-        found = lstat(path)
-        return f"{found.st_ino}:{found.st_ctime_ns}"
-    except OSError:
-        return ""
-
-
 def _write(path: str, data: bytes) -> int:
-    """A new file, still open. A note of which a part is missing must not be found."""
+    """Write a new file and leave it open. An incomplete note is removed."""
     try:
         fd = open_new(path)
     except FileExistsError:

@@ -1,8 +1,8 @@
 """The queue of writers on one machine: a flock, first come first served.
 
-It is there for fairness and throughput only. Not needed for correctness: whoever waited too long behind one process (that was
-stopped, say) goes on without it, and the compare-and-swap decides. As long as the queue moves it is waited in: on a busy machine
-those who left it would only make each other lose.
+It serves fairness and throughput and is not needed for correctness: a process that waited too long behind another one (a stopped
+one, for example) goes on without the lock, and the compare-and-swap decides. A process keeps waiting as long as the queue moves:
+on a busy machine, processes that leave it would only lose races to each other.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ class _Expired(Exception):
     pass
 
 
-_MOST = 120.0  # seconds in all, in a queue that moves
-_WORD = 2.0  # seconds: then people are told behind whom they wait, and one that is stopped is waited for no longer
-_TICK = 0.05
+_LONGEST_WAIT = 120.0  # seconds in all, in a queue that moves
+_NOTIFY_AFTER = (
+    2.0  # seconds until the user is told which process has the lock; a stopped one is not waited for any longer
+)
+_POLL_INTERVAL = 0.05
 
 
 def _no_longer() -> float:
@@ -35,7 +37,7 @@ def _no_longer() -> float:
 
 
 class Queue:
-    """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `held` tells whether it was
+    """A place in the queue, as a context. Waits at most `seconds` for one process, not at all for 0; `acquired` tells whether it was
     had.
 
     `longer` gives how long more one is waited for that is not stopped. Whoever gets its turn after a wait marks the file, by its
@@ -56,7 +58,7 @@ class Queue:
         self._longer = longer
         self._tell = tell
         self._fd = -1
-        self.held = False
+        self.acquired = False
 
     def __enter__(self) -> Queue:
         try:
@@ -65,7 +67,7 @@ class Queue:
             raise StoreError(f"cannot open {self._path}: {error.strerror}") from None
         try:
             flock(self._fd, LOCK_EX | LOCK_NB)
-            self.held = True
+            self.acquired = True
         except BlockingIOError:
             if self._seconds:
                 self._wait()
@@ -84,25 +86,25 @@ class Queue:
 
         try:
             before = signal(SIGALRM, expired)
-        except ValueError:  # not the main thread: no alarm to be had
-            self._wait_in_line(self._ask_again)
+        except ValueError:  # not the main thread: it can set no alarm
+            self._wait_in_queue(self._poll)
             return
-        # Whoever has a deadline keeps it: it goes on after the wait with what was left of it.
+        # An alarm that the caller has set is restored after the wait, with the time that it had left.
         left, every = setitimer(ITIMER_REAL, 0)
         began = monotonic()
 
-        def rung(seconds: float) -> None:
+        def lock_until_alarm(seconds: float) -> None:
             if left and monotonic() - began >= left:
                 raise _Expired
             setitimer(ITIMER_REAL, max(min(seconds, left - (monotonic() - began) if left else seconds), 0.001))
             try:
                 flock(self._fd, LOCK_EX)
-                self.held = True
+                self.acquired = True
             except _Expired:
                 pass
 
         try:
-            self._wait_in_line(rung)
+            self._wait_in_queue(lock_until_alarm)
         except _Expired:
             pass
         finally:
@@ -112,36 +114,36 @@ class Queue:
             if left:
                 setitimer(ITIMER_REAL, max(left - (monotonic() - began), 0.001), every)
 
-    def _ask_again(self, seconds: float) -> None:
+    def _poll(self, seconds: float) -> None:
         end = monotonic() + seconds
         while monotonic() < end:
-            sleep(_TICK)
+            sleep(_POLL_INTERVAL)
             try:
                 flock(self._fd, LOCK_EX | LOCK_NB)
-                self.held = True
+                self.acquired = True
                 return
             except BlockingIOError:
                 pass
 
-    def _wait_in_line(self, attempt: Callable[[float], None]) -> None:
-        """Until the place is ours, or one process has been waited for as long as it may be."""
+    def _wait_in_queue(self, attempt: Callable[[float], None]) -> None:
+        """Wait until this process has the lock, or one process has kept it for too long."""
         began = since = monotonic()
         turn, told = self._turn(), False
         while True:
             waited = monotonic() - since
-            pid = self._holder() if waited >= min(_WORD, self._seconds) else 0
+            pid = self._holder() if waited >= min(_NOTIFY_AFTER, self._seconds) else 0
             most = self._seconds
             if waited >= most and self._longer is not _no_longer:
                 most = max(most, self._longer() + waited)
             hopeless = self._tell is not None and is_stopped(pid)
-            if waited >= most or hopeless or monotonic() - began >= _MOST:
+            if waited >= most or hopeless or monotonic() - began >= _LONGEST_WAIT:
                 self._give_up(pid)
                 return
-            if waited >= _WORD and not told and self._tell is not None:
+            if waited >= _NOTIFY_AFTER and not told and self._tell is not None:
                 told = True
                 self._tell(f"waiting behind {described(pid)}")
-            attempt(min((_WORD if waited < _WORD < self._seconds else most) - waited, self._seconds))
-            if self.held:
+            attempt(min((_NOTIFY_AFTER if waited < _NOTIFY_AFTER < self._seconds else most) - waited, self._seconds))
+            if self.acquired:
                 utime(self._fd)
                 return
             if turn != self._turn():
@@ -156,15 +158,15 @@ class Queue:
             try:
                 write_file(f"{self._path}.stopped", _named(pid))
             except OSError:
-                pass  # the next one waits too
+                pass  # the next process waits too
         else:
-            self._tell(f"note: going on past {described(pid)}, which did not make way")
+            self._tell(f"note: going on past {described(pid)}, which kept the lock")
 
     def _turn(self) -> int:
         return fstat(self._fd).st_mtime_ns
 
     def _holder(self) -> int:
-        """The process that has the lock; 0 where the system does not tell."""
+        """The process that has the lock; 0 where it is unknown."""
         inode = f":{fstat(self._fd).st_ino} ".encode()
         for row in _all_of("/proc/locks").split(b"\n"):
             words = row.split()
@@ -173,14 +175,14 @@ class Queue:
         return 0
 
     def __exit__(self, *_: object) -> None:
-        if self._fd >= 0:  # or there is no queue
+        if self._fd >= 0:  # else the queue could not be opened
             close(self._fd)
         self._fd = -1
-        self.held = False
+        self.acquired = False
 
 
 def _all_of(path: str) -> bytes:
-    """A file of the kernel's, which it hands out page by page; empty where there is none."""
+    """The content of a file in /proc, which the kernel gives page by page; empty where there is none."""
     try:
         fd = open_to_read(path)
     except OSError:
@@ -193,7 +195,7 @@ def _all_of(path: str) -> bytes:
 
 
 def is_stopped(pid: int) -> bool:
-    """By SIGSTOP, Ctrl-Z or a debugger: it will not go on by itself."""
+    """Is it stopped by SIGSTOP, Ctrl-Z or a debugger?"""
     return bool(pid) and process_state(pid) in ("T", "t")
 
 

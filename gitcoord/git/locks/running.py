@@ -1,6 +1,6 @@
-"""The git processes of this machine that may hold a lock on this repository's refs. Looked for only after a crash.
+"""The git processes of this machine that may hold a lock on this repository's refs. They are searched only after a crash.
 
-In doubt a process counts: a lock is then waited for, and not removed.
+In doubt a process counts as one: then its lock is waited for, not removed.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from gitcoord.git.files import list_files, read_file, readlink, same_file
 from gitcoord.git.host import own_namespace
 from gitcoord.git.repo import common_of, follow, is_git_dir
 
-OWN = "gitcoord.noted=true"  # a setting of our own gits: of these the notes tell (see `locks`), and many only wait for their turn
+OWN = "gitcoord.noted=true"  # marks the git processes of gitcoord: `owners` has notes about these
 _INITIAL = "pid:[4026531836]"  # the namespace in which all processes can be seen: a constant of Linux
-# They move no refs, and may run for hours: gitcoord itself, servers, what others keep open, what waits in a pager.
+# Commands that move no refs and may run for hours: gitcoord itself, servers, pagers.
 _HARMLESS = frozenset((
     "blame", "cat-file", "check-attr", "claim", "coord", "credential", "credential-cache", "credential-cache--daemon", "daemon", "diff",
     "fsmonitor--daemon", "grep", "handoff", "help", "http-backend", "log", "ls-files", "ls-remote", "rev-list", "show", "upload-archive",
@@ -76,12 +76,12 @@ def _subcommand(name: str, program: str, command: list[str]) -> str | None:
 
 
 def _is_elsewhere(pid: str, command: list[str], common: str) -> bool:
-    """Does it work in another repository, for certain? git goes to the top of the work tree, or stays in the git directory."""
+    """Does it certainly work in another repository? git changes to the top of the work tree, or stays in the git directory."""
     environ, place = _strings(f"/proc/{pid}/environ"), _link(f"/proc/{pid}/cwd")
     if not environ or not place or place.endswith(" (deleted)") or "--git-dir" in command:
         return False
     if _link(f"/proc/{pid}/ns/mnt") != _link("/proc/self/ns/mnt") or _link(f"/proc/{pid}/root") != "/":
-        return False  # a path means something else there
+        return False  # paths mean other files there
     pointers = [word.partition("=")[2] for word in (*environ, *command) if word.startswith(_POINTERS)]
     if pointers:
         # A relative one counts from where the process was started, which is not known.

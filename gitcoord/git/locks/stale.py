@@ -1,6 +1,6 @@
 """Removing the lock files of dead processes, and no others.
 
-A lock is removed only where it is shown to be nobody's:
+A lock is removed only where it is proven to have no owner:
 
 - a note names that very file, by inode and change time, and the noted process is dead; or
 - a note of a dead process covers the lock's name, the file is not older than the note, no living process of ours may have taken
@@ -20,6 +20,7 @@ from gitcoord.base.errors import LockHeld, StoreError
 from gitcoord.base.names import RefName
 from gitcoord.git.files import (
     close,
+    file_identity,
     link,
     list_files,
     lstat,
@@ -31,7 +32,6 @@ from gitcoord.git.files import (
     unlink,
 )
 from gitcoord.git.host import getpid, process_state
-from gitcoord.git.locks.owners import PACKED, which_file
 from gitcoord.git.locks.running import running_gits
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
     from gitcoord.git.locks.owners import Content, LockNotes
 
-_PACKED, _NEW = f"{PACKED}.lock", f"{PACKED}.new"
-_SECONDS = 5.0  # how long a lock is waited for that another git may hold, if it is in the way
-_GLANCE = 1.0  # and if it is not
+_PACKED, _NEW = "packed-refs.lock", "packed-refs.new"
+_SECONDS = 5.0  # how long to wait for a lock that is in the way and that another git may hold
+_SHORT = 1.0  # the same for a lock that is not in the way
 _AGE = 0.1  # seconds; a program that writes refs through a library holds its locks for less
 _SLACK = 10**9  # nanoseconds by which a lock may seem older than its note: a process starts before it can be noted
 _BY_HAND = "if no git process is running in this repository, remove that file and try again"
 
 
-class Sight(NamedTuple):
+class FirstSeen(NamedTuple):
     """A lock when it was first seen: which file, when, and the gits that were running then."""
 
     file: str
@@ -62,11 +62,11 @@ class StaleLocks:
 
     def __init__(self, notes: LockNotes) -> None:
         self._notes = notes
-        self._sights: dict[str, Sight] = {}
+        self._first_seen: dict[str, FirstSeen] = {}
 
     def remove_stale_locks(self, refs: Iterable[RefName]) -> bool:
         """Remove what dead owners left in the way of these refs. True if something was removed; LockHeld if it may not be."""
-        names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if which_file(self._path(name))]
+        names = [name for name in (*(f"{ref}.lock" for ref in refs), _PACKED) if file_identity(self._path(name))]
         for name in names:
             self._clear(name, _SECONDS)
         orphan = self._drop_orphan()
@@ -74,17 +74,17 @@ class StaleLocks:
         return bool(names) or orphan
 
     def sweep(self, note: str) -> None:
-        """Remove the locks of a dead owner, where that can be shown soon; drop its note if none is left."""
+        """Remove the locks of a dead owner, where it is quickly proven dead; remove its note if no lock is left."""
         content = self._notes.content(note)
         if content is None:
             return
-        left = [lock for lock in self._covered(content) if which_file(self._path(lock))]
+        left = [lock for lock in self._covered(content) if file_identity(self._path(lock))]
         for lock in list(left):
             try:
-                self._clear(lock, _GLANCE)
+                self._clear(lock, _SHORT)
                 left.remove(lock)
             except (OSError, StoreError):
-                pass  # whoever it stops will be told
+                pass  # the next command that needs this ref reports it
         if not left:
             remove_file(f"{self._notes.directory}/{note}")
 
@@ -108,15 +108,15 @@ class StaleLocks:
                 yield from self._below(f"{directory}/{name}")
 
     def _clear(self, lock: str, seconds: float) -> None:
-        """Remove this lock; LockHeld if it cannot be shown to be nobody's."""
-        while (file := which_file(self._path(lock))) and not self._is_stale(lock, file, seconds):
+        """Remove this lock; LockHeld if it cannot be proven stale."""
+        while (file := file_identity(self._path(lock))) and not self._is_stale(lock, file, seconds):
             sleep(0.02)
         if file:
             self._remove(lock, file)
-        self._sights.pop(lock, None)
+        self._first_seen.pop(lock, None)
 
     def _is_stale(self, lock: str, file: str, seconds: float) -> bool:
-        """False: not yet, look again."""
+        """False: this cannot be proven yet."""
         path = self._path(lock)
         notes = self._notes.all()
         dead = [content for owner, content in notes if content is not None and not self._notes.is_alive(owner)]
@@ -128,25 +128,27 @@ class StaleLocks:
         made = int(file.rpartition(":")[2])
         if not any(c.taken is None and c.covers(lock) and made + _SLACK >= c.written for c in dead):
             raise LockHeld(
-                f"{path} is in the way, and gitcoord does not know whose it is", hints=(_BY_HAND,), data={"file": path}
-            )
-        return self._is_nobodys(lock, file, seconds)
-
-    def _is_nobodys(self, lock: str, file: str, seconds: float) -> bool:
-        """Has every git ended that was running when this file was first seen? A git that came later cannot have made it."""
-        path = self._path(lock)
-        now = running_gits(self._notes.common)
-        sight = self._sights.get(lock)
-        if sight is None or sight.file != file:
-            sight = self._sights[lock] = Sight(file, monotonic(), now)
-        if sight.others is None or now is None:
-            raise LockHeld(
-                f"{path} is in the way: its owner is dead, it seems, but whether another process holds it cannot be told here",
+                f"{path} blocks this change, and gitcoord does not know its owner",
                 hints=(_BY_HAND,),
                 data={"file": path},
             )
-        waited = monotonic() - sight.at
-        others = [(int(key.partition(".")[0]), words) for key, words in sight.others.items() if key in now]
+        return self._has_no_owner(lock, file, seconds)
+
+    def _has_no_owner(self, lock: str, file: str, seconds: float) -> bool:
+        """Has every git ended that was running when this file was first seen? A git that came later cannot have made it."""
+        path = self._path(lock)
+        now = running_gits(self._notes.common)
+        seen = self._first_seen.get(lock)
+        if seen is None or seen.file != file:
+            seen = self._first_seen[lock] = FirstSeen(file, monotonic(), now)
+        if seen.others is None or now is None:
+            raise LockHeld(
+                f"{path} blocks this change: its owner seems dead, but whether another process holds it cannot be seen here",
+                hints=(_BY_HAND,),
+                data={"file": path},
+            )
+        waited = monotonic() - seen.at
+        others = [(int(key.partition(".")[0]), words) for key, words in seen.others.items() if key in now]
         if others and waited > seconds:
             pid, words = others[0]
             raise LockHeld(
@@ -162,8 +164,8 @@ class StaleLocks:
         aside = f"{self._notes.directory}/stale-{random_hex(6)}"  # below refs/ a leftover would be a ref
         fd = self._exclusive()
         try:
-            if which_file(path) != file:
-                return  # another process was quicker
+            if file_identity(path) != file:
+                return  # another process has removed it
             if lock == _PACKED:
                 # It is made under this lock, so by the same owner. It goes first: once the lock is gone, it may be another's.
                 remove_file(self._path(_NEW))
@@ -175,7 +177,7 @@ class StaleLocks:
             pass
         except OSError as error:
             raise LockHeld(
-                f"{path} is in the way, whose owner is dead, and cannot be removed: {error.strerror}",
+                f"{path} blocks this change, its owner is dead, and it cannot be removed: {error.strerror}",
                 hints=("remove that file and try again",),
                 data={"file": path},
             ) from None
@@ -187,7 +189,7 @@ class StaleLocks:
 
         It is only ever made by the owner of that lock: while the lock is ours, it is nobody's.
         """
-        if not which_file(self._path(_NEW)) or which_file(self._path(_PACKED)):
+        if not file_identity(self._path(_NEW)) or file_identity(self._path(_PACKED)):
             return False
         note = self._notes.note(getpid(), ())
         try:
@@ -217,7 +219,7 @@ class StaleLocks:
                 if monotonic() > end:
                     close(fd)
                     raise LockHeld(
-                        "another process is removing stale locks here, and does not get on",
+                        "another process is removing stale locks here and makes no progress",
                         hints=("see whether a gitcoord command is stopped, and let it go on",),
                     ) from None
                 sleep(0.02)

@@ -4,7 +4,7 @@ What holds. A push asks for `atomic`: all refs or none, or an error before anyth
 that the server shows are compared with what was expected. Each ref goes with the value that was shown, so whatever moves after that
 is found by the server's own comparison. LANDED is said only where the server has reported every ref.
 
-All is done in the calling thread, and ended by an alarm when the time of `patience` is over. Where there is none to be had (another
+All is done in the calling thread, and ended by an alarm when the time of `deadline` is over. Where there is none to be had (another
 thread, an alarm of somebody else's), and for whatever else this client cannot do, git pushes: over a path, with helpers for
 credentials, with settings and variables about the transport, to hosts that take branches only or no atomic pushes, ids of SHA-256,
 histories that are no chain. Push options that a server does not take are left out. Only git moves the refs of this clone.
@@ -18,7 +18,7 @@ from gitcoord.base.names import Oid
 from gitcoord.git.commands.remotes import push_urls
 from gitcoord.git.commands.settings import match_settings
 from gitcoord.git.config import parse_settings
-from gitcoord.git.long_process import end_all
+from gitcoord.git.long_process import end_process_tree
 from gitcoord.git.process import OURS, Child, has_terminal
 from gitcoord.git.store import RefUpdate
 from gitcoord.git.tree import parse_tree
@@ -95,7 +95,7 @@ class Client(GitRemote):
             if self._ssh is not None:
                 self._ssh.close()
             self._client = None
-            return RemoteResult(UNKNOWN if push.sent else UNREACHABLE, self.patience.words)
+            return RemoteResult(UNKNOWN if push.sent else UNREACHABLE, self.deadline.message)
         except Exception as error:  # each transport has its own kinds, for passwords and broken connections too
             self._client = None
             if push.refused:
@@ -124,11 +124,11 @@ class Client(GitRemote):
         def ring(*_: object) -> None:
             if not waiting:
                 return
-            wait = self.patience.next_wait(sends=True)
+            wait = self.deadline.next_wait(sends=True)
             if wait > 0:
                 setitimer(ITIMER_REAL, wait)
                 return
-            self.patience.gave_up()
+            self.deadline.expired()
             if self._ssh is not None:
                 self._ssh.end()
             setitimer(ITIMER_REAL, _AGAIN)
@@ -139,8 +139,8 @@ class Client(GitRemote):
         except ValueError:  # not the main thread
             return None
         try:
-            with self.patience.counting():
-                setitimer(ITIMER_REAL, max(self.patience.next_wait(sends=True), 0.001))
+            with self.deadline.waiting():
+                setitimer(ITIMER_REAL, max(self.deadline.next_wait(sends=True), 0.001))
                 try:
                     return act()
                 finally:
@@ -228,7 +228,7 @@ class _Ssh:
 
     def end(self) -> None:
         if self._child is not None:
-            end_all(self._child)
+            end_process_tree(self._child)
 
 
 def address_of(name: str, env: dict[bytes, bytes]) -> tuple[str, str] | None:

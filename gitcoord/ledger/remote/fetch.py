@@ -51,7 +51,7 @@ def store_of(ctx: Context) -> MirrorStore:
 def fetch(ctx: Context) -> None:
     """Bring the mirror up to date. Unreachable where the remote does not answer; the mirror then stays as it was."""
     began = ctx.host.mono()
-    with store_of(ctx).remote.patience.asking(changes=False):
+    with store_of(ctx).remote.deadline.request(changes=False):
         result = _fetch_refs(ctx)
     _check_result(ctx, result, began)
 
@@ -179,7 +179,7 @@ def note_fetched(ctx: Context, began: int) -> None:
 def note_failure(ctx: Context, began: int) -> None:
     """Record a slow failure, so that reading commands do not wait for it as well. A quick one costs nothing."""
     now = ctx.host.mono()
-    if now - began >= _SLOW_FAILURE_MS or store_of(ctx).remote.patience.is_over:
+    if now - began >= _SLOW_FAILURE_MS or store_of(ctx).remote.deadline.is_over:
         write_file(ctx.scratch("unanswered"), f"{ctx.host.boot}\n{now}".encode())
 
 
@@ -207,7 +207,7 @@ def is_fresh(ctx: Context, began: int) -> bool:
 
 def fetch_once(ctx: Context, began: int) -> None:
     """Fetch, unless a process of this clone has done so since `began`: one fetch serves all that wait."""
-    with store_of(ctx).remote.patience.asking(changes=False), PushLock(ctx):
+    with store_of(ctx).remote.deadline.request(changes=False), PushLock(ctx):
         if not is_fresh(ctx, began):
             restart_patience(ctx)
             fetch(ctx)
@@ -220,19 +220,19 @@ class PushLock(Queue):
     """
 
     def __init__(self, ctx: Context) -> None:
-        self._patience = store_of(ctx).remote.patience
-        super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._patience.left, tell=ctx.tell)
+        self._deadline = store_of(ctx).remote.deadline
+        super().__init__(ctx.scratch("carry.lock"), QUEUE_SECONDS, longer=self._deadline.remaining, tell=ctx.tell)
 
     def __enter__(self) -> Queue:
-        with self._patience.counting():
+        with self._deadline.waiting():
             return super().__enter__()
 
 
 def restart_patience(ctx: Context) -> None:
     """Give the remote its whole time after a wait for other processes of this clone, unless they waited for it too."""
-    patience = store_of(ctx).remote.patience
-    if not patience.is_over and failed_ago(ctx) is None:
-        patience.heard()
+    deadline = store_of(ctx).remote.deadline
+    if not deadline.is_over and failed_ago(ctx) is None:
+        deadline.answered()
 
 
 def refresh_if_older(ctx: Context, most: int = 0) -> dict[str, object]:
@@ -270,7 +270,7 @@ def try_fetch(ctx: Context, most: int = 0) -> GitcoordError | None:
 def unreachable(ctx: Context, words: str) -> Unreachable:
     _, wall = fetched_at(ctx)
     hints = ["what was last seen there: git claim list"] if wall else []
-    if store_of(ctx).remote.patience.is_over:
+    if store_of(ctx).remote.deadline.is_over:
         hints.append("if it needs longer: git config gitcoord.remoteTimeout <seconds>")
     name = store_of(ctx).remote.name
     return Unreachable(f"'{name}' cannot be reached: {words or 'no answer'}; nothing was changed", hints=tuple(hints))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import CLAIMS, LEDGER, SESSIONS, Oid, RefName
 from gitcoord.git.commands.remotes import fetch_own, look_at_own_ref, push_own
-from gitcoord.git.deadline import Patience, fixed
+from gitcoord.git.deadline import Deadline, fixed
 from gitcoord.startup.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
@@ -67,15 +67,15 @@ class GitRemote:
         *,
         branches: bool = False,
         atomic: bool = True,
-        patience: Patience | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
-        """`patience`: how long to wait for the server."""
+        """`deadline`: how long to wait for the server."""
         self.name = name
         self.branches = branches
         self.atomic = atomic
         self.notes: LockNotes | None = None  # records which process owns which lock; None in some tests
         self._env = env
-        self.patience = patience or Patience(name, fixed(JOINING))
+        self.deadline = deadline or Deadline(name, fixed(JOINING))
 
     def takes(self, ref: RefName) -> bool:
         """Is this ref kept at the remote?"""
@@ -90,14 +90,14 @@ class GitRemote:
         rows = [m for m in moves if self.takes(m.ref) and (m.old or m.new)]
         if not rows:
             return RemoteResult(LANDED)
-        with self.patience.asking(changes=True):
-            if self.patience.is_over:
-                return RemoteResult(UNREACHABLE, self.patience.words)
+        with self.deadline.request(changes=True):
+            if self.deadline.is_over:
+                return RemoteResult(UNREACHABLE, self.deadline.message)
             return self._answered(self._push_rows(rows, options))
 
     def _answered(self, report: RemoteResult) -> RemoteResult:
         if report.kind not in (UNREACHABLE, UNKNOWN):
-            self.patience.heard()
+            self.deadline.answered()
         return report
 
     def _push_rows(self, rows: list[RefUpdate], options: tuple[str, ...]) -> RemoteResult:
@@ -117,7 +117,7 @@ class GitRemote:
     def _push(self, moves: list[RefUpdate], options: tuple[str, ...]) -> RemoteResult:
         rows = [(self.there(m.ref), m.old, m.new) for m in moves]
         code, out, complaint = push_own(
-            self._env, self.patience, self.notes, self.name, rows, atomic=self.atomic, options=options
+            self._env, self.deadline, self.notes, self.name, rows, atomic=self.atomic, options=options
         )
         return parse_push(code, out.decode("utf-8", "replace"), complaint)
 
@@ -132,13 +132,13 @@ class GitRemote:
         specs = [f"{'+' if back else ''}{LEDGER}:{LEDGER}"] if ledger else []
         specs += [f"+{sessions}*:{SESSIONS}*"]
         specs += [] if self.branches else [f"+{CLAIMS}*:{CLAIMS}*"]
-        with self.patience.asking(changes=False):
+        with self.deadline.request(changes=False):
             return self._answered(self._fetch(specs))
 
     def _fetch(self, specs: list[str]) -> RemoteResult:
-        if self.patience.is_over:
-            return RemoteResult(UNREACHABLE, self.patience.words)
-        code, _, complaint = fetch_own(self._env, self.patience, self.notes, self.name, specs)
+        if self.deadline.is_over:
+            return RemoteResult(UNREACHABLE, self.deadline.message)
+        code, _, complaint = fetch_own(self._env, self.deadline, self.notes, self.name, specs)
         if not code:
             return RemoteResult(LANDED)
         if code == 1 and not complaint.removeprefix("error:").strip():
@@ -158,8 +158,8 @@ class GitRemote:
 
     def ledger(self) -> Oid | None:
         """The remote's present ledger."""
-        with self.patience.asking(changes=False):
-            return look_at_own_ref(self._env, self.patience, self.name, LEDGER).text.partition("\t")[0] or None
+        with self.deadline.request(changes=False):
+            return look_at_own_ref(self._env, self.deadline, self.name, LEDGER).text.partition("\t")[0] or None
 
 
 def locked_refs(complaint: str) -> list[str]:

@@ -17,7 +17,7 @@ from gitcoord.git.store import Create, Delete, RefUpdate
 from gitcoord.ledger.context import Context
 from gitcoord.ledger.remote.fetch import fetch, store_of
 from gitcoord.ledger.remote.git_remote import BRANCH_SESSIONS, FAILED, JOINING, LANDED, RACED, REJECTED, GitRemote
-from gitcoord.ledger.remote.mirror_store import MirrorStore, patience_for
+from gitcoord.ledger.remote.mirror_store import MirrorStore, deadline_for
 from gitcoord.ledger.remote.server_behind import check_gone
 from gitcoord.ledger.remote.transaction import RemoteAuthority
 from gitcoord.ledger.setup import first_ledger, is_ledger, not_a_ledger, note, root_of
@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitcoord.base.names import Oid
     from gitcoord.claims.model import Format
-    from gitcoord.git.deadline import Patience
+    from gitcoord.git.deadline import Deadline
     from gitcoord.git.plumbing_store import PlumbingStore
     from gitcoord.ledger.remote.git_remote import RemoteResult
     from gitcoord.ledger.sessions import Actor
@@ -169,16 +169,16 @@ def _local(ctx: Context) -> PlumbingStore:
     return store.local if isinstance(store, MirrorStore) else store  # type: ignore[return-value]
 
 
-def _patience(ctx: Context, name: str) -> Patience:
+def _deadline(ctx: Context, name: str) -> Deadline:
     """More patience than usual: joining may push a whole ledger, without output meanwhile."""
-    patience = patience_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
-    patience.tell = ctx.tell
-    return patience
+    deadline = deadline_for(name, ctx.repo, ctx.settings, JOINING, JOINING)
+    deadline.tell = ctx.tell
+    return deadline
 
 
 def _ledger_there(ctx: Context, name: str) -> Oid | None:
     """The remote's ledger; None if it has none."""
-    answer = ls_remote(ctx.repo.env, _patience(ctx, name), name, LEDGER, LEDGER + "/*")
+    answer = ls_remote(ctx.repo.env, _deadline(ctx, name), name, LEDGER, LEDGER + "/*")
     answer.require(f"'{name}' cannot be reached", Unreachable, hints=("nothing was changed",))
     rows = {ref: oid for oid, _, ref in (line.partition("\t") for line in answer.lines)}
     below = [ref for ref in rows if ref.startswith(LEDGER + "/")]
@@ -193,7 +193,7 @@ def _ledger_there(ctx: Context, name: str) -> Oid | None:
 
 def _continues(ctx: Context, name: str, here: Oid) -> bool:
     """Is this clone's ledger an earlier state of the remote's?"""
-    fetch_ref(ctx.repo.env, _patience(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
+    fetch_ref(ctx.repo.env, _deadline(ctx, name), ctx.notes, name, f"+{LEDGER}:{PROBE}ledger")
     continues = is_ancestor(ctx.repo.env, here, f"{PROBE}ledger") is True
     drop_ref(ctx.repo, ctx.notes, f"{PROBE}ledger")
     return continues
@@ -202,7 +202,7 @@ def _continues(ctx: Context, name: str, here: Oid) -> bool:
 def _joined(ctx: Context, local: PlumbingStore, name: str, capabilities: HostCapabilities) -> Context:
     """The same repository with the remote as its authority, before the settings say so."""
     remote = GitRemote(
-        ctx.repo.env, name, branches=capabilities.branches, atomic=capabilities.atomic, patience=_patience(ctx, name)
+        ctx.repo.env, name, branches=capabilities.branches, atomic=capabilities.atomic, deadline=_deadline(ctx, name)
     )
     remote.notes = ctx.notes
     settings = Settings([*ctx.settings.pairs, ("gitcoord.authority", name)])
@@ -217,7 +217,7 @@ def probe(ctx: Context, name: str) -> HostCapabilities:
     capabilities = HostCapabilities(branches=False, atomic=True, options=True)
     ref = PROBE + ctx.host.random()[:12]
     for _ in range(4):
-        remote = _Probing(ctx.repo.env, name, atomic=capabilities.atomic, patience=_patience(ctx, name))
+        remote = _Probing(ctx.repo.env, name, atomic=capabilities.atomic, deadline=_deadline(ctx, name))
         options = (
             ("gitcoord-probe",) if capabilities.options else ()
         )  # names no agent: an account may act only for some

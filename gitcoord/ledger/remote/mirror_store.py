@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitcoord.base.names import CONFIG, LEDGER, Oid, RefName
 from gitcoord.git.commands.settings import get_setting
-from gitcoord.git.deadline import Patience
+from gitcoord.git.deadline import Deadline
 from gitcoord.git.files import exists
 from gitcoord.git.store import Create, Delete, RefUpdate, SwapFailed, Update, Verify, move
 from gitcoord.ledger.remote.git_remote import CHANGING, LANDED, LOOKING, GitRemote
@@ -111,8 +111,8 @@ class MirrorStore:
     def replay_redo_log(self) -> bool:
         return self.local.replay_redo_log()
 
-    def set_aside_broken(self, names: Sequence[str]) -> list[RefName]:
-        return self.local.set_aside_broken(names)
+    def move_broken_refs_aside(self, names: Sequence[str]) -> list[RefName]:
+        return self.local.move_broken_refs_aside(names)
 
     def maintain(self) -> None:
         self.local.maintain()
@@ -140,7 +140,7 @@ def open_mirror(
     capabilities: dict[str, Any] = {
         "branches": settings.get("gitcoord.namespaces") == "branches",
         "atomic": settings.flag("gitcoord.atomic", default=True),
-        "patience": patience_for(name, repo, settings),
+        "deadline": deadline_for(name, repo, settings),
     }
     if long_lived:
         from gitcoord.ledger.remote.client import Client
@@ -152,9 +152,9 @@ def open_mirror(
     return MirrorStore(local, remote)
 
 
-def patience_for(
+def deadline_for(
     name: str, repo: Repo, settings: Settings, looking: float = LOOKING, changing: float = CHANGING
-) -> Patience:
+) -> Deadline:
     """How long to wait for a remote: the local setting, else the policy's `[remote] timeout`, else these seconds."""
     known: list[float] = []
 
@@ -164,7 +164,7 @@ def patience_for(
             known.append(_seconds(wish, 0.0))
         return known[0] or (changing if changes else looking)
 
-    return Patience(name, limit)
+    return Deadline(name, limit)
 
 
 def _policy_timeout(repo: Repo) -> str:

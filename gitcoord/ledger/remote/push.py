@@ -53,14 +53,14 @@ def push_batch(ctx: Context, batch_id: str) -> RemoteResult:
         result = result_of(ctx, batch_id)
         if result is not None:
             return result
-        if not lock.held:
+        if not lock.acquired:
             return RemoteResult(STUCK if withdraw(ctx, batch_id) else UNCERTAIN)
         restart_patience(ctx)
         try:
             _finish_abandoned(ctx)
         except GitcoordError:  # its message says that nothing was changed
             if not withdraw(ctx, batch_id):
-                return RemoteResult(UNKNOWN, store_of(ctx).remote.patience.words)
+                return RemoteResult(UNKNOWN, store_of(ctx).remote.deadline.message)
             raise
         result = result_of(ctx, batch_id) or _push_queued(ctx, batch_id)
     return result or RemoteResult(RACED)
@@ -69,7 +69,7 @@ def push_batch(ctx: Context, batch_id: str) -> RemoteResult:
 def withdraw(ctx: Context, batch_id: str) -> bool:
     """Drop a batch that is not being pushed; its requests are decided again. False: it may still land."""
     with ctx.queue() as queue:
-        if not queue.held:
+        if not queue.acquired:
             return False
         batch = load_batch(ctx, QUEUED)
         if batch is not None and batch.id == batch_id:
@@ -101,12 +101,12 @@ def _push_queued(ctx: Context, batch_id: str) -> RemoteResult | None:
 def push_until_known(ctx: Context, batch: Batch) -> RemoteResult:
     """Push until the result is known. A repeat is harmless: it is the same commit with the same expected value."""
     store = store_of(ctx)
-    patience, began = STUBBORN, ctx.host.mono()
+    tries_left, began = STUBBORN, ctx.host.mono()
     while True:
         result = store.remote.push(batch.moves, push_options(ctx, batch.agents[0]))
         if result.kind in (UNREACHABLE, UNKNOWN):
             note_failure(ctx, began)
-        if result.kind in (LANDED, UNREACHABLE) and patience == STUBBORN:
+        if result.kind in (LANDED, UNREACHABLE) and tries_left == STUBBORN:
             return result
         if result.kind == LANDED:
             return RemoteResult(LANDED)
@@ -121,8 +121,8 @@ def push_until_known(ctx: Context, batch: Batch) -> RemoteResult:
         if result.kind in (REJECTED, FAILED):
             split = result.kind == REJECTED and len(batch.agents) > 1
             return RemoteResult(SPLIT, result.words) if split else result
-        patience -= 1
-        if not patience:
+        tries_left -= 1
+        if not tries_left:
             return RemoteResult(FAILED if result.kind == RACED else UNKNOWN, result.words)
         ctx.host.pause(0.1)
 
@@ -138,7 +138,7 @@ def _fetch_patiently(ctx: Context) -> None:
             fetch(ctx)
             return
         except Unreachable:
-            if store_of(ctx).remote.patience.is_over:
+            if store_of(ctx).remote.deadline.is_over:
                 raise
             ctx.host.pause(pause)
     fetch(ctx)

@@ -57,7 +57,7 @@ class RemoteAuthority:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._store = store_of(ctx)
-        self._asking = self._store.remote.patience.asking(changes=True)
+        self._asking = self._store.remote.deadline.request(changes=True)
         self._began = ctx.host.mono()
         self._agent = ""
         self._tried: list[_Tried] = []
@@ -99,7 +99,7 @@ class RemoteAuthority:
         """
         ctx, store = self._ctx, self._store
         with ctx.queue() as queue:
-            if not queue.held:
+            if not queue.acquired:
                 return None, ""
             store.overlay = overlay(ctx)
             try:
@@ -211,13 +211,13 @@ class RemoteAuthority:
 def _require_time(ctx: Context, result: RemoteResult) -> None:
     """Fail if the command has spent all its time waiting for other processes of this clone."""
     remote = store_of(ctx).remote
-    if not remote.patience.is_over:
-        remote.patience.heard()
+    if not remote.deadline.is_over:
+        remote.deadline.answered()
     elif result.kind == UNCERTAIN:
         raise push_error(ctx, RemoteResult(UNKNOWN, "another command of this clone pushes it, and is not done yet"))
     else:
         raise TimedOut(
-            f"waited {remote.patience.seconds:.0f} seconds behind another command of this clone, which talks to '{remote.name}'",
+            f"waited {remote.deadline.seconds:.0f} seconds behind another command of this clone, which talks to '{remote.name}'",
             hints=("nothing was changed", "try again"),
         )
 
@@ -245,14 +245,14 @@ def push_heartbeat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *
     Gives the session of the heartbeat that was pushed, 0 if none is open, None if nothing was pushed. The heartbeats of all
     agents of this clone are due at the same time, so they wait for each other and one push carries them.
     """
-    with store_of(ctx).remote.patience.asking(changes=False):  # a short time: it is due again soon
+    with store_of(ctx).remote.deadline.request(changes=False):  # a short time: it is due again soon
         return _push_heartbeat(ctx, due_heartbeat, agent, patient=patient)
 
 
 def _push_heartbeat(ctx: Context, due_heartbeat: Callable[[], Due], agent: str, *, patient: bool) -> int | None:
     store = store_of(ctx)
     with ctx.queue() as queue:
-        held = queue.held
+        held = queue.acquired
         store.overlay = overlay(ctx) if held else {}
         try:
             due = due_heartbeat()

@@ -74,7 +74,7 @@ def _clear_locks(ctx: Context, done: list[str]) -> None:
 
 def _clear_broken_refs(ctx: Context, done: list[str]) -> None:
     """git refuses to move or delete a ref whose file it cannot read: such a file is set aside."""
-    for name in ctx.store.set_aside_broken([LEDGER, TIP, CLAIMS.rstrip("/"), SESSIONS.rstrip("/")]):
+    for name in ctx.store.move_broken_refs_aside([LEDGER, TIP, CLAIMS.rstrip("/"), SESSIONS.rstrip("/")]):
         done.append(f"set a broken {name} aside")
 
 

@@ -184,13 +184,13 @@ def _claims(
 def _capped(refusal: Refusal, caps: tuple[Item, ...]) -> Refusal:
     """Turn a refusal because of a full cap into one with its own code."""
     names = {f"@{item.name}" for item in caps}
-    full = sorted({str(row["path"]) for row in refusal.held if row["path"] in names})
+    full = sorted({str(row["path"]) for row in refusal.blocking_claims if row["path"] in names})
     if not full:
         return refusal
     return Refusal(
         "cap",
         f"all places are taken ({', '.join(full)})",
-        refusal.held,
+        refusal.blocking_claims,
         ("wait: git coord task next --wait 10m",),
     )
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _MOST = 4096  # files in one directory; the oldest go
 _LARGEST = 1 << 17
-_CHEAP = 1 << 18  # bytes that are hashed without a second thought
+_HASHED = 1 << 18  # a file of more bytes is not hashed
 
 
 def update(directory: str, key: str, change: Callable[[bytes], bytes]) -> None:
-    """Rewrite the record under this key. While it is held nobody else reads or writes it; a crash leaves it cut off.
+    """Rewrite the record under this key. No other process reads or writes it meanwhile; a crash may truncate it.
 
     OSError where nothing may be written.
     """
@@ -58,7 +58,7 @@ def path_of(directory: str, key: str) -> str:
 
 
 def _prune(directory: str) -> None:
-    """Whoever holds a record that goes loses what it notes there: no more than that."""
+    """Remove the oldest records. A process that is just changing one of them loses only that change."""
     names = list_files(directory)
     if len(names) <= _MOST:
         return
@@ -72,22 +72,22 @@ def _prune(directory: str) -> None:
         remove_file(f"{directory}/{name}")
 
 
-def look_at(path: str) -> tuple[str, str]:
-    """(what the file system tells of a file, the hash of its content where that is cheap); ('', '') where there is none."""
+def stamp_and_hash(path: str) -> tuple[str, str]:
+    """(modification time, size and inode of a file, the hash of its content if it is small); ('', '') where there is none."""
     try:
         found = stat(path)
     except OSError:
         return "", ""
     mark = f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
-    if not is_regular(found) or found.st_size > _CHEAP:
+    if not is_regular(found) or found.st_size > _HASHED:
         return mark, ""
     try:
         fd = open_to_read(path, waits=False)
     except OSError:
         return mark, ""
     try:
-        data = read(fd, _CHEAP + 1)
-        return mark, hasher(40)(data).hexdigest() if len(data) <= _CHEAP else ""
+        data = read(fd, _HASHED + 1)
+        return mark, hasher(40)(data).hexdigest() if len(data) <= _HASHED else ""
     except OSError:
         return mark, ""
     finally:
