@@ -10,7 +10,7 @@ from __future__ import annotations
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, Refused, TimedOut
-from gitcoord.base.names import printable
+from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, printable
 from gitcoord.git.config import SettingsReader
 from gitcoord.git.files import getcwd, random_hex, read, write_all
 from gitcoord.git.host import getpid
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _SECONDS = 120
 _SHOWN = 20
 _UNSURE = "could not be judged, so it is refused"
-_PRIVATE = (b" refs/heads/gitcoord", b" refs/claims/", b" refs/gitcoord/")
 
 
 def main(words: list[str]) -> int:
@@ -137,7 +136,8 @@ def _line(path: str) -> str:
 
 def _workplace(repo: Repo, data: bytes) -> str:
     """Where trial merges may go; '' where the push has no code, and nothing is written."""
-    if all(any(mark in line for mark in _PRIVATE) for line in data.split(b"\n") if line):
+    refs = [line.rpartition(b" ")[2].decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line]
+    if all(ref == LEDGER or ref.startswith((CLAIMS, PRIVATE)) for ref in refs):
         return ""
     from gitcoord.git.files import make_directory
 
