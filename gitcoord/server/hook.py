@@ -45,7 +45,10 @@ def main(words: list[str]) -> int:
         return push.refuse("is refused", error.message, error.hints)
     except GitcoordError as error:
         return push.refuse(_UNSURE, error.message, error.hints)
-    except (OSError, ValueError, AssertionError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except OSError as error:  # a full disk, say
+        where = f"{error.filename}: " if error.filename else ""
+        return push.refuse(_UNSURE, f"{where}{error.strerror or error}", ())
+    except (ValueError, AssertionError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return push.refuse(_UNSURE, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
     finally:
         push.tidy()

@@ -231,6 +231,14 @@ def test_nothing_is_written_beside_the_refs(site: Site, branch: str) -> None:
     assert all(oid in known for oid in _objects(site) - objects)
 
 
+def test_an_error_of_the_system_is_told_as_what_it_is(site: Site) -> None:
+    """The directory for trial merges cannot be made."""
+    before = site.refs()
+    site.commit({"free/x": "2\n"}, "alice")
+    (site.bare / "gitcoord/judging").write_text("in the way")
+    unchanged(site, push(site, "main"), before, "could not be judged, so it is refused", "Not a directory")
+
+
 def _objects(site: Site) -> set[str]:
     out = git(site.bare, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
     return set(out.decode().split())
