@@ -104,8 +104,10 @@ def _forbidden(ref: str) -> Refused:
         if ref.startswith(REPLACE)
         else "is in a namespace that is not for pushing"
     )
-    hints = ("push branches by name, not with --mirror", f"the server's administrator may allow more: {ALLOW}")
-    return Refused(Refusal("namespace", f"{printable(ref[:200])} {what}", hints=hints[: 1 + ("gitcoord" not in ref)]))
+    hints = ["push branches by name, not with --mirror"]
+    if not ref.startswith(_NEVER):
+        hints.append(f"the server's administrator may allow more: {ALLOW}")
+    return Refused(Refusal("namespace", f"{printable(ref[:200])} {what}", hints=tuple(hints)))
 
 
 def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refused:

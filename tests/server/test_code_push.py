@@ -247,6 +247,11 @@ def _objects(site: Site) -> set[str]:
 def test_namespaces(site: Site) -> None:
     before = site.refs()
     unchanged(site, push(site, "main:refs/changes/1"), before, "gitcoord.server.allow")
+    unchanged(site, push(site, "main:refs/gitcoord-ui/1"), before, "gitcoord.server.allow")
+    for never in (f"refs/replace/{site.world.git('rev-parse', 'main')}", "refs/gitcoord/x"):
+        done = push(site, f"main:{never}")
+        unchanged(site, done, before)
+        assert "gitcoord.server.allow" not in done.err, "no setting allows it"
     site.setting("allow", "refs/changes/ refs/keep/*")
     assert push(site, "main:refs/changes/1").code == 0
     assert push(site, "main:refs/keep/1").code == 0
