@@ -151,7 +151,10 @@ def _told_cwd(data: object) -> str:
 
 
 def _lets_errors_pass(invocation: Invocation, place: Place) -> bool:
-    """`[guard] onError` of the branch on which work lands, as far as the ledger tells which; else of HEAD. The strictest tree decides."""
+    """`[guard] onError` of the branch on which work lands, as far as the ledger tells which; else of HEAD.
+
+    Errors pass only if each work tree that is concerned lets them.
+    """
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.reader import Source

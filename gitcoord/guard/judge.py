@@ -48,7 +48,7 @@ class GuardSession:
     ) -> None:
         """Paths are below the top of the work tree; a directory among `writes` stands for all below it.
 
-        At or below `around` something changes, nobody knows what: git itself at work, mostly.
+        At or below `changed_below` something changes, nobody knows what: git itself at work, mostly.
         """
         self.ctx = ctx
         self.actor = actor

@@ -61,7 +61,7 @@ KNOWN = {
     "start": ("state", "decisions", "lessons"),
     "rules": ("ack",),
     "sequence": ("pattern", "start", "width"),
-    "validator": (),  # by name: `core/validators`
+    "validator": (),  # by name: `validators/`
 }
 
 

@@ -1,7 +1,7 @@
 """Pushes that are landing: what each reads on or writes, as long as its receive-pack lives.
 
-A check before the refs move says nothing about the moment in which they move. So every push takes a ticket before it reads
-the ledger. A push of code waits for pushes of the ledger with a lower ticket that touch what it reads on, and then reads;
+A check before the refs move says nothing about the moment in which they move. So every push of events or code takes a ticket
+before it reads the state by which it is judged. A push of code waits for pushes of the ledger with a lower ticket that touch what it reads on, and then reads;
 a push of the ledger waits for pushes of code with a lower ticket that rely on what it writes. Whoever came first has
 therefore landed, or failed, before the other one is judged or lands. Only lower tickets are waited for, so nobody waits in
 a circle. A ticket ends with the process that moves the refs: neither a killed hook nor a slow one ends it early.
@@ -48,7 +48,7 @@ class Footprint(NamedTuple):
     paths: frozenset[str] = frozenset()
 
     def conflicts_with(self, other: Footprint) -> bool:
-        """Nothing conflicts_with nobody, not even everything: two pushes of code do not wait for each other, however large."""
+        """NOTHING conflicts with no footprint, not even EVERYTHING: two pushes of code do not wait for each other, however large."""
         if NOTHING in (self, other):
             return False
         if self.everything or other.everything:

@@ -1,4 +1,4 @@
-"""What a shell command would do to files: its text is parsed by tree-sitter, `core/shell` knows what commands mean.
+"""What a shell command would do to files: its text is parsed by tree-sitter, `shell/commands/` knows what commands mean.
 
 A command of plain words needs no parser. `parse` answers with the plain syntax tree of `shell/syntax.py`, so nothing
 else knows tree-sitter.

@@ -106,7 +106,7 @@ entry()
 
 
 class Strip(ast.NodeTransformer):
-    """Removes docstrings and annotations, and writes out the fields of named tuples, which `record.NamedTuple` finds by annotations."""
+    """Removes docstrings and annotations, and writes out the fields of named tuples, which `startup/namedtuple.py` finds by annotations."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         return ast.copy_location(ast.Pass(), node) if isinstance(node.value, ast.Constant) else node

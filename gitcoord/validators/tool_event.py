@@ -1,6 +1,6 @@
 """What an agent tool says that it is about to do, and what it is answered: one form for every tool.
 
-`hot/tools/` has a file for each tool, which turns that tool's own words into a ToolEvent and an Answer into the bytes that the
+`guard/tools/` has a file for each tool, which turns that tool's own words into a ToolEvent and an Answer into the bytes that the
 tool understands; `guard/judge.py` judges. Paths stay as the tool spells them: absolute, or relative to `cwd`.
 """
 
@@ -22,7 +22,7 @@ ALLOW, DENY, ASK = "allow", "deny", "ask"
 
 
 class ToolEvent(NamedTuple):
-    tool: str  # which agent tool: a name in hot/tools
+    tool: str  # which agent tool: a name in guard/tools
     phase: str
     conversation: str = ""  # the tool's own id of it; '' where it tells none
     subagent: str = ""  # the id of the subagent that acts; '' for the agent itself

@@ -45,7 +45,7 @@ class Opening:
         _preload(group)
 
     def context(self, *, long_lived: bool = False) -> Context:
-        """`stays`: the process lives long enough to talk to a remote by itself."""
+        """`long_lived`: the process lives long enough to talk to a remote by itself."""
         if self._trouble is not None:
             raise self._trouble
         from gitcoord.git.host import Host
