@@ -138,7 +138,7 @@ def _line(path: str) -> str:
 
 
 def _workplace(repo: Repo, data: bytes) -> str:
-    """Where trial merges may go; '' where the push has no code, and nothing is written."""
+    """A directory for the objects of trial merges; '' if the push has no code."""
     refs = [line.rpartition(b" ")[2].decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line]
     if all(ref == LEDGER or ref.startswith((CLAIMS, PRIVATE)) for ref in refs):
         return ""
