@@ -152,9 +152,11 @@ class _Judge:
 
         version = rules[:12]
         hints = (f"read them: git coord rules show {version}", f"then: git coord rules ack {version}")
-        for agent in readers:
-            if not has_read(self._state, agent, rules):
-                self._add("rules", agent, f"'{agent}' has not read the rules ({version})", hints=hints)
+        lacking = [agent for agent in readers if not has_read(self._state, agent, rules)]
+        if lacking:
+            names = ", ".join(f"'{agent}'" for agent in lacking)
+            has = "has" if len(lacking) == 1 else "have"
+            self._add("rules", lacking[0], f"{names} {has} not read the rules ({version})", hints=hints)
 
     def _judge_attribution(self, step: CommitChange) -> None:
         if not self._policy.attribution:

@@ -27,25 +27,15 @@ if TYPE_CHECKING:
 def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answer:
     """`home` is where the tool works, if gitcoord is set up there."""
     effects = effects_of(invocation, event, home)
-    tops = tops_of(effects, home)
-    if not tops:
+    invocation.tops = tops_of(effects, home)
+    sessions = _sessions(invocation, event, effects)
+    if not sessions:
         return Answer()
-    findings: list[Finding] = []
-    judged: list[GuardSession] = []
-    for top in tops:
-        writes = [checked(place) for place in effects.writes if place.top == top and not place.inner]
-        # What is moved away could be read under its new name.
-        reads = [place.path for place in (*effects.reads, *effects.deleted) if place.top == top and not place.inner]
-        changed_below = [place.path for place in effects.changed_below if place.top == top and not place.inner]
-        ctx = invocation.open(top)
-        actor = actor_of(ctx, invocation.env, event)
-        try:
-            session = GuardSession(ctx, actor, writes, reads, changed_below)
-        except NotInitialised:
-            continue
-        invocation.fail_open = not session.guard.closed
+    invocation.fail_open = not any(session.guard.closed for session in sessions.values())
+    findings = _protected_files(effects)
+    for top, session in sessions.items():
+        invocation.open(top)
         session.beat()
-        judged.append(session)
         if home is not None and top == home.top:
             findings += (
                 _private_places(invocation, session.guard, effects)
@@ -53,17 +43,35 @@ def before(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answ
                 + _repository_deletion(effects, home)
             )
             findings += _run_validators(session, event, effects)
-        findings += [*session.reads(), *_protected_files(effects)]
-        # What is denied for another reason is not claimed either. What a person is asked about may still happen.
+        findings += session.reads()
         if strictest(findings) != DENY:
-            findings += session.writes(event.action)
+            findings += session.writes()
+    # Nothing is claimed or noted in one tree while another may still deny. What a person is asked about may still happen.
+    for top, session in sessions.items():
         if strictest(findings) != DENY:
-            findings += _stale_writes(ctx, actor, effects, top)
-    if not judged:
-        return Answer()
+            invocation.open(top)
+            findings += session.claim_free(event.action)
     if strictest(findings) != DENY:
-        _record_notices(judged, event)
-    return _answer(judged[0], event, findings)
+        findings += _stale_writes(invocation, sessions, effects)
+    if strictest(findings) != DENY:
+        _record_notices(sessions, event)
+    return _answer(next(iter(sessions.values())), event, findings)
+
+
+def _sessions(invocation: Invocation, event: ToolEvent, effects: FileEffects) -> dict[str, GuardSession]:
+    """A look at each work tree that has a ledger, by its top."""
+    found = {}
+    for top in invocation.tops:
+        writes = [checked(place) for place in effects.writes if place.top == top and not place.inner]
+        # What is moved away could be read under its new name.
+        reads = [place.path for place in (*effects.reads, *effects.deleted) if place.top == top and not place.inner]
+        changed_below = [place.path for place in effects.changed_below if place.top == top and not place.inner]
+        ctx = invocation.open(top)
+        try:
+            found[top] = GuardSession(ctx, actor_of(ctx, invocation.env, event), writes, reads, changed_below)
+        except NotInitialised:
+            continue
+    return found
 
 
 def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answer:
@@ -73,7 +81,8 @@ def after(invocation: Invocation, event: ToolEvent, home: Place | None) -> Answe
 
         event = with_outcome(event)
     effects = effects_of(invocation, event, home)
-    for top in tops_of(effects, home):
+    invocation.tops = tops_of(effects, home)
+    for top in invocation.tops:
         ctx = invocation.open(top)
         actor = actor_of(ctx, invocation.env, event)
         for place in effects.writes:
@@ -138,27 +147,30 @@ def _shell_findings(guard: Guard, effects: FileEffects) -> list[Finding]:
     return found
 
 
-def _stale_writes(ctx: Context, actor: Actor, effects: FileEffects, top: str) -> list[Finding]:
+def _stale_writes(invocation: Invocation, sessions: dict[str, GuardSession], effects: FileEffects) -> list[Finding]:
     """Writes that would undo another agent's change. Runs last, because it records the writes as begun."""
-    for place in effects.reads:
-        if place.top == top and not is_directory(absolute(place)):
-            note_read(ctx, actor.agent, absolute(place))
-    found, begun = [], []
-    for place in effects.writes:
-        path = absolute(place)
-        if place.top != top or place.inner or is_directory(path):
-            continue
-        conflict = begin(ctx, actor.agent, path)
-        if conflict is not None and conflict.pending:
-            message = f"{conflict.agent} is writing it at this moment: read it again, then write"
-        elif conflict is not None:
-            message = f"{conflict.agent} changed it since you last read it: read it again, then write"
-        else:
-            begun.append(path)
-            continue
-        found.append(Finding(DENY, message, "changed", place.path))
-    for path in begun if found else ():
-        end(ctx, actor.agent, path, failed=True)  # nothing of it will happen
+    found: list[Finding] = []
+    begun: list[tuple[GuardSession, str]] = []
+    for top, session in sessions.items():
+        ctx, agent = invocation.open(top), session.actor.agent
+        for place in effects.reads:
+            if place.top == top and not is_directory(absolute(place)):
+                note_read(ctx, agent, absolute(place))
+        for place in effects.writes:
+            path = absolute(place)
+            if place.top != top or place.inner or is_directory(path):
+                continue
+            conflict = begin(ctx, agent, path)
+            if conflict is not None and conflict.pending:
+                message = f"{conflict.agent} is writing it at this moment: read it again, then write"
+            elif conflict is not None:
+                message = f"{conflict.agent} changed it since you last read it: read it again, then write"
+            else:
+                begun.append((session, path))
+                continue
+            found.append(Finding(DENY, message, "changed", place.path))
+    for session, path in begun if found else ():
+        end(session.ctx, session.actor.agent, path, failed=True)  # nothing of it will happen
     return found
 
 
@@ -206,9 +218,9 @@ def _count_tool_use(ctx: Context, actor: Actor, event: ToolEvent) -> None:
         pass
 
 
-def _record_notices(judged: list[GuardSession], event: ToolEvent) -> None:
+def _record_notices(sessions: dict[str, GuardSession], event: ToolEvent) -> None:
     """Record the verdicts that only warn or monitor, since the call goes through."""
-    for session in judged:
+    for session in sessions.values():
         if session.noted:
             from gitcoord.gates.notices import record_once
 

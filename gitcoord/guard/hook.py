@@ -66,7 +66,8 @@ class Invocation:
     def __init__(self, env: Environ) -> None:
         self.env = env
         self.opened: dict[str, Context] = {}  # by work tree
-        self.fail_open = False  # the policy was read and says `[guard] onError = warn`
+        self.tops: list[str] = []  # the work trees that the event concerns, once that is known
+        self.fail_open = False  # the policy of each was read and says `[guard] onError = warn`
 
     def open(self, top: str) -> Context:
         """The repository of a work tree, in which this process is from now on."""
@@ -150,17 +151,20 @@ def _told_cwd(data: object) -> str:
 
 
 def _lets_errors_pass(invocation: Invocation, place: Place) -> bool:
-    """`[guard] onError` of trunk if the ledger names it, else of HEAD."""
+    """Whether `[guard] onError` lets errors pass in each work tree: of trunk if the ledger names it, else of HEAD."""
     from gitcoord.ledger.snapshot import read_snapshot
     from gitcoord.policy.cache import sync_policy_commit
     from gitcoord.policy.reader import Source
 
-    ctx = next(iter(invocation.opened.values())) if invocation.opened else invocation.open(place.top)
-    try:
-        commit = sync_policy_commit(ctx, read_snapshot(ctx, trusting=True))
-    except GitcoordError:
-        commit = ctx.store.target("HEAD") or ""
-    return not Source(ctx, commit).policy(()).guard.closed
+    for top in invocation.tops or list(invocation.opened) or [place.top]:
+        ctx = invocation.open(top)
+        try:
+            commit = sync_policy_commit(ctx, read_snapshot(ctx, trusting=True))
+        except GitcoordError:
+            commit = ctx.store.target("HEAD") or ""
+        if Source(ctx, commit).policy(()).guard.closed:
+            return False
+    return True
 
 
 def _here(cwd: str) -> Place:

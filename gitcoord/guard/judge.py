@@ -68,6 +68,7 @@ class GuardSession:
         self.policy: Policy = self.source.policy(dict.fromkeys([*self._files, *self._reads.values()]))
         self.world = ctx.world(self.snapshot)
         self.noted: list[Verdict] = []  # what only warns or is only watched so far
+        self._unclaimed: list[str] = []  # free shared paths that `claim_free` takes
 
     @property
     def guard(self) -> Guard:
@@ -104,8 +105,8 @@ class GuardSession:
 
     # --- writing
 
-    def writes(self, action: str) -> list[Finding]:
-        """Findings against the writes; claims free marked paths if the policy says so."""
+    def writes(self) -> list[Finding]:
+        """Findings against the writes; leaves free marked paths to `claim_free` if the policy says so."""
         if not self._files and not self._changed_below:
             return []
         state = self.snapshot.state
@@ -120,7 +121,8 @@ class GuardSession:
         )
         free = dict.fromkeys(self._directory_of(verdict.path) for verdict in unclaimed)
         if free and self.guard.autoclaim and all(finding.decision != DENY for finding in findings):
-            return [*findings, *self._claim(list(free), action)]
+            self._unclaimed = list(free)
+            return findings
         message = f"it is shared, and '{self.actor.agent}' holds no write claim on it"
         return [*findings, *(Finding(DENY, message, "unclaimed", p, (f"git claim {path_word(p)}",)) for p in free)]
 
@@ -171,7 +173,11 @@ class GuardSession:
                     found += [] if verdict.silent else [(narrow, claim.to_json(verdict.expires_in))]
         return found
 
-    def _claim(self, paths: list[str], action: str) -> list[Finding]:
+    def claim_free(self, action: str) -> list[Finding]:
+        """Claim the free shared paths that `writes` found; gives what stands against that."""
+        paths = self._unclaimed
+        if not paths:
+            return []
         from gitcoord.claims.service import take
         from gitcoord.claims.take import Take
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from _signal import SIGALRM, alarm, signal
 
 from gitcoord.base.errors import GitcoordError, Refused, TimedOut
-from gitcoord.base.names import printable
+from gitcoord.base.names import CLAIMS, LEDGER, PRIVATE, printable
 from gitcoord.git.config import SettingsReader
 from gitcoord.git.files import getcwd, random_hex, read, write_all
 from gitcoord.git.host import getpid
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _SECONDS = 120
 _SHOWN = 20
 _UNSURE = "could not be judged, so it is refused"
-_PRIVATE = (b" refs/heads/gitcoord", b" refs/claims/", b" refs/gitcoord/")
 
 
 def main(words: list[str]) -> int:
@@ -46,7 +45,10 @@ def main(words: list[str]) -> int:
         return push.refuse("is refused", error.message, error.hints)
     except GitcoordError as error:
         return push.refuse(_UNSURE, error.message, error.hints)
-    except (OSError, ValueError, AssertionError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except OSError as error:  # a full disk, say
+        where = f"{error.filename}: " if error.filename else ""
+        return push.refuse(_UNSURE, f"{where}{error.strerror or error}", ())
+    except (ValueError, AssertionError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return push.refuse(_UNSURE, f"{type(error).__name__}: {error}", ("this is a bug: please report it",))
     finally:
         push.tidy()
@@ -137,7 +139,8 @@ def _line(path: str) -> str:
 
 def _workplace(repo: Repo, data: bytes) -> str:
     """A directory for the objects of trial merges; '' if the push has no code."""
-    if all(any(mark in line for mark in _PRIVATE) for line in data.split(b"\n") if line):
+    refs = [line.rpartition(b" ")[2].decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line]
+    if all(ref == LEDGER or ref.startswith((CLAIMS, PRIVATE)) for ref in refs):
         return ""
     from gitcoord.git.files import make_directory
 

@@ -1,10 +1,11 @@
 """Registry of pushes that are landing: what each reads or writes, as long as its receive-pack lives.
 
-A check before the refs move says nothing about the moment in which they move. So every push takes a ticket before it reads
-the ledger. A push of code waits for pushes of the ledger with a lower ticket that write what it reads, and then reads;
-a push of the ledger waits for pushes of code with a lower ticket that read what it writes. The earlier push has
-therefore landed, or failed, before the later one is judged or lands. Only lower tickets are waited for, so no cycle of
-waiting pushes can form. A ticket ends with the process that moves the refs: neither a killed hook nor a slow one ends it early.
+A check before the refs move says nothing about the moment in which they move. So every push of events or code takes a ticket
+before it reads the state by which it is judged. A push of code waits for pushes of the ledger with a lower ticket that write
+what it reads, and then reads; a push of the ledger waits for pushes of code with a lower ticket that read what it writes.
+The earlier push has therefore landed, or failed, before the later one is judged or lands. Only lower tickets are waited for,
+so no cycle of waiting pushes can form. A ticket ends with the process that moves the refs: neither a killed hook nor a slow
+one ends it early.
 
 Files below `<scratch>/inflight`: `lock`, `next` (the next ticket), `<ticket>.<pid>` (a push), `refs.<pid>` (after a line
 about the process, the refs that must move in one transaction, for the reference-transaction hook), `locked.<pid>` (made by

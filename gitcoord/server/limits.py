@@ -20,9 +20,11 @@ BEAT_BYTES = 4096
 
 
 class Limits(NamedTuple):
-    """`events`: in one push of the ledger; `size`: bytes of one event; `commits`: in one push of code; `wait`: seconds."""
+    """`events`: in one push of the ledger, by the setting `events_key`; `size`: bytes of one event; `commits`: in one push of
+    code; `wait`: seconds."""
 
     events: int
+    events_key: str
     size: int
     commits: int
     wait: int
@@ -45,8 +47,8 @@ def _a(kind: str) -> str:
 def read_limits(ctx: Context, *, beginning: bool) -> Limits:
     """`beginning`: the push makes the ledger, and may bring a whole history."""
     found = {key: _number(ctx, key, default) for key, default in _DEFAULTS.items()}
-    events = found["maxhistory"] if beginning else found["maxevents"]
-    return Limits(events, found["maxeventbytes"], found["maxcommits"], found["wait"])
+    events = "maxhistory" if beginning else "maxevents"
+    return Limits(found[events], _SHOWN[events], found["maxeventbytes"], found["maxcommits"], found["wait"])
 
 
 def _number(ctx: Context, key: str, default: int) -> int:

@@ -102,8 +102,10 @@ def _forbidden(ref: str) -> Refused:
         if ref.startswith(REPLACE)
         else "is in a namespace that is not for pushing"
     )
-    hints = ("push branches by name, not with --mirror", f"the server's administrator may allow more: {ALLOW}")
-    return refused("namespace", f"{printable(ref[:200])} {what}", *hints[: 1 + ("gitcoord" not in ref)])
+    hints = ["push branches by name, not with --mirror"]
+    if not ref.startswith(_NEVER):
+        hints.append(f"the server's administrator may allow more: {ALLOW}")
+    return refused("namespace", f"{printable(ref[:200])} {what}", *hints)
 
 
 def _alias_of_ours(ref: RefName, names: list[RefName], target: RefName) -> Refused:

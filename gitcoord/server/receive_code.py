@@ -7,7 +7,7 @@ ledger that landed before it could be told (`server/inflight.py`).
 from __future__ import annotations
 
 from gitcoord.base.errors import refused
-from gitcoord.base.names import printable
+from gitcoord.base.names import LEDGER, printable
 from gitcoord.deploy.targets import match, targets
 from gitcoord.gates.gate import GateBase
 from gitcoord.gates.judge import CommitChange
@@ -118,7 +118,7 @@ class CodePush(GateBase):
         if is_sync:
             return [old] if old else []
         heads = self._ctx.store.list_refs("refs/heads/")
-        return [*([old] if old else []), *(oid for ref, oid in heads.items() if ref != "refs/heads/gitcoord")]
+        return [*([old] if old else []), *(oid for ref, oid in heads.items() if ref != LEDGER)]
 
     def _deployed(self, ref: str) -> list[tuple[Target, str]]:
         """Deploy targets that use this ref. Names of remotes are the clients' own, so only the ref is compared."""

@@ -79,18 +79,18 @@ class LedgerPush:
             raise refused("ledger", f"{LEDGER} may not be deleted", "look at it: git coord log")
         found: list[Pushed] = []
         oid = move.new
-        bases, most = self._bases(), limits.events
+        bases = self._bases()
         while oid not in bases:
-            if len(found) >= most:
+            if len(found) >= limits.events:
                 raise refused(
                     "limit",
                     f"the push brings more than {limits.events} events, or does not build on the ledger that is here",
                     "fetch and try again",
-                    "the server's administrator may raise gitcoord.server.maxEvents",
+                    f"the server's administrator may raise gitcoord.server.{limits.events_key}",
                 )
             found.append(self._read(oid, limits))
             if len(found) == 1 and self._vouches(found[0]):
-                most = read_limits(self._ctx, beginning=True).events
+                limits = read_limits(self._ctx, beginning=True)
             parents = found[-1].commit.parents
             if len(parents) > 1:
                 raise refused("ledger", f"{oid[:12]} is a merge: the ledger has none")

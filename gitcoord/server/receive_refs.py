@@ -76,7 +76,7 @@ def _ref(ref: str) -> str:
 
 
 class Sessions:
-    """The heartbeats of a push. `agents` are those whom it names, so that they can be asked for before."""
+    """The heartbeats of a push, by agent; `oids` are the blobs that it leaves on their session refs."""
 
     def __init__(self, ctx: Context, limits: Limits, moves: list[RefUpdate]) -> None:
         """Refused where something else than a small heartbeat of that name would be left there, or nothing."""

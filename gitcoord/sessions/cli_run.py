@@ -27,7 +27,7 @@ def run(call: Call, values: Values, command: list[str]) -> int:
     outer_actor = named(call.ctx, call.environ)
     outer = outer_actor.agent if outer_actor is not None and outer_actor.instance else ""
     if outer and not name:
-        return _wait(spawn(command, dict(os.environ)))  # it belongs to the session outer_actor it
+        return _wait(spawn(command, dict(os.environ)))  # it belongs to the session around it
     agent = check_agent(name) if name else _generated_name(command[0], call.ctx.host.random())
     actor = Actor(agent, f"run:{call.ctx.host.random()}", parent=outer if outer != agent else "")
     opened = sessions.start(call.ctx, actor, fresh=True)

@@ -212,11 +212,14 @@ def tool_process() -> int:
 
 
 def _noted(directory: str, pid: int, boot: str) -> Actor | None:
-    """The actor in the note of a running process, None without one. The name is '' if the note names nobody."""
+    """The actor in the note of a running process, None without one or if it is damaged. The name is '' if the note names nobody."""
     words = read_file(f"{directory}/{pid}").decode("utf-8", "surrogateescape").split("\n")
     if len(words) != 5 or words[0] != start_time(pid) or words[1] != boot:
         return None
-    return Actor(check_agent(words[2]) if words[2] else "", words[4], int(words[3]))
+    try:
+        return Actor(check_agent(words[2]) if words[2] else "", words[4], int(words[3]))
+    except (UsageError, ValueError):
+        return None
 
 
 def _ancestor(ctx: Context) -> Actor | None:

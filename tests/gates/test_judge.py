@@ -69,6 +69,12 @@ def test_the_rules_are_read_where_the_policy_asks_for_it(
     assert [(verdict.rule, verdict.agent) for verdict in found] == ([("rules", "cyd")] if asked else [])
 
 
+def test_all_who_have_not_read_the_rules_are_named(past: Past, ledger: Ledger) -> None:
+    policy = parse_policy(())._replace(ack=True, rules="7" * 40)
+    (verdict,) = ledger.verdicts(past.commit("m1", {}, "m0"), policy=policy, readers=("bob", "cyd"))
+    assert verdict.message == "'bob', 'cyd' have not read the rules (777777777777)" and verdict.agent == "bob"
+
+
 @pytest.mark.parametrize("asks", [True, False])
 def test_commits_that_change_something_say_whose_they_are(past: Past, ledger: Ledger, asks: bool) -> None:
     policy = parse_policy([("gitcoord.attribution", "require" if asks else "off")])

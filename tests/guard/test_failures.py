@@ -97,6 +97,19 @@ def test_errors_let_pass_where_the_policy_says_so(tmp_path: Path) -> None:
     assert (said.out, said.code) == (b"", 0) and b"lets it pass" in said.err
 
 
+@pytest.mark.parametrize("order", [("warn", "deny"), ("deny", "warn", "warn")], ids="-".join)
+def test_errors_let_pass_only_where_each_tree_says_so(tmp_path: Path, order: tuple[str, ...]) -> None:
+    """The ledger of the last tree cannot be read."""
+    projects = []
+    for number, answer in enumerate(order):
+        (tmp_path / str(number)).mkdir()
+        projects.append(Project(tmp_path / str(number), config=f"[guard]\n\tonError = {answer}\n"))
+    projects[-1].world.git("update-ref", "-d", "refs/heads/gitcoord")
+    words = " ".join(f"{project.top}/free/x" for project in projects)
+    said = projects[0].send(projects[0].speaker().shell(f"echo x | tee {words}"))
+    assert understood("claude", said) == "deny" and b"could not judge this: the ledger" in said.err, said
+
+
 @pytest.mark.parametrize("tool", ["claude", "cursor"])
 def test_a_git_that_hangs(project: Project, tmp_path: Path, tool: str) -> None:
     """The guard's own time is up before the tool's: the tool is answered."""

@@ -115,6 +115,27 @@ def test_another_work_tree_of_the_repository(project: Project, tmp_path: Path) -
     assert "claude-c1 holds it" in project.denial(project.speaker("c2"), "shared/b")
 
 
+def test_where_one_tree_denies_nothing_is_claimed_or_noted_in_another(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    other = Project(tmp_path / "more")
+    other.claim("shared/a", agent="bob")
+    one, two = project.speaker("c1"), project.speaker("c2")
+    said = project.send(one.shell(f"echo x | tee free/x shared/a {other.top}/shared/a"))
+    assert understood("claude", said) == "deny" and "bob holds it" in reason("claude", said)
+    assert project.held() == {}
+    assert project.write(two, "free/x") == "allow", "no write of the other is awaited"
+
+
+def test_what_was_changed_in_one_tree_ends_the_note_in_another(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    other = Project(tmp_path / "more")
+    one, two = project.speaker("c1"), project.speaker("c2")
+    assert other.write(other.speaker("c2"), "free/x") == "allow"
+    said = project.send(one.shell(f"echo x | tee free/x {other.top}/free/x"))
+    assert understood("claude", said) == "deny" and "claude-c2 is writing it at this moment" in reason("claude", said)
+    assert project.write(two, "free/x") == "allow"
+
+
 def test_ways_around(project: Project) -> None:
     who = project.speaker()
     settings = project.top / ".claude/settings.json"

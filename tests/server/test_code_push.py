@@ -211,8 +211,9 @@ def test_which_agent_pushes(site: Site) -> None:
     assert push(site, "main:refs/heads/two", account="ci", agent="bob").code == 0
 
 
-def test_nothing_is_written_beside_the_refs(site: Site) -> None:
-    """Trial merges leave no object behind, also where the push is refused."""
+@pytest.mark.parametrize("branch", ["main", "gitcoord-ui"])
+def test_nothing_is_written_beside_the_refs(site: Site, branch: str) -> None:
+    """Trial merges leave no object behind, also where the push is refused, and whatever the branch is called."""
     site.world.git("checkout", "-q", "-b", "side")
     site.commit({"free/x": "side\n"}, "alice")
     site.world.git("checkout", "-q", "main")
@@ -221,13 +222,21 @@ def test_nothing_is_written_beside_the_refs(site: Site) -> None:
     site.commit({"free/z": "not what a merge alone makes\n"}, "alice")
     site.commit({"shared/b": "no\n"}, "alice")
     objects = _objects(site)
-    assert push(site, "main").code != 0
+    assert push(site, f"main:refs/heads/{branch}").code != 0
     assert _objects(site) == objects and not list((site.bare / "gitcoord/judging").iterdir())
     site.world.git("reset", "-q", "--hard", "HEAD~1")
-    assert push(site, "main").code == 0
+    assert push(site, f"main:refs/heads/{branch}").code == 0
     new = set(git(site.top, "rev-list", "--objects", "main").decode().split("\n"))
     known = {line.split(" ")[0] for line in new}
     assert all(oid in known for oid in _objects(site) - objects)
+
+
+def test_an_error_of_the_system_is_told_as_what_it_is(site: Site) -> None:
+    """The directory for trial merges cannot be made."""
+    before = site.refs()
+    site.commit({"free/x": "2\n"}, "alice")
+    (site.bare / "gitcoord/judging").write_text("in the way")
+    unchanged(site, push(site, "main"), before, "could not be judged, so it is refused", "Not a directory")
 
 
 def _objects(site: Site) -> set[str]:
@@ -238,6 +247,11 @@ def _objects(site: Site) -> set[str]:
 def test_namespaces(site: Site) -> None:
     before = site.refs()
     unchanged(site, push(site, "main:refs/changes/1"), before, "gitcoord.server.allow")
+    unchanged(site, push(site, "main:refs/gitcoord-ui/1"), before, "gitcoord.server.allow")
+    for never in (f"refs/replace/{site.world.git('rev-parse', 'main')}", "refs/gitcoord/x"):
+        done = push(site, f"main:{never}")
+        unchanged(site, done, before)
+        assert "gitcoord.server.allow" not in done.err, "no setting allows it"
     site.setting("allow", "refs/changes/ refs/keep/*")
     assert push(site, "main:refs/changes/1").code == 0
     assert push(site, "main:refs/keep/1").code == 0

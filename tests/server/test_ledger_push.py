@@ -134,6 +134,17 @@ def test_a_torn_push_is_mended(site: Site) -> None:
     assert site.sync().code == 0 and site.private() == site.local(), "a claim ref moved, the ledger did not"
 
 
+def test_a_first_push_says_its_own_limit(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.world.init()
+    site.claim("shared/a", agent="alice")
+    before = site.refs()
+    site.setting("maxHistory", "1")
+    done = site.sync()
+    unchanged(site, done, before, "more than 1 events", "gitcoord.server.maxHistory")
+    assert "maxEvents" not in done.err
+
+
 def test_limits_say_their_setting(site: Site) -> None:
     site.claim("shared/a", agent="alice")
     site.claim("shared/b", agent="alice")

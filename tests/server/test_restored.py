@@ -53,6 +53,9 @@ def test_a_person_brings_back_what_everybody_did(site: Site) -> None:
     unchanged(site, site.sync("ada"), before, "may not act for 'bob'")
     leap(site, "ada")
     site.setting("maxEvents", "2")
+    site.setting("maxHistory", "3")
+    unchanged(site, site.sync("ada"), before, "more than 3 events", "gitcoord.server.maxHistory")
+    site.setting("maxHistory", "1000")
     done = site.sync("ada")
     assert done.code == 0, done
     assert site.private() == site.local()

@@ -159,7 +159,10 @@ class StaleLocks:
         return not others and waited >= _AGE
 
     def _remove(self, lock: str, file: str) -> None:
-        """Move the lock aside first: if another git made a new one just now, it is not lost."""
+        """Move the lock aside first. If another git made a new one just now, that is put back.
+
+        It cannot be put back if a third git took the lock in that instant: the second one has then lost its lock.
+        """
         path = self._path(lock)
         aside = f"{self._notes.directory}/stale-{random_hex(6)}"  # below refs/ a leftover would be a ref
         fd = self._exclusive()
@@ -171,9 +174,12 @@ class StaleLocks:
                 remove_file(self._path(_NEW))
             rename(path, aside)
             if lstat(aside).st_ino != int(file.partition(":")[0]):
-                link(aside, path)
+                try:
+                    link(aside, path)
+                except FileExistsError:
+                    pass
             unlink(aside)
-        except (FileNotFoundError, FileExistsError):
+        except FileNotFoundError:
             pass
         except OSError as error:
             raise LockHeld(
