@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitcoord.base.codec import Malformed, record_of, values_of
 from gitcoord.base.errors import UsageError
 from gitcoord.base.names import ancestors, check_agent, claim_dir, claim_file, covers, fold, shown
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import silence
 from gitcoord.startup.namedtuple import NamedTuple
 
@@ -21,15 +22,11 @@ READ, INTENT, WRITE = "read", "intent", "write"
 MODES = (READ, INTENT, WRITE)
 DEFAULT_TTL = 30 * 60
 MIN_TTL, MAX_TTL = 1, 7 * 24 * 3600
-FORMAT_MAJOR, FORMAT_MINOR = 1, 0
 
 _CLAIM = {
     "path": str, "space": str, "agent": str, "session": int, "mode": str, "token": int, "ttl": int, "expected": int,
     "reason": str, "task": str, "base": str, "nonce": str, "at": int, "units": int,
 }  # fmt: skip
-
-
-_FORMAT = {"major": int, "minor": int, "case": str, "sync": str, "authority": dict, "ledger": str}
 
 
 class Item(NamedTuple):
@@ -139,31 +136,6 @@ def grant_body(claim: Claim | Grant, session: int, ttl: int, capacity: Record) -
         "session": session, "items": [list(claim.item)], "mode": claim.mode, "ttl": ttl, "expected": claim.expected,
         "reason": claim.reason, "task": claim.task, "bases": [claim.base], "units": claim.units, "capacity": capacity,
     }  # fmt: skip
-
-
-class Format(NamedTuple):
-    """The ledger's format, and the settings that were fixed when it was set up."""
-
-    major: int
-    minor: int
-    case: str
-    sync: str  # the trunk
-    authority: Record  # {"remote": url}, or the identity of the repository that decides
-    ledger: str  # the id of this ledger
-
-    def to_record(self) -> Record:
-        return record_of(_FORMAT, self)
-
-
-def format_record(state: State) -> Format:
-    record = state.get("format")
-    if isinstance(record, dict) and record.get("major") != FORMAT_MAJOR:
-        raise Malformed(f"the ledger has format {record.get('major')!r}", hints=("upgrade gitcoord on this side",))
-    return Format._make(values_of(record, _FORMAT, "format"))
-
-
-def folds_case(state: State) -> bool:
-    return format_record(state).case == "fold"
 
 
 def key_of(state: State, item: Item) -> str:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from gitcoord.base.errors import NotInitialised
 from gitcoord.base.names import ROOT, shown
-from gitcoord.claims.model import (
-    WRITE,
-    Item,
-    all_claims,
-    claims_part,
-    conflicts_of,
-    covers_item,
-    folds_case,
-    overlapping,
-)
+from gitcoord.claims.model import WRITE, Item, all_claims, claims_part, conflicts_of, covers_item, overlapping
 from gitcoord.git.files import is_directory
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import (
     OPEN,
     SESSION_TTL,

@@ -8,8 +8,9 @@ CouldNotJudge is raised where that cannot be decided; every gate then refuses.
 from __future__ import annotations
 
 from gitcoord.base.names import ancestors, claim_dir, fold, printable, shell_word
-from gitcoord.claims.model import WRITE, Claim, Item, compatible, folds_case, key_of
+from gitcoord.claims.model import WRITE, Claim, Item, compatible, key_of
 from gitcoord.gates.lineage import Lineages
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import dead, silence
 from gitcoord.policy.model import BLOCK, CHECKPOINT, WARN, is_attributes_file, is_own_file
 from gitcoord.policy.roles import is_free, may_approve, out_of_role

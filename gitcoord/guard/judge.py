@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from gitcoord.base.errors import Refused
 from gitcoord.base.names import ROOT, printable
-from gitcoord.claims.model import WRITE, Item, compatible, covers_item, folds_case, overlapping
+from gitcoord.claims.model import WRITE, Item, compatible, covers_item, overlapping
 from gitcoord.claims.query import files_below, send_due_heartbeat
 from gitcoord.gates.git_history import GitHistory
 from gitcoord.gates.judge import Change, CommitChange, is_family, judge, path_word
 from gitcoord.git.files import is_directory
 from gitcoord.guard.findings import AUTO, UNKNOWN_CONTENT, Finding, approved, decision_for
+from gitcoord.ledger.format import folds_case
 from gitcoord.ledger.sessions import admit_or_none, dead_above, silence
 from gitcoord.ledger.snapshot import parts_for, read_snapshot
 from gitcoord.policy.cache import sync_policy_commit

@@ -18,11 +18,11 @@ from __future__ import annotations
 from gitcoord.base.codec import encode_file
 from gitcoord.base.errors import Contention, CouldNotJudge, LockHeld, OutcomeUnknown, Refusal, Refused, StoreError
 from gitcoord.base.names import LEDGER, TIP, Oid, session_ref
-from gitcoord.claims.model import FORMAT_MINOR, format_record
 from gitcoord.git.store import Create, Delete, SwapFailed, Update, Verify, move
 from gitcoord.git.tree import TreeEditor
 from gitcoord.ledger.commit import Commit
 from gitcoord.ledger.event import Decision, commit_bytes, effects
+from gitcoord.ledger.format import FORMAT_MINOR, format_record
 from gitcoord.ledger.kinds import kind_of
 from gitcoord.ledger.refusal_counts import count_refusal, forget_refusals, pending_refusals
 from gitcoord.ledger.sessions import Heartbeat, agent_record, encode_heartbeat, is_torn_kill

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gitcoord.claims.model import format_record
 from gitcoord.ledger.event import Chain, Decision
+from gitcoord.ledger.format import format_record
 from gitcoord.ledger.kinds import Kind, attempt
 from gitcoord.ledger.sessions import Actor
 from gitcoord.startup.namedtuple import NamedTuple
