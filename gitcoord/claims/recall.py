@@ -6,7 +6,7 @@ from gitcoord.claims.events.expire import expired_keys
 from gitcoord.claims.model import WRITE, Item, own_claim, prefetch_own
 from gitcoord.claims.renew import Renew, decide_renew
 from gitcoord.claims.take import Take, decide
-from gitcoord.ledger.kinds import attempt
+from gitcoord.ledger.kinds import recalled
 from gitcoord.sessions.admission import as_started, resumed
 from gitcoord.sessions.events import start
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from gitcoord.base.codec import Record
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.sessions import Actor
     from gitcoord.ledger.state import State
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """The commands that could have made a chain which ends in a grant: take, renew, start."""
     first, last = events[0], events[-1]
     bodies = [event.body for event in _granted(state, events)]
@@ -37,7 +37,7 @@ def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
     )  # fmt: skip
     renew = Renew(actor, tuple(Item(*e.body["items"][0]) for e in events if e.kind == "claim"), last.body["ttl"])
     renew = renew._replace(nonce=first.nonce, refused=first.refused)
-    found = [attempt(decide, take), attempt(decide_renew, renew)]
+    found = [recalled(decide, take), recalled(decide_renew, renew)]
     return found + start.recall(state, events, actor)
 
 

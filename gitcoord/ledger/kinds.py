@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gitcoord.ledger.world import World
 
     Command = TypeVar("Command")
-    Attempt = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
-    Recall = Callable[[State, list[Event], Actor], list[Attempt]]
+    Recalled = Callable[[State, World], "Decision | Refusal"]  # a command, ready to be decided
+    Recall = Callable[[State, list[Event], Actor], list[Recalled]]
 
 # kind -> the package whose `events/` has it
 KINDS = {
@@ -97,7 +97,7 @@ def no_commits(event: Event) -> list[str]:
     return []
 
 
-def no_recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def no_recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """No command makes this kind: a server takes no such event."""
     return []
 
@@ -128,7 +128,7 @@ def agents_in(kind: Kind, body: Record) -> list[str]:
     return found
 
 
-def attempt(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Attempt:
+def recalled(decide: Callable[[State, Command, World], Decision | Refusal], command: Command) -> Recalled:
     """The command with its rule, ready to be decided on any state."""
     return lambda state, world: decide(state, command, world)
 
@@ -136,11 +136,11 @@ def attempt(decide: Callable[[State, Command, World], Decision | Refusal], comma
 def recall_from_body(decide: Callable[[State, Command, World], Decision | Refusal], made: type[Command]) -> Recall:
     """The usual recall: the first event's body has the command's own fields."""
 
-    def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+    def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
         first = events[0]
         fields: Iterable[str] = made._fields  # type: ignore[attr-defined]
         own = {key: first.body[key] for key in fields if key in first.body}
-        return [attempt(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
+        return [recalled(decide, made(actor=actor, **own, nonce=first.nonce, refused=first.refused))]  # type: ignore[call-arg]
 
     return recall
 

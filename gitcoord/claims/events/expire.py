@@ -6,7 +6,7 @@ from gitcoord.base.errors import Refusal
 from gitcoord.base.names import shown
 from gitcoord.claims.model import Item, all_claims, file_of, own_claim
 from gitcoord.ledger.event import Chain, Decision, Illegal
-from gitcoord.ledger.kinds import Kind, Touched, attempt, paths_in, session_hooks
+from gitcoord.ledger.kinds import Kind, Touched, paths_in, recalled, session_hooks
 from gitcoord.ledger.sessions import (
     Actor,
     Lost,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitcoord.base.codec import Record, Shape
     from gitcoord.claims.model import Claim
     from gitcoord.ledger.event import Event
-    from gitcoord.ledger.kinds import Attempt
+    from gitcoord.ledger.kinds import Recalled
     from gitcoord.ledger.sessions import Heartbeat, Silence
     from gitcoord.ledger.state import Changes, State
     from gitcoord.ledger.world import World
@@ -113,11 +113,11 @@ def expired_keys(events: list[Event]) -> tuple[tuple[str, str, str], ...]:
     return tuple((claim["space"], claim["path"], claim["agent"]) for claim in rows)
 
 
-def recall(state: State, events: list[Event], actor: Actor) -> list[Attempt]:
+def recall(state: State, events: list[Event], actor: Actor) -> list[Recalled]:
     """A sweep of the claims that the client saw expired, which may be fewer than the server sees."""
     first = events[0]
     lapsed = tuple(row["id"] for event in events[:-1] for row in event.body["tasks"])
-    return [attempt(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
+    return [recalled(decide, Sweep(actor, first.nonce, first.refused, expired_keys(events), lapsed))]
 
 
 def subject(event: Event) -> str:
